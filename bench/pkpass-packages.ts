@@ -6,13 +6,16 @@ import { parseDefinition } from '../test/support/definitions.ts'
 import { built } from './support/built.ts'
 
 const { renderCard } = await built<typeof import('../src/core/rules/display/card.ts')>('core/rules/display/card.js')
-const { otherLanguages } = await built<typeof import('../src/core/rules/template/languages.ts')>(
-  'core/rules/template/languages.js',
+const { otherLanguages } = await built<typeof import('../src/core/rules/template/definition-languages.ts')>(
+  'core/rules/template/definition-languages.js',
 )
 const { makeFiles } = await built<typeof import('../src/server/images/make-files.ts')>('server/images/make-files.js')
-const { parseAppleIdentity } =
-  await built<typeof import('../src/wallets/apple/identity.ts')>('wallets/apple/identity.js')
-const { createAppleWallet } = await built<typeof import('../src/wallets/apple/wallet.ts')>('wallets/apple/wallet.js')
+const { parseAppleIdentity } = await built<typeof import('../src/wallets/apple/apple-identity.ts')>(
+  'wallets/apple/apple-identity.js',
+)
+const { createAppleWallet } = await built<typeof import('../src/wallets/apple/apple-wallet.ts')>(
+  'wallets/apple/apple-wallet.js',
+)
 const { createSandboxApple } = await built<typeof import('../src/wallets/sandbox/apple/certificates.ts')>(
   'wallets/sandbox/apple/certificates.js',
 )

@@ -22,5 +22,5 @@ test('a fault is planted where its text appears once, exactly as written, and no
   const fault = { ...faults[0]!, name: 'dots', file: 'some.ts', text: 'a.b', replacement: '$&$1' }
   expect(plant('a.b, acb', fault)).toBe('$&$1, acb')
   for (const source of ['acb', 'a.b, a.b'])
-    expect(() => plant(source, fault)).toThrow('The text of the fault dots stands')
+    expect(() => plant(source, fault)).toThrow('The text of the fault dots occurs')
 })

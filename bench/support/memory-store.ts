@@ -3,9 +3,9 @@ import { createDoorList, type DoorList } from '../../src/core/rules/door/door-li
 import { MAX_GROUP_AT_DOOR } from '../../src/core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../src/core/rules/door/matches.ts'
 import { isListed } from '../../src/core/rules/door/own-scans.ts'
-import { ownFacts } from '../../src/door/engine/database.ts'
 import type { Verdict } from '../../src/door/engine/engine.ts'
-import type { EngineStore, Identity, JournalEntry, ListHead } from '../../src/door/engine/store.ts'
+import type { EngineStore, Identity, JournalEntry, ListHead } from '../../src/door/engine/engine-store.ts'
+import { ownFacts } from '../../src/door/engine/indexed-database.ts'
 
 /** A list that many phones of one process share; what changes in it, each of them keeps for itself. */
 export interface SharedList {

@@ -21,10 +21,10 @@ export const serverGuards: Fault[] = [
   {
     name: 'batch-overshoots',
     breaks: 'Passes of one batch exceed the limit of the workspace.',
-    file: 'src/server/api/limits.ts',
+    file: 'src/server/api/limit-checks.ts',
     text: '    for (const name of stored) used[name] += wanted[name] ?? 0\n',
     replacement: '',
-    tests: ['test/server/api/limits.test.ts'],
+    tests: ['test/server/api/limit-checks.test.ts'],
   },
   {
     name: 'rejected-import-keeps-name',
@@ -82,7 +82,7 @@ export const serverGuards: Fault[] = [
   {
     name: 'oldest-messages',
     breaks: 'A class that is replaced loses its newest message.',
-    file: 'src/wallets/google/api/api.ts',
+    file: 'src/wallets/google/api/google-api.ts',
     text: '.slice(-MAX_MESSAGES)',
     replacement: '.slice(0, MAX_MESSAGES)',
     tests: ['test/wallets/google/api.test.ts'],

@@ -53,7 +53,7 @@ export const storageGuards: Fault[] = [
   {
     name: 'packed-past-the-block',
     breaks: 'Figures of later weeks are lost when an earlier block is packed.',
-    file: 'src/storage/operations/figures.ts',
+    file: 'src/storage/operations/figures-repository.ts',
     text: 'Math.min(before, (block + 1) * BLOCK_HOURS)',
     replacement: 'before',
     tests: ['test/server/api/figures.test.ts'],
@@ -69,9 +69,9 @@ export const storageGuards: Fault[] = [
   {
     name: 'running-job-is-enough',
     breaks: 'A change that comes while a job runs is never sent: the running job is taken for one that waits.',
-    file: 'src/storage/jobs/jobs.ts',
+    file: 'src/storage/jobs/jobs-repository.ts',
     text: '.where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })',
     replacement: '.where({ kind: jobs[0]!.kind, failed_at: null })',
-    tests: ['test/storage/jobs/jobs.test.ts'],
+    tests: ['test/storage/jobs/jobs-repository.test.ts'],
   },
 ]

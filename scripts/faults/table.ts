@@ -9,7 +9,7 @@ export const faults: Fault[] = [
   {
     name: 'foreign-scan',
     breaks: 'A token reads the scans of every workspace.',
-    file: 'src/storage/scans/scans.ts',
+    file: 'src/storage/scans/scans-repository.ts',
     text: 'await this.ofWorkspace(workspaceId).where({ id }).first()',
     replacement: "await this.db('scans').where({ id }).first()",
     tests: ['test/storage/tenant.test.ts'],
@@ -33,7 +33,7 @@ export const faults: Fault[] = [
   {
     name: 'cursor-filters',
     breaks: 'A cursor is accepted with other filters, and the pages belong to no list.',
-    file: 'src/storage/db/list.ts',
+    file: 'src/storage/db/list-query.ts',
     text: 'fingerprint([...list, Object.entries(filters).sort(byName).map(canonicalise)])',
     replacement: 'fingerprint([...list])',
     tests: ['test/server/api/lists.test.ts'],
@@ -83,7 +83,7 @@ export const faults: Fault[] = [
   {
     name: 'revoked-link',
     breaks: 'Revoked links still open the pass.',
-    file: 'src/server/pages/link/links.ts',
+    file: 'src/server/pages/link/link-routes.ts',
     text: 'pass.linkGeneration !== generation',
     replacement: 'pass.linkGeneration < generation',
     tests: ['test/server/api/passes/pass-links-revoke.test.ts'],
@@ -101,11 +101,11 @@ export const faults: Fault[] = [
   {
     name: 'manifest-digest',
     breaks: 'The manifest of a package has the digest of pass.json for every file, and phones reject it.',
-    file: 'src/wallets/apple/wallet.ts',
+    file: 'src/wallets/apple/apple-wallet.ts',
     text: '{ ...digests, ...ownDigests }',
     replacement:
       'Object.fromEntries(Object.keys({ ...digests, ...ownDigests }).map((name) => [name, files[0]!.sha1Hex]))',
-    tests: ['test/wallets/apple/wallet.test.ts'],
+    tests: ['test/wallets/apple/apple-wallet.test.ts'],
   },
   {
     name: 'dead-push-token',
@@ -163,7 +163,7 @@ export const faults: Fault[] = [
     file: 'src/server/api/scans/evaluate-scans.ts',
     text: 'tx.passes.listForUpdate(',
     replacement: 'tx.passes.listByIds(',
-    tests: ['test/server/api/scans/scans.test.ts'],
+    tests: ['test/server/api/scans/scans-handlers.test.ts'],
   },
   {
     name: 'own-scan-forgotten',
@@ -176,7 +176,7 @@ export const faults: Fault[] = [
   {
     name: 'door-moves-another',
     breaks: 'The token of a door sends another door to a gate.',
-    file: 'src/server/api/doors/doors.ts',
+    file: 'src/server/api/doors/doors-handlers.ts',
     text: 'token.id !== id || ',
     replacement: '',
     tests: ['test/server/api/doors.test.ts'],
@@ -244,10 +244,10 @@ export const faults: Fault[] = [
   {
     name: 'lost-lease',
     breaks: 'A worker with an expired lease still completes jobs that another worker runs.',
-    file: 'src/storage/jobs/jobs.ts',
+    file: 'src/storage/jobs/jobs-repository.ts',
     text: ".whereIn('claim_token', tokens)",
     replacement: ".whereNotNull('claim_token')",
-    tests: ['test/storage/jobs/jobs.test.ts'],
+    tests: ['test/storage/jobs/jobs-repository.test.ts'],
   },
   {
     name: 'backoff-cap',
@@ -260,7 +260,7 @@ export const faults: Fault[] = [
   {
     name: 'late-quarantine',
     breaks: 'A job that crashes workers crashes one more than allowed.',
-    file: 'src/storage/jobs/jobs.ts',
+    file: 'src/storage/jobs/jobs-repository.ts',
     text: 'lapses + 1 >=',
     replacement: 'lapses >=',
     tests: ['test/server/background/quarantine.test.ts'],

@@ -1,5 +1,5 @@
 import { Args, Flags } from '@oclif/core'
-import { UsageError } from './command/errors.ts'
+import { UsageError } from './command/cli-error.ts'
 import { databaseFlags } from './settings/server-flags.ts'
 
 /** The argument for a discarded or quarantined job. */

@@ -4,7 +4,7 @@ import { platforms } from '../core/contract/platform.ts'
 import type { RouteCall } from '../core/route.ts'
 import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'
-import { filterFlag, pastFlag, projectFilter, projectQuery } from './arguments/list.ts'
+import { filterFlag, pastFlag, projectFilter, projectQuery } from './arguments/list-flags.ts'
 import { named } from './arguments/named.ts'
 import type { ListColumn, ListShape } from './list/shape.ts'
 

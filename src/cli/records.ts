@@ -11,7 +11,7 @@ import type {
 } from '../core/contract/scans.ts'
 import type { Template } from '../core/contract/templates.ts'
 import type { PassWallets } from '../core/contract/wallets.ts'
-import { type LimitName, limitNames } from '../core/rules/pass/limits.ts'
+import { type LimitName, limitNames } from '../core/rules/pass/workspace-limits.ts'
 import {
   type Column,
   count,

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contract } from '../core/contract/contract.ts'
 import { parseJson } from '../core/json.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
+import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './client-errors.ts'
 import { type Endpoint, endpoints, pathOf } from './endpoints.ts'
-import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './errors.ts'
 import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf, readStream } from './exchange.ts'
 
-export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
-export { eachPage, paginate } from './pages.ts'
+export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
+export { eachPage, paginate } from './paginate.ts'
 
 /** Options of a client. */
 export interface ClientOptions {

@@ -6,7 +6,7 @@ import { gunzip } from 'node:zlib'
 import type { Dispatcher, errors as Errors, Agent as UndiciAgent } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
-import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './errors.ts'
+import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 import { messagesOf } from './stream-messages.ts'
 
 /** Sends one request and reads its response. */

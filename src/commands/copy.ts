@@ -28,7 +28,7 @@ export default class Copy extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Copy)
-    const { copy } = await import('../server/operator/copy.ts')
+    const { copy } = await import('../server/operator/copy-database.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')
     const { serverKeyFile } = await import('../server/config.ts')
     const progress = await startProgress({ total: 100, start: { done: 0, rows: 0, failed: 0 } })

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { Flags } from '@oclif/core'
 import { named } from '../cli/arguments/named.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
-import { UsageError } from '../cli/command/errors.ts'
+import { UsageError } from '../cli/command/cli-error.ts'
 import { count } from '../cli/command/output.ts'
 
 export default class Import extends BulkCommand {

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
+import { UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { UsageError } from '../cli/command/errors.ts'
 import { details } from '../cli/command/output.ts'
 import { askSecret, canAsk, readStdin } from '../cli/command/prompt.ts'
 import { currentProfile, findProfile, readProfiles, writeProfile } from '../cli/settings/profile.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { InterruptedError, UsageError } from '../cli/command/errors.ts'
+import { InterruptedError, UsageError } from '../cli/command/cli-error.ts'
 import { count, table } from '../cli/command/output.ts'
 import { onInterrupt } from '../cli/command/program.ts'
 import { type Progress, startProgress } from '../cli/command/progress.ts'

@@ -1,7 +1,7 @@
 import { getPassId, passArgs, passFlags } from '../cli/arguments/pass-argument.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { messageBody, messageFlags } from '../cli/notify/message-flags.ts'
-import { showNotification } from '../cli/notify/show.ts'
+import { showNotification } from '../cli/notify/notification-output.ts'
 
 export default class Notify extends ClientCommand {
   static override summary = 'Send a notification to the phones that hold a pass, now or later.'

@@ -2,7 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import type { Dialect } from '../cli/bulk/csv.ts'
 import { rawCellsFlag } from '../cli/bulk/spreadsheet-cells.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { CliError, UsageError } from '../cli/command/errors.ts'
+import { CliError, UsageError } from '../cli/command/cli-error.ts'
 import { count, printable } from '../cli/command/output.ts'
 import { exists } from '../files/private-file.ts'
 
@@ -32,7 +32,7 @@ export default class Packages extends BaseCommand {
     // The user may have edited its column names.
     if (flags.out !== '-' && (await exists(flags.out)))
       throw new CliError(`${flags.out} is there already`, { hint: 'name another file.' })
-    const { packageColumns, readPackages } = await import('../cli/import/packages.ts')
+    const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
     const { openOutput, openStdout } = await import('../cli/bulk/output-file.ts')
     const { startProgress } = await import('../cli/command/progress.ts')
     const rows: { own: Record<string, string>; fields: Map<string, string> }[] = []

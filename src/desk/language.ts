@@ -1,5 +1,5 @@
 import { directionOfLanguage, nearestLanguage } from '../core/rules/display/language-match.ts'
-import { type DeskWords, deskTexts } from '../locales/desk.ts'
+import { type DeskWords, deskTexts } from '../locales/desk-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../locales/languages.ts'
 
 /** The language of the page, with its texts and formats. */

@@ -1,5 +1,5 @@
-import type { StoredIdentity } from '../storage/workspaces/identities.ts'
-import type { AppleIdentity } from '../wallets/apple/identity.ts'
+import type { StoredIdentity } from '../storage/workspaces/identities-repository.ts'
+import type { AppleIdentity } from '../wallets/apple/apple-identity.ts'
 import type { Logger } from './log.ts'
 
 /** A certificate that passes depend on. */

@@ -1,9 +1,9 @@
 import type { Platform } from '../core/contract/platform.ts'
+import type { AppleWallet } from './apple/apple-wallet.ts'
 import type { ApplePush, RenewablePush } from './apple/push.ts'
-import type { AppleWallet } from './apple/wallet.ts'
-import type { GoogleApi } from './google/api/api.ts'
+import type { GoogleApi } from './google/api/google-api.ts'
 import type { CallbackVerifier } from './google/callbacks.ts'
-import type { GoogleWallet } from './google/wallet.ts'
+import type { GoogleWallet } from './google/google-wallet.ts'
 import type { Wallet } from './wallet.ts'
 
 /** A platform as one identity uses it: its wallet, and its connection to the service of the platform. */

@@ -1,7 +1,7 @@
 import { Parser } from '@oclif/core'
 import { parse } from 'csv-parse/sync'
 import { expect, test } from 'vitest'
-import { jsonLines } from '../../src/cli/arguments/list.ts'
+import { jsonLines } from '../../src/cli/arguments/list-flags.ts'
 import { textWidth } from '../../src/cli/command/output.ts'
 import { csvOf } from '../../src/cli/list/csv.ts'
 import { tableFormat } from '../../src/cli/list/shape.ts'

@@ -4,10 +4,10 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
 import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
+import { type EngineStore, StorageFullError } from '../../src/door/engine/engine-store.ts'
 import { createProcessLock, type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
-import { type EngineStore, StorageFullError } from '../../src/door/engine/store.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
 /** What becomes of the requests of a phone: they arrive, never go out, arrive and no answer comes back, or find an older server. */

@@ -4,7 +4,7 @@ import { createDoorActivity } from '../../src/server/api/doors/door-activity.ts'
 import { createAuthenticate } from '../../src/server/http/middleware/authenticate.ts'
 import { createLinkOpens } from '../../src/server/pages/link-opens.ts'
 import { frozen } from '../../src/storage/store.ts'
-import type { TokenWithWorkspace } from '../../src/storage/workspaces/tokens.ts'
+import type { TokenWithWorkspace } from '../../src/storage/workspaces/tokens-repository.ts'
 import { useApi } from '../support/api.ts'
 
 describe('a frozen server', () => {

@@ -9,7 +9,7 @@ import type { SentObject } from '../../src/storage/passes/google-objects.ts'
 import type { NewPass } from '../../src/storage/passes/pass-row.ts'
 import type { StoredScan } from '../../src/storage/scans/scan-row.ts'
 import { createStore, type Store } from '../../src/storage/store.ts'
-import type { PublishedVersion } from '../../src/storage/templates/template-versions.ts'
+import type { PublishedVersion } from '../../src/storage/templates/template-versions-repository.ts'
 import { migratedDatabase, type TestDialect } from '../support/databases.ts'
 
 /** The moment that tests begin at. */

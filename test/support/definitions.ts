@@ -1,5 +1,5 @@
 import { Definition } from '../../src/core/contract/definition.ts'
-import { inLanguage } from '../../src/core/rules/template/languages.ts'
+import { inLanguage } from '../../src/core/rules/template/definition-languages.ts'
 
 /** A definition as a server takes it, in its default language. */
 export function parseDefinition(input: unknown) {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseAppleIdentity } from '../../src/wallets/apple/identity.ts'
+import { parseAppleIdentity } from '../../src/wallets/apple/apple-identity.ts'
 import { plainPng } from '../../src/wallets/apple/image-files.ts'
 import { createSigner, packageFile, zip, zipEntry } from '../../src/wallets/apple/package.ts'
 import { createSandboxPass } from '../../src/wallets/sandbox/apple/certificates.ts'

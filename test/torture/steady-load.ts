@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Random } from '../../bench/support/random.ts'
 import { type Client, createClient } from '../../src/client/client.ts'
-import { ApiError, ConnectionError } from '../../src/client/errors.ts'
+import { ApiError, ConnectionError } from '../../src/client/client-errors.ts'
 
 /** The server that receives the load. */
 export interface Target {

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { Uuid } from '../../core/ids.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { type NamedKind, named } from './named.ts'
 
 /** Creates an argument for a row's id: idArg('template'). */

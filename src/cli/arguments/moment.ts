@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { CalendarDate, Timestamp } from '../../core/contract/common.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
 

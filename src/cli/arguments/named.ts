@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, type CallOptions, type Client, ConnectionError, paginate } from '../../client/client.ts'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 
 /** The kinds of rows that commands accept by key, exact name, or id prefix, in place of an id. */

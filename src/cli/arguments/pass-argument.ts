@@ -3,7 +3,7 @@ import { type Client, paginate } from '../../client/client.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
 import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
 /** The argument for one pass; `findPass` resolves it. */

@@ -1,4 +1,4 @@
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 
 /** Parses the path of a file. @throws UsageError for `-`, which other commands take for stdin or stdout */
 export async function parsePath(path: string): Promise<string> {

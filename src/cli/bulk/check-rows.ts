@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { looseName } from '../../core/rules/pass/column-names.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import type { CsvRow } from './csv.ts'
 import type { CheckedRow } from './row-action.ts'
 

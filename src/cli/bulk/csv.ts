@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { stringify } from 'csv-stringify/sync'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { escapeCell, unescapeCell } from './spreadsheet-cells.ts'
 
 export interface CsvRow {

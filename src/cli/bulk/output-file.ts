@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { isPipe, openPrivate } from '../../files/private-file.ts'
-import { CliError, UsageError, withName } from '../command/errors.ts'
+import { CliError, UsageError, withName } from '../command/cli-error.ts'
 import { writeOut } from '../command/output.ts'
 import { type Dialect, formatRows } from './csv.ts'
 

@@ -1,4 +1,4 @@
-import { atStart, type Journal, type JournalEntry } from './journal.ts'
+import { atStart, type Journal, type JournalEntry } from './bulk-journal.ts'
 import type { OutputFile } from './output-file.ts'
 import {
   type Batch,

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import pLimit from 'p-limit'
 import type { Client } from '../../client/client.ts'
-import { ApiError } from '../../client/errors.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import { errorLine, failure, type RowResult } from '../bulk/row-action.ts'
 import { RowImageError } from '../bulk/row-images.ts'

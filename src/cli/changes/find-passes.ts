@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { MAX_ALTERNATIVES } from '../../core/contract/list.ts'
+import { MAX_ALTERNATIVES } from '../../core/contract/list-parameters.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 
 /** The maximum size of ids in a URL. Servers and proxies limit the request line to 8 or 16 KB. */

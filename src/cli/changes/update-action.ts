@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { ApiError } from '../../client/errors.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import { type Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
 import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
 import { createRowImages, RowImageError, type RowImages } from '../bulk/row-images.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { readIssuedTemplate } from '../issue/rows.ts'
 import { changeEach } from './change-passes.ts'
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../../client/errors.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
 import { badHeader, checkRows, matchHeader, missingColumn, type RowCheck } from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'

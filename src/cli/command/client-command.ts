@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { type Client, type ClientOptions, createClient, TimeoutError } from '../../client/client.ts'
-import { DEFAULT_TIMEOUT_SECONDS } from '../../client/errors.ts'
+import { DEFAULT_TIMEOUT_SECONDS } from '../../client/client-errors.ts'
 import { askable, askForNames, resolveNames } from '../arguments/named.ts'
 import {
   type Connection,
@@ -10,7 +10,7 @@ import {
   resolveConnection,
 } from '../settings/settings.ts'
 import { BaseCommand } from './base-command.ts'
-import { UsageError } from './errors.ts'
+import { UsageError } from './cli-error.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import { canAsk } from './prompt.ts'
 

@@ -2,11 +2,16 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { Errors } from '@oclif/core'
-import { ConnectionError, ForeignServerError, ApiError as RequestError, TimeoutError } from '../../client/errors.ts'
+import {
+  ConnectionError,
+  ForeignServerError,
+  ApiError as RequestError,
+  TimeoutError,
+} from '../../client/client-errors.ts'
 import { ApiError, type Issue, SetupError } from '../../core/errors.ts'
 import { FileInUseError } from '../../files/file-lock.ts'
 import type { Connection } from '../settings/settings.ts'
-import { CliError } from './errors.ts'
+import { CliError } from './cli-error.ts'
 import { printable } from './output.ts'
 
 /** An error prepared for output: as lines for people, as JSON for scripts. */

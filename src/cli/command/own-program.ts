@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import { environmentWithoutSettings } from '../settings/settings.ts'
-import { CliError } from './errors.ts'
+import { CliError } from './cli-error.ts'
 
 /** Runs this program as a child process, as a user would call it. */
 

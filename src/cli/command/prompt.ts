@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { isPipe } from '../../files/private-file.ts'
-import { CliError, InterruptedError, UsageError } from './errors.ts'
+import { CliError, InterruptedError, UsageError } from './cli-error.ts'
 
 export interface PromptOptions {
   /** The value of `--no-input`: never ask. */

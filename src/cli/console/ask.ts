@@ -1,5 +1,5 @@
 import type { CallOptions } from '../../client/client.ts'
-import { ApiError, ConnectionError } from '../../client/errors.ts'
+import { ApiError, ConnectionError } from '../../client/client-errors.ts'
 
 /** The result of a call that a person at the door waits for. */
 export type Reply<T> =

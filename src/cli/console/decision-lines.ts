@@ -1,7 +1,7 @@
 import { badgeOf, type Tone } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { cut, pad, printable, wrapText } from '../command/output.ts'
-import type { DoorState } from './door.ts'
+import type { DoorState } from './console-door.ts'
 import { age, clockTime, filled, joined, type Line, type Style, toHeight } from './lines.ts'
 import { badgeWords } from './outcome.ts'
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { Client } from '../../client/client.ts'
-import { ApiError, ConnectionError } from '../../client/errors.ts'
+import { ApiError, ConnectionError } from '../../client/client-errors.ts'
 import { newId } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ApiError } from '../../client/errors.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import { type BadgeWord, badgeOf } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import type { EngineState, Verdict } from '../../door/engine/engine.ts'

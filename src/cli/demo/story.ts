@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { createClient } from '../../client/client.ts'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { PictureOptions } from '../card-picture.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { count, duration } from '../command/output.ts'
 import { call } from '../device/http.ts'
 import { verifyPackage } from '../device/openssl.ts'
+import { bannerLines, drawDevice } from '../device/phone-output.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
-import { bannerLines, drawDevice } from '../device/show.ts'
 import {
   type DemoServer,
   describeEvent,

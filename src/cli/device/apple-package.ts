@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { unzipSync } from 'fflate'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { PassJson } from './apple-pass-json.ts'
 import { SignatureError, verifySignature } from './apple-signature.ts'
 import { type PassStrings, parseStrings } from './apple-strings.ts'

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { type OpenedPackage, openPackage } from './apple-package.ts'
 import { fieldsOf, type PassJson, styleOf, toField } from './apple-pass-json.ts'
 import { passIn } from './apple-strings.ts'
 import { call, directoryOf, downloadPass, readDirectory } from './http.ts'
 import { fetchPass, listChanged, postLog, register, unregister } from './passkit.ts'
-import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './store.ts'
+import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './phone-store.ts'
 
 /** Creates an iPhone: it verifies packages, registers for pushes, and accepts only newer content. */
 export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {

@@ -1,9 +1,9 @@
 import { Args, Flags } from '@oclif/core'
 import type { PictureOptions } from '../card-picture.ts'
 import { BaseCommand, terminalWidth } from '../command/base-command.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { colorDepth, devicesFolder } from '../settings/settings.ts'
-import type { Device } from './store.ts'
+import type { Device } from './phone-store.ts'
 
 /** Base class of commands for virtual phones. They need no access token. */
 export abstract class DeviceCommand extends BaseCommand {

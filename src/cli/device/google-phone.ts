@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { type Answer, call, directoryOf, findSaveJwt, readDirectory } from './http.ts'
 import {
   type CheckResult,
@@ -9,7 +9,7 @@ import {
   newMessages,
   type PassChange,
   type Phone,
-} from './store.ts'
+} from './phone-store.ts'
 
 const View = z.object({
   kind: z.string(),

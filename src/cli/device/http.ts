@@ -1,7 +1,7 @@
 import { request } from 'undici'
 import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 
 export interface Call {
   method?: 'GET' | 'HEAD' | 'POST' | 'DELETE'

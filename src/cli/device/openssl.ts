@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { writePrivate } from '../../files/private-file.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { openPackage, unzip } from './apple-package.ts'
 import type { PassJson } from './apple-pass-json.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { type Answer, call } from './http.ts'
 
 /** The credentials of a pass at the web service. */

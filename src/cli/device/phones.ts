@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
 import { createApplePhone } from './apple-phone.ts'
 import { createGooglePhone } from './google-phone.ts'
 import { listen } from './http.ts'
@@ -15,7 +15,7 @@ import {
   type PassChange,
   type Phone,
   type PushSource,
-} from './store.ts'
+} from './phone-store.ts'
 
 /** The platforms of virtual phones. */
 export const devicePlatforms = ['apple', 'google'] as const satisfies DevicePlatform[]

@@ -1,5 +1,5 @@
 import type { Hook } from '@oclif/core'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { describeFailure, failureJson, formatFailure, suggestCommand } from '../command/failure.ts'
 import { canColor } from '../settings/settings.ts'
 

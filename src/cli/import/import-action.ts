@@ -25,7 +25,7 @@ import {
   type RowAction,
   type RowResult,
 } from '../bulk/row-action.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { type IssuedTemplate, NOT_YET_KNOWN, readIssuedTemplate } from '../issue/rows.ts'
 
 interface ImportOptions {

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import type { Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
 import { platforms } from '../../core/contract/platform.ts'
 import { FAILED, type Outcome, type RowResult } from '../bulk/row-action.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import type { IssueColumns } from './rows.ts'
 
 /** The outcomes of a row; `valid` only if the token cannot read passes. */

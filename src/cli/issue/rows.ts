@@ -3,7 +3,7 @@ import { type Definition, type VariableDefinition, VariableFormat } from '../../
 import { PassCreate } from '../../core/contract/passes.ts'
 import type { Issue } from '../../core/errors.ts'
 import { compilePass } from '../../core/rules/pass/pass-rules.ts'
-import { inLanguage } from '../../core/rules/template/languages.ts'
+import { inLanguage } from '../../core/rules/template/definition-languages.ts'
 import { variablesSchema } from '../../core/rules/template/variables.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import {
@@ -19,7 +19,7 @@ import {
   variableColumns,
 } from '../bulk/check-rows.ts'
 import type { Columns } from '../bulk/row-action.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 
 /** The names of the columns that are not variables. */
 export interface ColumnOptions {

@@ -1,4 +1,4 @@
-import type { PageFormat } from '../arguments/list.ts'
+import type { PageFormat } from '../arguments/list-flags.ts'
 import { formatRows } from '../bulk/csv.ts'
 import { chooseColumns, type ListShape, read } from './shape.ts'
 

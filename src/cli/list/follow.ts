@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eachPage } from '../../client/client.ts'
-import { ApiError, ConnectionError } from '../../client/errors.ts'
+import { ApiError, ConnectionError } from '../../client/client-errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 
 export interface FollowOptions<T> {

@@ -1,5 +1,5 @@
-import type { PageFormat } from '../arguments/list.ts'
-import { UsageError } from '../command/errors.ts'
+import type { PageFormat } from '../arguments/list-flags.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { localTime, tableWriter } from '../command/output.ts'
 
 export interface ListColumn<T> {

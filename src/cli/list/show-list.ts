@@ -1,5 +1,5 @@
 import type { Page } from '../../core/contract/common.ts'
-import { jsonLines, moreHint, type PageFormat } from '../arguments/list.ts'
+import { jsonLines, moreHint, type PageFormat } from '../arguments/list-flags.ts'
 import { count, writeOut } from '../command/output.ts'
 import { type ListShape, sorter, tableFormat } from './shape.ts'
 

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
 import type { MessageCreate } from '../../core/contract/notifications.ts'
 import { Platform } from '../../core/contract/platform.ts'
-import type { WrittenText } from '../../core/rules/template/languages.ts'
+import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { parseMoment } from '../arguments/moment.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 
 const byLanguage = { multiple: true, multipleNonGreedy: true } as const
 

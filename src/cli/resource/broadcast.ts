@@ -1,6 +1,6 @@
 import type { Broadcast } from '../../core/contract/broadcasts.ts'
 import type { ListShape } from '../list/shape.ts'
-import { broadcastArgs, messageLine, projectArg, showBroadcast } from '../notify/show.ts'
+import { broadcastArgs, messageLine, projectArg, showBroadcast } from '../notify/notification-output.ts'
 import { MESSAGE, PROJECT } from './example-ids.ts'
 import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
 

@@ -1,8 +1,8 @@
 import { Flags } from '@oclif/core'
 import { idArg, namedArg } from '../arguments/id-argument.ts'
-import { filterFlag } from '../arguments/list.ts'
+import { filterFlag } from '../arguments/list-flags.ts'
 import { named } from '../arguments/named.ts'
-import { doorsShape, showDoor } from '../door/show.ts'
+import { doorsShape, showDoor } from '../door/door-output.ts'
 import { PROJECT } from './example-ids.ts'
 import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
 

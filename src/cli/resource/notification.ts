@@ -2,7 +2,7 @@ import type { Notification } from '../../core/contract/notifications.ts'
 import { platforms } from '../../core/contract/platform.ts'
 import { getPassId, passArgs, passFlags } from '../arguments/pass-argument.ts'
 import type { ListShape } from '../list/shape.ts'
-import { messageLine, notificationArgs, showNotification } from '../notify/show.ts'
+import { messageLine, notificationArgs, showNotification } from '../notify/notification-output.ts'
 import { MESSAGE, PASS } from './example-ids.ts'
 import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
 

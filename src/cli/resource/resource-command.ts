@@ -1,7 +1,7 @@
 import { type Command, Flags, type Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
-import { listFlags, listPages } from '../arguments/list.ts'
+import { listFlags, listPages } from '../arguments/list-flags.ts'
 import { ClientCommand } from '../command/client-command.ts'
 import { confirm } from '../command/prompt.ts'
 import type { ListShape } from '../list/shape.ts'

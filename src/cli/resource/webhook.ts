@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
+import { showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
 import { webhookArgs as args, eventFlag } from '../webhook/flags.ts'
-import { showWebhook, webhooksShape } from '../webhook/show.ts'
 import { PROJECT as WEBHOOK } from './example-ids.ts'
 import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
 

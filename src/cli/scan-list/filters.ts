@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag, pastFlag } from '../arguments/list.ts'
+import { filterFlag, pastFlag } from '../arguments/list-flags.ts'
 import { named } from '../arguments/named.ts'
 import { getPassId } from '../arguments/pass-argument.ts'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { isJsonObject, parseJson } from '../../core/json.ts'
 import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
 
 /** A server and its token, stored under a name. */
 export interface Profile {

@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { type Platform, platforms } from '../../core/contract/platform.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { editDistance } from '../command/failure.ts'
 import { ownVariables, requireClearSwitches } from './settings.ts'
 

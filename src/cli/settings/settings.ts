@@ -1,8 +1,8 @@
 import { homedir, userInfo } from 'node:os'
 import { isAbsolute, join, parse } from 'node:path'
-import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from '../../client/errors.ts'
+import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from '../../client/client-errors.ts'
 import { isOpenToOthers } from '../../files/private-file.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { currentProfile, findProfile, readProfiles, requireProfile } from './profile.ts'
 
 /** The only module of the CLI that reads the environment. Flags override environment variables, which override the profile. */

@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path'
 import { below, type Issue, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { openCsv } from '../bulk/csv.ts'
-import { CliError, streamNamed, withName } from '../command/errors.ts'
+import { CliError, streamNamed, withName } from '../command/cli-error.ts'
 import { describeFailure, locateIssues } from '../command/failure.ts'
 import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts'
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type Issue, issueDetails, listIssues, parseAs } from '../../core/errors.ts'
 import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
-import { CliError, readNamed } from '../command/errors.ts'
+import { CliError, readNamed } from '../command/cli-error.ts'
 import { describeFailure, locateIssues, placeOf } from '../command/failure.ts'
 
 /** A JSON file with its original text, in which issues are located. */

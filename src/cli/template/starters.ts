@@ -1,6 +1,6 @@
 import type { DefinitionInput, PassType } from '../../core/contract/definition.ts'
 import { TemplateKey } from '../../core/contract/templates.ts'
-import { UsageError } from '../command/errors.ts'
+import { UsageError } from '../command/cli-error.ts'
 
 /** Starter templates, which can be published unchanged. */
 export const starterKinds = ['event-ticket', 'loyalty', 'coupon', 'boarding-pass', 'flight', 'membership'] as const

@@ -15,11 +15,11 @@ import { TemplateKey, templates } from '../../core/contract/templates.ts'
 import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
+import { inLanguage } from '../../core/rules/template/definition-languages.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
-import { inLanguage } from '../../core/rules/template/languages.ts'
 import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
-import { CliError, readNamed, UsageError, withName } from '../command/errors.ts'
+import { CliError, readNamed, UsageError, withName } from '../command/cli-error.ts'
 
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 

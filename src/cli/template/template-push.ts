@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Client, paginate } from '../../client/client.ts'
-import { ApiError } from '../../client/errors.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import type { Warning, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
-import { CliError } from '../command/errors.ts'
+import { CliError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 import { requirePublishable, type TemplateFile } from './template-file.ts'
 

@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import type { Warning } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
-import { CliError, UsageError } from '../command/errors.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
 
 /** The template version that a command uses. */
 export interface VersionChoice {

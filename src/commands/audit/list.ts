@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, followFlag, formerly, listFlags, listPages, pastFlag } from '../../cli/arguments/list.ts'
+import { filterFlag, followFlag, formerly, listFlags, listPages, pastFlag } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import type { ListShape } from '../../cli/list/shape.ts'

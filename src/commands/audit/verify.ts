@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { verifyAndReport, verifyArgs, verifyFlags } from '../../cli/evidence/verify.ts'
+import { verifyAndReport, verifyArgs, verifyFlags } from '../../cli/evidence/verify-chain.ts'
 
 export default class AuditVerify extends BaseCommand {
   static override summary = 'Verify that no entry of the audit log was changed, removed, or inserted.'

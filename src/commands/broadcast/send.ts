@@ -3,7 +3,13 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { messageBody, messageFlags } from '../../cli/notify/message-flags.ts'
-import { atGooglePace, projectArg, showBroadcast, showForecast, watchBroadcast } from '../../cli/notify/show.ts'
+import {
+  atGooglePace,
+  projectArg,
+  showBroadcast,
+  showForecast,
+  watchBroadcast,
+} from '../../cli/notify/notification-output.ts'
 import { type Broadcast, type BroadcastForecast, GoogleVia } from '../../core/contract/broadcasts.ts'
 
 export default class BroadcastSend extends ClientCommand {

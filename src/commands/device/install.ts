@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core'
-import { UsageError } from '../../cli/command/errors.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { DeviceCommand, languageFlag } from '../../cli/device/device-command.ts'
+import { drawDevice } from '../../cli/device/phone-output.ts'
 import { deviceFor, devicePlatforms, phoneOf } from '../../cli/device/phones.ts'
-import { drawDevice } from '../../cli/device/show.ts'
 
 export default class DeviceInstall extends DeviceCommand {
   static override summary = 'Install a pass on a virtual phone through its hosted link.'

@@ -1,7 +1,7 @@
-import { styleFlags } from '../../cli/arguments/list.ts'
+import { styleFlags } from '../../cli/arguments/list-flags.ts'
 import { DeviceCommand } from '../../cli/device/device-command.ts'
+import { listDevices } from '../../cli/device/phone-store.ts'
 import { passIdsOf } from '../../cli/device/phones.ts'
-import { listDevices } from '../../cli/device/store.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { onePage } from '../../cli/list/show-list.ts'
 

@@ -1,7 +1,7 @@
 import { DeviceCommand, nameArg, shownLanguageFlag } from '../../cli/device/device-command.ts'
+import { bannerLines, drawDevice } from '../../cli/device/phone-output.ts'
+import { openDevice } from '../../cli/device/phone-store.ts'
 import { phoneOf } from '../../cli/device/phones.ts'
-import { bannerLines, drawDevice } from '../../cli/device/show.ts'
-import { openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceOpen extends DeviceCommand {
   static override summary = 'Open a virtual phone: it fetches updates, and shows its passes.'

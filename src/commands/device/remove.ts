@@ -1,8 +1,8 @@
 import { Args, Flags } from '@oclif/core'
-import { UsageError } from '../../cli/command/errors.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { DeviceCommand, deviceFlag } from '../../cli/device/device-command.ts'
+import { openDevice } from '../../cli/device/phone-store.ts'
 import { findPassId, passIdsOf, phoneOf } from '../../cli/device/phones.ts'
-import { openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceRemove extends DeviceCommand {
   static override summary = 'Remove a pass from a virtual phone, which notifies its platform.'

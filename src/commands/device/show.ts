@@ -1,6 +1,6 @@
 import { DeviceCommand, nameArg, shownLanguageFlag } from '../../cli/device/device-command.ts'
-import { describeDevice, drawDevice } from '../../cli/device/show.ts'
-import { openDevice } from '../../cli/device/store.ts'
+import { describeDevice, drawDevice } from '../../cli/device/phone-output.ts'
+import { openDevice } from '../../cli/device/phone-store.ts'
 
 export default class DeviceShow extends DeviceCommand {
   static override summary = 'Draw the current passes of a virtual phone, without fetching updates.'

@@ -1,12 +1,12 @@
 import { Flags } from '@oclif/core'
-import { jsonLines } from '../../cli/arguments/list.ts'
+import { jsonLines } from '../../cli/arguments/list-flags.ts'
 import type { PictureOptions } from '../../cli/card-picture.ts'
-import { UsageError } from '../../cli/command/errors.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import { DeviceCommand, nameArg } from '../../cli/device/device-command.ts'
+import { bannerLines, drawDevice } from '../../cli/device/phone-output.ts'
+import { type DeviceFile, openDevice } from '../../cli/device/phone-store.ts'
 import { phoneOf, type WatchEvent, watch } from '../../cli/device/phones.ts'
-import { bannerLines, drawDevice } from '../../cli/device/show.ts'
-import { type DeviceFile, openDevice } from '../../cli/device/store.ts'
 
 export default class DeviceWatch extends DeviceCommand {
   static override summary = 'Keep a virtual phone awake: it receives pushes, and shows the banner and the new pass.'

@@ -1,14 +1,14 @@
 import { Flags } from '@oclif/core'
 import { requiredFlag } from '../../cli/arguments/id-argument.ts'
-import { formerly } from '../../cli/arguments/list.ts'
+import { formerly } from '../../cli/arguments/list-flags.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { parsePath } from '../../cli/arguments/path.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count, details, localTime } from '../../cli/command/output.ts'
-import { invitationSheet, phoneWarning } from '../../cli/door/show.ts'
+import { invitationSheet, phoneWarning } from '../../cli/door/door-output.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
-import { ApiError } from '../../client/errors.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
 export default class DoorInvite extends ClientCommand {

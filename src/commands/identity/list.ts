@@ -1,9 +1,9 @@
-import { styleFlags } from '../../cli/arguments/list.ts'
+import { styleFlags } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { onePage } from '../../cli/list/show-list.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
-import type { ShownIdentity } from '../../server/operator/identities.ts'
+import type { ShownIdentity } from '../../server/operator/manage-identities.ts'
 
 const shape: ListShape<ShownIdentity> = {
   columns: [
@@ -25,7 +25,7 @@ export default class IdentityList extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(IdentityList)
-    const { listIdentities } = await import('../../server/operator/identities.ts')
+    const { listIdentities } = await import('../../server/operator/manage-identities.ts')
     const identities = await listIdentities({ databaseUrl: flags.database })
     const page = await this.showList({
       pages: onePage<ShownIdentity>(identities),

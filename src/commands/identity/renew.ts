@@ -1,9 +1,9 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { UsageError } from '../../cli/command/errors.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { untilStopped } from '../../cli/command/program.ts'
-import { certificateFlags, identityConfig, identityFlags, passwordOf, showIdentity } from '../../cli/identity.ts'
-import type { IdentityConfig, ShownIdentity } from '../../server/operator/identities.ts'
+import { certificateFlags, identityConfig, identityFlags, passwordOf, showIdentity } from '../../cli/identity-flags.ts'
+import type { IdentityConfig, ShownIdentity } from '../../server/operator/manage-identities.ts'
 import type { RenewedFrom } from '../../server/operator/renew-identity.ts'
 
 export default class IdentityRenew extends BaseCommand {

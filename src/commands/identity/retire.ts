@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { showIdentity } from '../../cli/identity.ts'
+import { showIdentity } from '../../cli/identity-flags.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class IdentityRetire extends BaseCommand {
@@ -22,7 +22,7 @@ export default class IdentityRetire extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(IdentityRetire)
-    const { retireIdentity } = await import('../../server/operator/identities.ts')
+    const { retireIdentity } = await import('../../server/operator/manage-identities.ts')
     const { database: databaseUrl, workspace } = flags
     const identity = await retireIdentity({ databaseUrl }, args.name, { workspace, at: new Date() })
     this.log(showIdentity(identity))

@@ -1,6 +1,6 @@
 import { Args } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { showIdentity } from '../../cli/identity.ts'
+import { showIdentity } from '../../cli/identity-flags.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
 
 export default class IdentityShow extends BaseCommand {
@@ -15,7 +15,7 @@ export default class IdentityShow extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(IdentityShow)
-    const operator = await import('../../server/operator/identities.ts')
+    const operator = await import('../../server/operator/manage-identities.ts')
     const identity = await operator.showIdentity({ databaseUrl: flags.database }, args.name)
     this.log(showIdentity(identity))
     return identity

@@ -28,7 +28,7 @@ export default class IdentityUse extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(IdentityUse)
     const { database: databaseUrl, workspace, project, platform } = flags
-    const { setDefaultIdentity } = await import('../../server/operator/identities.ts')
+    const { setDefaultIdentity } = await import('../../server/operator/manage-identities.ts')
     const used = await setDefaultIdentity({ databaseUrl }, args.name, { workspace, project, platform, at: new Date() })
     const where = used.project === null ? `the workspace ${used.workspace}` : `the project ${used.project}`
     this.log(`New passes of ${where} are made under ${used.name} (${used.platforms.join(', ')}).`)

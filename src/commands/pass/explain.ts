@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { pastFlag } from '../../cli/arguments/list.ts'
+import { pastFlag } from '../../cli/arguments/list-flags.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'

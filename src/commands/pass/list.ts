@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { listFlags, listPages } from '../../cli/arguments/list.ts'
+import { listFlags, listPages } from '../../cli/arguments/list-flags.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { passesShape, passFilterFlags, passQuery, sortQuery } from '../../cli/pass-list.ts'
 

@@ -2,8 +2,8 @@ import { Flags } from '@oclif/core'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { parsePath } from '../../cli/arguments/path.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { UsageError } from '../../cli/command/errors.ts'
 import { colorDepth } from '../../cli/settings/settings.ts'
 import { platforms } from '../../core/contract/platform.ts'
 import { writePrivate } from '../../files/private-file.ts'
@@ -61,7 +61,7 @@ export default class PassPreview extends ClientCommand {
     const preview = await client.passes.preview({ params, query: { platform, language } })
     if (this.jsonEnabled() || preview instanceof Uint8Array) return preview
     const width = terminalWidth()
-    const { previewedByApple } = await import('../../cli/device/show.ts')
+    const { previewedByApple } = await import('../../cli/device/phone-output.ts')
     const card = platform === undefined && width !== undefined && previewedByApple(preview.apple, language)
     if (!card) {
       this.log(JSON.stringify(preview, undefined, 2))

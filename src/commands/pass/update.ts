@@ -8,8 +8,8 @@ import {
   variableFlag,
   variablesOf,
 } from '../../cli/arguments/pass-argument.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { UsageError } from '../../cli/command/errors.ts'
 import { showPass } from '../../cli/records.ts'
 import { templateVersionFlag } from '../../cli/template/template-version.ts'
 import type { PassUpdate as Body } from '../../core/contract/passes.ts'

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { namedFlag, requiredFlag } from '../../cli/arguments/id-argument.ts'
-import { pastFlag } from '../../cli/arguments/list.ts'
+import { pastFlag } from '../../cli/arguments/list-flags.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { duration } from '../../cli/command/output.ts'

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
-import { pastFlag } from '../../cli/arguments/list.ts'
+import { pastFlag } from '../../cli/arguments/list-flags.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { writeOut } from '../../cli/command/output.ts'
@@ -43,7 +43,7 @@ export default class ProjectFigures extends ClientCommand {
     const from = flags.from ?? new Date(Date.now() - 30 * 86_400_000).toISOString()
     const query = { by: flags.by, from, zone, ...(flags.to && { to: flags.to }) }
     const figures = await this.connect(flags).projects.figures({ params: { id: args.id }, query })
-    const { drawFigure, figuresCsv, figuresTable, sparklines } = await import('../../cli/figures.ts')
+    const { drawFigure, figuresCsv, figuresTable, sparklines } = await import('../../cli/figures-output.ts')
     const width = terminalWidth()
     if (flags.csv) await writeOut(figuresCsv(figures))
     else if (flags.figure) this.log(drawFigure(figures, flags.figure, { zone, width }))

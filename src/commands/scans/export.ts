@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
-import { formerly, outFlag } from '../../cli/arguments/list.ts'
+import { formerly, outFlag } from '../../cli/arguments/list-flags.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
+import { InterruptedError, UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
-import { InterruptedError, UsageError } from '../../cli/command/errors.ts'
 import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
@@ -53,7 +53,7 @@ export default class ScansExport extends ClientCommand {
     const release = onInterrupt(() => stop.abort())
     let hasBegun = false
     try {
-      const { exportScans } = await import('../../cli/scan-list/export.ts')
+      const { exportScans } = await import('../../cli/scan-list/export-scans.ts')
       const client = this.connect(flags)
       const result = await exportScans({
         client,

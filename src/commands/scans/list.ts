@@ -1,4 +1,4 @@
-import { followFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
+import { followFlag, listFlags, listPages } from '../../cli/arguments/list-flags.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import { passIdsOf, scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'

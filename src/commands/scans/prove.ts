@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { writeOut } from '../../cli/command/output.ts'
-import { proveFlags } from '../../cli/evidence/verify.ts'
+import { proveFlags } from '../../cli/evidence/verify-chain.ts'
 
 export default class ScansProve extends BaseCommand {
   static override enableJsonFlag = false

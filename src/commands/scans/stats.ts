@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { showByTime } from '../../cli/figures.ts'
+import { showByTime } from '../../cli/figures-output.ts'
 import { showStats, showStatsByGate, showStatsByProject } from '../../cli/records.ts'
 import { ledgerFlags, ledgerQuery } from '../../cli/scan-list/filters.ts'
 import { bucketUnits } from '../../core/contract/common.ts'

@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { CliError, UsageError, withName } from '../../cli/command/errors.ts'
+import { CliError, UsageError, withName } from '../../cli/command/cli-error.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import { DevFiles } from '../../cli/template/dev-files.ts'
-import { languagesOf, writtenOf } from '../../core/rules/template/languages.ts'
+import { languagesOf, writtenOf } from '../../core/rules/template/definition-languages.ts'
 
 export default class TemplateDev extends BaseCommand {
   static override summary = 'Show a template file on both phones in a browser, and reload it on changes.'

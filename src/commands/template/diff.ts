@@ -1,5 +1,5 @@
+import { DIFFERENT, UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { DIFFERENT, UsageError } from '../../cli/command/errors.ts'
 import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-file.ts'
 import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/template/template-push.ts'
 

@@ -52,7 +52,7 @@ export default class TemplatePreview extends ClientCommand {
     if (preview instanceof Uint8Array) throw new TypeError('The server returned a file')
     if (!this.jsonEnabled()) {
       const { drawCard } = await import('../../cli/card-picture.ts')
-      const { previewedByApple } = await import('../../cli/device/show.ts')
+      const { previewedByApple } = await import('../../cli/device/phone-output.ts')
       const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
       // The contract does not define the card; it has the format that the server renders.
       const given = preview.card as unknown as CardJson

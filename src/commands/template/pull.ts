@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import { namedArg } from '../../cli/arguments/id-argument.ts'
-import { outFlag } from '../../cli/arguments/list.ts'
+import { outFlag } from '../../cli/arguments/list-flags.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
 

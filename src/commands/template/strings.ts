@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
-import { outFlag } from '../../cli/arguments/list.ts'
+import { outFlag } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { UsageError } from '../../cli/command/errors.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { stringsFor, writeStrings } from '../../cli/template/strings-file.ts'
 import { readTemplateFile } from '../../cli/template/template-file.ts'
 

@@ -41,8 +41,8 @@ export default class TokenCreate extends BaseCommand {
     const { auditOperator, databaseToMake, getOrCreateWorkspace, withNewStore } = await import(
       '../../server/operator/operator.ts'
     )
-    const { createToken } = await import('../../server/tokens.ts')
-    const { findProjectsOfToken } = await import('../../server/operator/tokens.ts')
+    const { createToken } = await import('../../server/token-cache.ts')
+    const { findProjectsOfToken } = await import('../../server/operator/manage-tokens.ts')
     const now = new Date()
     const expiresAt = parseLifetime(flags['expires-in'], now)
     const newFile = databaseToMake(flags.database)

@@ -25,7 +25,7 @@ export default class TokenRotate extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(TokenRotate)
     const { getWorkspace, OperatorError, withStore } = await import('../../server/operator/operator.ts')
-    const { rotateToken } = await import('../../server/operator/tokens.ts')
+    const { rotateToken } = await import('../../server/operator/manage-tokens.ts')
     const at = new Date()
     const overlapSeconds = parseDuration(flags.overlap, '--overlap')
     const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
+import { filterFlag, listFlags, listPages } from '../../cli/arguments/list-flags.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, listFlags, listPages } from '../../cli/arguments/list.ts'
+import { filterFlag, listFlags, listPages } from '../../cli/arguments/list-flags.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'

@@ -1,6 +1,6 @@
 import { idArg } from '../../cli/arguments/id-argument.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { reportAttempt } from '../../cli/webhook/show.ts'
+import { reportAttempt } from '../../cli/webhook/delivery-output.ts'
 
 export default class WebhookRedeliver extends ClientCommand {
   static override summary = 'Send a delivery again, and show the result.'

@@ -1,6 +1,6 @@
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { reportAttempt } from '../../cli/webhook/delivery-output.ts'
 import { webhookArgs } from '../../cli/webhook/flags.ts'
-import { reportAttempt } from '../../cli/webhook/show.ts'
 
 export default class WebhookTest extends ClientCommand {
   static override summary = 'Send a test event, and show the result.'

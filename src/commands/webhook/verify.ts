@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { CliError, readNamed, UsageError } from '../../cli/command/errors.ts'
+import { CliError, readNamed, UsageError } from '../../cli/command/cli-error.ts'
 import { duration } from '../../cli/command/output.ts'
 import { readStdinBytes } from '../../cli/command/prompt.ts'
 import { webhookSecret } from '../../cli/settings/settings.ts'

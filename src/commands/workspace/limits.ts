@@ -1,9 +1,9 @@
 import { Args, Flags } from '@oclif/core'
 import { BaseCommand, terminalWidth } from '../../cli/command/base-command.ts'
-import { UsageError } from '../../cli/command/errors.ts'
+import { UsageError } from '../../cli/command/cli-error.ts'
 import { limitFlag, showLimits } from '../../cli/records.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
-import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/limits.ts'
+import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/workspace-limits.ts'
 
 const summaries: Record<LimitName, string> = {
   webhooks: 'Webhook endpoints.',

@@ -1,4 +1,4 @@
-import { styleFlags } from '../../cli/arguments/list.ts'
+import { styleFlags } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { onePage } from '../../cli/list/show-list.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { text } from './common.ts'
-import { type InOneLanguage, translatable } from './languages.ts'
+import { type InOneLanguage, translatable } from './language-tags.ts'
 
 /** The subject of a pass, the same for all platforms. Every text can contain placeholders. Empty texts are omitted. */
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
-import { booleanParam, pageQuery } from './list.ts'
+import { booleanParam, pageQuery } from './list-parameters.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
 import { Platform, REQUESTS_PER_SECOND } from './platform.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
 import { refusingProto, text } from './common.ts'
-import { byLanguage, type InOneLanguage, Languages, translatable } from './languages.ts'
+import { byLanguage, type InOneLanguage, Languages, translatable } from './language-tags.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
 /**
@@ -307,7 +307,7 @@ export const Definition = z.strictObject({
 })
 /** A definition as written and stored. Its texts can be in several languages. */
 export type WrittenDefinition = z.output<typeof Definition>
-/** A definition in one language (see core/rules/template/languages.ts). */
+/** A definition in one language (see core/rules/template/definition-languages.ts). */
 export type Definition = InOneLanguage<WrittenDefinition>
 /** Returns the overrides for each platform. */
 export function overridesOf<T extends Overrides>({ apple, google }: T) {

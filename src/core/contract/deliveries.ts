@@ -3,7 +3,7 @@ import { eventTypes } from '../events.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Count, pageOf, UtcTimestamp } from './common.ts'
-import { anyOf, listQuery } from './list.ts'
+import { anyOf, listQuery } from './list-parameters.ts'
 
 const DeliveryEventType = z.enum(eventTypes)
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
-import { anyOf, booleanParam, listQuery } from './list.ts'
+import { anyOf, booleanParam, listQuery } from './list-parameters.ts'
 
 /** The maximum lifetime of an invitation and of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30

@@ -3,7 +3,7 @@ import { subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Envelope } from './deliveries.ts'
-import { anyOf } from './list.ts'
+import { anyOf } from './list-parameters.ts'
 
 const FollowedEventType = z.enum(subscribableEvents)
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { pageOf, UtcTimestamp } from './common.ts'
-import { listQuery } from './list.ts'
+import { listQuery } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
 /** An Apple signer or a Google issuer, without its key. */

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
-import { translatable } from './languages.ts'
-import { pageQuery } from './list.ts'
+import { translatable } from './language-tags.ts'
+import { pageQuery } from './list-parameters.ts'
 import { byPlatform, Platform } from './platform.ts'
 
 /** The delivery state of one platform. SKIPPED if it was not targeted or does not apply. */

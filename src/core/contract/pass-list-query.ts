@@ -11,7 +11,7 @@ import {
   MAX_SUBSTRINGS,
   numericFilter,
   windowParams,
-} from './list.ts'
+} from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
 /** The filters by creation time: two names per bound, the second in the calendar of a time zone. */

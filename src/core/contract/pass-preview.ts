@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PreviewLanguage } from './languages.ts'
+import { PreviewLanguage } from './language-tags.ts'
 import { Platform } from './platform.ts'
 
 /** The query of a pass preview: platform, format, and language. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { bucketUnits, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
-import { listQuery } from './list.ts'
+import { listQuery } from './list-parameters.ts'
 import { byPlatform } from './platform.ts'
 import { Timezone } from './redemption.ts'
 

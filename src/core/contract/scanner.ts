@@ -3,7 +3,7 @@ import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES, route } from '../route.ts'
 import { CalendarDate, PassStatus, Timestamp, text, UtcTimestamp } from './common.ts'
-import { integerParam } from './list.ts'
+import { integerParam } from './list-parameters.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { DoorView, LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
 

@@ -4,7 +4,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { redemptionChecks } from '../rules/redemption/redemption.ts'
 import { bucketUnits, CalendarDate, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
-import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list.ts'
+import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list-parameters.ts'
 import { RedemptionPolicy, Timezone } from './redemption.ts'
 import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
 

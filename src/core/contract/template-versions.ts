@@ -3,7 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, UtcTimestamp } from './common.ts'
 import { Definition, Warning, warningTable } from './definition.ts'
-import { PreviewLanguage } from './languages.ts'
+import { PreviewLanguage } from './language-tags.ts'
 import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])

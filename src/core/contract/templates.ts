@@ -3,7 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
 import { Definition, PassType } from './definition.ts'
-import { anyOf, listQuery } from './list.ts'
+import { anyOf, listQuery } from './list-parameters.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
 /** The key of a template in files and commands. Unique in its workspace. */

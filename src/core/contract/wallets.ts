@@ -3,7 +3,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
 import { Count, ErrorCode, PositiveInt, pageOf, UtcTimestamp } from './common.ts'
-import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list.ts'
+import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
 /** A permanent rejection by a platform. It is not retried until the version, the pass, or the platform changes. */

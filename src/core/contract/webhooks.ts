@@ -4,7 +4,7 @@ import { Uuid } from '../ids.ts'
 import { route } from '../route.ts'
 import { pageOf, text, UtcTimestamp } from './common.ts'
 import { Delivery, DeliveryListFilters } from './deliveries.ts'
-import { listQuery } from './list.ts'
+import { listQuery } from './list-parameters.ts'
 
 /** The events that an endpoint can subscribe to: all except webhook.test. */
 const SubscribableEvent = z.enum(subscribableEvents)

@@ -1,6 +1,6 @@
 import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
-import { Refusal } from './api.ts'
+import { Refusal } from './desk-api.ts'
 
 /** The state of the event feed; `asking` if the token cannot follow events, so that the page polls. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'

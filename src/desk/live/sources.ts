@@ -1,8 +1,8 @@
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { ScanStats, ScanStatsByGate, ScanStatsByTime } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
-import type { Api } from './api.ts'
-import { listAll } from './pages.ts'
+import type { Api } from './desk-api.ts'
+import { listAll } from './load-pages.ts'
 
 /** The inputs of the board's sources. */
 export interface Facts {

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Door } from '../../core/contract/doors.ts'
 import { sumOf } from '../live/sources.ts'
-import { useDesk } from './context.ts'
+import { useDesk } from './desk-context.ts'
 import { Foreign, Numbers, Table } from './parts.tsx'
 
 /** The time after which a door is silent: an open page sends a request every 15 seconds. */

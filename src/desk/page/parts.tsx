@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
-import { type Answer, useDesk } from './context.ts'
+import { type Answer, useDesk } from './desk-context.ts'
 
 /** A part of the page with its heading. */
 export function Section({ title, wide, children }: { title: string; wide?: true; children: ComponentChildren }) {

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { Pass } from '../../core/contract/passes.ts'
 import { isUuidText } from '../../core/uuid.ts'
-import { Refusal } from '../live/api.ts'
-import { useDesk } from './context.ts'
+import { Refusal } from '../live/desk-api.ts'
+import { useDesk } from './desk-context.ts'
 import { PassLink } from './parts.tsx'
 
 /** The maximum number of passes to choose from. */

@@ -6,7 +6,7 @@ import { wordOfReason } from '../../core/rules/door/badge.ts'
 import { passSources } from '../live/sources.ts'
 import { resultOf, textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
-import { useAnswers, useDesk, useFeed } from './context.ts'
+import { useAnswers, useDesk, useFeed } from './desk-context.ts'
 import { Command, Foreign, Moment, Prose, Section, Shown, Table } from './parts.tsx'
 
 /** All facts of a pass, with commands that act on it. */

@@ -2,7 +2,7 @@
 import { scaleBand, scaleLinear } from 'd3-scale'
 import { line, stack } from 'd3-shape'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { useDesk } from './context.ts'
+import { useDesk } from './desk-context.ts'
 
 /** A series of a plot; color and dash depend on its index. */
 export interface Series {

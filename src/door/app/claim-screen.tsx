@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
 import type { ClaimFailure } from '../engine/engine.ts'
-import { useDoor } from './context.ts'
+import { useDoor } from './door-context.ts'
 import { say } from './language.ts'
 import { MainArea } from './main-area.tsx'
 import { Problems } from './problems.tsx'

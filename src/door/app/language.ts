@@ -1,5 +1,5 @@
 import { directionOfLanguage, nearestLanguage } from '../../core/rules/display/language-match.ts'
-import { type AppWords, doorTexts } from '../../locales/door.ts'
+import { type AppWords, doorTexts } from '../../locales/door-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../../locales/languages.ts'
 
 /** The language of the page. */

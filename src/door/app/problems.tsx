@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { Problem } from '../engine/engine.ts'
 import type { UsedCamera } from './camera/use-camera.ts'
-import { useDoor, useEngineState } from './context.ts'
+import { useDoor, useEngineState } from './door-context.ts'
 import { type AppLanguage, say, span } from './language.ts'
 
 /** Problems that need no further action once they are read. */

@@ -1,6 +1,16 @@
 import { type IDBPDatabase, openDB } from 'idb'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { matchesOf } from '../../core/rules/door/matches.ts'
+import type { Verdict } from './engine.ts'
+import {
+  type EngineStore,
+  type Identity,
+  type JournalEntry,
+  type ListHead,
+  type NamedItem,
+  RECENT_VERDICTS,
+  StorageFullError,
+} from './engine-store.ts'
 import {
   build,
   carriers,
@@ -23,17 +33,7 @@ import {
   verdictOf,
   type Write,
   waitingByProject,
-} from './database.ts'
-import type { Verdict } from './engine.ts'
-import {
-  type EngineStore,
-  type Identity,
-  type JournalEntry,
-  type ListHead,
-  type NamedItem,
-  RECENT_VERDICTS,
-  StorageFullError,
-} from './store.ts'
+} from './indexed-database.ts'
 
 /** The number of entries to read at a time: a list of 100,000 would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000

@@ -1,6 +1,6 @@
+import type { EngineStore, Identity } from './engine-store.ts'
 import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer, Reply, SnapshotPage } from './server.ts'
-import type { EngineStore, Identity } from './store.ts'
 
 /**
  * The interval of updates of the list, also without changes, in milliseconds. Together with the interval of probes, it

@@ -4,8 +4,8 @@ import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
 import type { Candidate } from '../../core/rules/door/outcome.ts'
 import type { DoorClock } from './clock.ts'
 import type { DoorEngine } from './engine.ts'
+import type { EngineStore, Identity, NamedItem } from './engine-store.ts'
 import type { DoorServer } from './server.ts'
-import type { EngineStore, Identity, NamedItem } from './store.ts'
 
 /** The read-only part of an engine: the list, and the counts of the server. */
 export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {

@@ -8,9 +8,9 @@ import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
 import { type DoorClock, pause } from './clock.ts'
 import type { Connection } from './connection.ts'
 import type { DoorEngine, ScanFailure, ScanRequest, Verdict } from './engine.ts'
+import { type EngineStore, type Identity, type JournalEntry, StorageFullError } from './engine-store.ts'
 import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer } from './server.ts'
-import { type EngineStore, type Identity, type JournalEntry, StorageFullError } from './store.ts'
 
 /** Evaluates and reverses scans, one at a time. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {

@@ -5,8 +5,8 @@ import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/door-language.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
+import type { Identity } from './engine-store.ts'
 import type { EngineSettings } from './environment.ts'
-import type { Identity } from './store.ts'
 
 /** The result of a request. */
 export type Reply<T> =

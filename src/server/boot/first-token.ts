@@ -1,6 +1,6 @@
 import type { Store } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
-import { createToken, type MadeToken } from '../tokens.ts'
+import { createToken, type MadeToken } from '../token-cache.ts'
 
 /** Creates the workspace `default` and an owner token for it, if the database is empty. */
 export function createFirstToken(store: Store, at: Date): Promise<MadeToken | undefined> {

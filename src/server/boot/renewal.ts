@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import type { Config } from '../config.ts'
 import { readAppleCredentials } from '../identities/credentials.ts'
 import type { Logger } from '../log.ts'

@@ -4,7 +4,7 @@ import type { Route } from '../../core/route.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { deriveKey } from '../../core/rules/crypto/server-key.ts'
 import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
-import type { ListPage } from '../../storage/db/list.ts'
+import type { ListPage } from '../../storage/db/list-query.ts'
 
 /**
  * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use

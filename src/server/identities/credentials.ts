@@ -1,11 +1,11 @@
-import type { AppleCredentials, CredentialSource } from '../../wallets/apple/identity.ts'
+import type { AppleCredentials, CredentialSource } from '../../wallets/apple/apple-identity.ts'
 import { isPkcs12, readPkcs12 } from '../../wallets/apple/pkcs12.ts'
 import {
   assertIssuerId,
   type GoogleSigner,
   keylessConfiguration,
   parseGoogleIdentity,
-} from '../../wallets/google/identity.ts'
+} from '../../wallets/google/google-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
 import { loadKeyless } from './secrets.ts'

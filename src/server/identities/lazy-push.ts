@@ -1,4 +1,4 @@
-import type { AppleIdentity } from '../../wallets/apple/identity.ts'
+import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
 
 /** The APNs server: an address of an emulator, or Apple's. */

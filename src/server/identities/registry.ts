@@ -1,7 +1,7 @@
 import { type Platform, platformFacts } from '../../core/contract/platform.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Store } from '../../storage/store.ts'
-import { accountOf, type IdentityIds, type StoredIdentity } from '../../storage/workspaces/identities.ts'
+import { accountOf, type IdentityIds, type StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
 import type { Side, Sides, Wallets } from '../../wallets/wallets.ts'
 import type { Logger } from '../log.ts'
 

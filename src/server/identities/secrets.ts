@@ -2,16 +2,16 @@ import { z } from 'zod'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'
-import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
+import type { StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
 import {
   type AppleCredentials,
   type AppleIdentity,
   parseCertificate,
   readAppleIdentity,
   readKey,
-} from '../../wallets/apple/identity.ts'
+} from '../../wallets/apple/apple-identity.ts'
 import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
-import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/identity.ts'
+import { type GoogleSigner, keylessConfiguration, parseGoogleIdentity } from '../../wallets/google/google-identity.ts'
 import type { Logger } from '../log.ts'
 
 /** The sealed secrets of an Apple identity, as PEM. The key is not encrypted otherwise. */

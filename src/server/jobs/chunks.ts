@@ -1,4 +1,4 @@
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { LongJobServices } from '../context.ts'
 

@@ -3,7 +3,7 @@ import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
 import { isRegularQueue, type JobKind, type Priority, type Queue, regularQueues } from '../../storage/jobs/job-kinds.ts'
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import type { Leave } from '../http/thread.ts'
@@ -34,7 +34,6 @@ export interface Slot {
   leave(): void
 }
 
-/** Records the failure of a discarded job, in the transaction that discards it. */
 export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
 
 /** The subject of a discarded job. */
@@ -269,7 +268,6 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     }
   }
 
-  /** Records a run. The duration is that of the batch, whose jobs share their statements. */
   function note(kind: JobKind, jobs: Job[], milliseconds: number): void {
     metrics.jobSeconds.observe({ kind }, milliseconds / 1000)
     if (!log.isLevelEnabled('debug')) return

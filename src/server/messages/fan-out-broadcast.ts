@@ -1,4 +1,4 @@
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { LongJobServices } from '../context.ts'
 import { workInChunks } from '../jobs/chunks.ts'

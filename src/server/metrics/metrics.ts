@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ApiError } from '../../core/errors.ts'
-import { limitNames } from '../../core/rules/pass/limits.ts'
+import { limitNames } from '../../core/rules/pass/workspace-limits.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
-import { SERVER_IDENTITY } from '../../storage/workspaces/identities.ts'
+import { SERVER_IDENTITY } from '../../storage/workspaces/identities-repository.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 
 /**

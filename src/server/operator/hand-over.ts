@@ -6,7 +6,7 @@ import { looseName } from '../../core/rules/pass/column-names.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { HandOverFilter, HandOverPass } from '../../storage/operations/hand-over.ts'
 import type { Store } from '../../storage/store.ts'
-import { SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/identities.ts'
+import { SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
 import { createDefinitions, type Definitions } from '../wallet-sync/definitions.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 

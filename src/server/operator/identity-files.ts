@@ -1,4 +1,4 @@
-import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { readSecret } from '../config.ts'
 import { readPassFiles } from '../identities/credentials.ts'
 import { type AppleSecrets, toKeyPem, toPem } from '../identities/secrets.ts'

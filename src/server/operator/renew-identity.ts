@@ -1,9 +1,10 @@
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
-import type { StoredIdentity } from '../../storage/workspaces/identities.ts'
-import { parseAppleIdentity } from '../../wallets/apple/identity.ts'
+import type { StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
+import { parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import type { Config } from '../config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { openText, readGoogleSigner, sealSecrets, storedCredentials } from '../identities/secrets.ts'
+import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {
   auditIdentity,
   getForUpdate,
@@ -12,8 +13,7 @@ import {
   type ShownIdentity,
   show,
   withKeys,
-} from './identities.ts'
-import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
+} from './manage-identities.ts'
 import { OperatorError, withStore } from './operator.ts'
 
 /** The source of a renewal: the files of a certificate, or the key file of a service account. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { readSecret } from '../config.ts'
-import type { IdentityConfig, ShownIdentity } from './identities.ts'
+import type { IdentityConfig, ShownIdentity } from './manage-identities.ts'
 import { assertRenewable, type RenewedFrom, renewIfNew } from './renew-identity.ts'
 
 export interface WatchIdentityOptions extends RenewedFrom {

@@ -1,5 +1,5 @@
 import type { Platform } from '../../core/contract/platform.ts'
-import { hourOf, type NewFigure } from '../../storage/operations/figures.ts'
+import { hourOf, type NewFigure } from '../../storage/operations/figures-repository.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 

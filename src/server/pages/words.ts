@@ -2,7 +2,7 @@ import type { Definition } from '../../core/contract/definition.ts'
 import { type Platform, platformFacts } from '../../core/contract/platform.ts'
 import { bareTag, nearestLanguage } from '../../core/rules/display/language-match.ts'
 import type { SpokenLanguage } from '../../locales/languages.ts'
-import { type PageWords, pagesTexts } from '../../locales/pages.ts'
+import { type PageWords, pagesTexts } from '../../locales/page-texts.ts'
 
 /** A language of hosted pages. */
 export interface PageLanguage {

@@ -1,6 +1,6 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { Store } from '../../storage/store.ts'
-import type { GoogleCalls } from '../../wallets/google/api/api.ts'
+import type { GoogleCalls } from '../../wallets/google/api/google-api.ts'
 import type { GoogleResource } from '../../wallets/google/resource.ts'
 
 /**

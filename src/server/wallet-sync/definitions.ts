@@ -2,7 +2,7 @@ import type { Definition } from '../../core/contract/definition.ts'
 import { createFairCache } from '../../storage/db/fair-cache.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
-import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
+import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
 import { joined, keysOf, type Overrides } from '../../wallets/google/objects.ts'
 
 /** The parts of a published version that never change. */

@@ -1,10 +1,10 @@
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import { asKind } from '../../wallets/google/resource.ts'
 import type { JobServices, Services } from '../context.ts'
 import type { Slot } from '../jobs/worker.ts'
 import { callGoogle, eachJob, type GoogleServices } from './platform-calls.ts'
-import type { PushServices } from './push.ts'
+import type { PushServices } from './push-phones.ts'
 import { type PushedPhones, pushToPhones } from './update-wallets.ts'
 
 type ExpiryServices = GoogleServices & Pick<Services, 'issuing'>

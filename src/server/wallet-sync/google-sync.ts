@@ -4,9 +4,9 @@ import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import type { PublishedVersion } from '../../storage/templates/template-versions.ts'
-import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/api.ts'
+import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
 import { GoogleApiError, isRefused, rejectionOf } from '../../wallets/google/api/api-error.ts'
+import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/google-api.ts'
 import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
 import {
   asKind,

@@ -1,4 +1,4 @@
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import { createPace, type Pace } from '../jobs/chunks.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Store } from '../../storage/store.ts'
-import type { LocationRejections } from '../../wallets/google/api/api.ts'
+import type { LocationRejections } from '../../wallets/google/api/google-api.ts'
 
 /** Google's message when it rejected locations of an issuer's passes, and the time. */
 const Rejection = z.object({ message: z.string(), at: z.string() })

@@ -1,7 +1,7 @@
 import type { Platform } from '../../core/contract/platform.ts'
 import { ApiError, DiscardError, RescheduleError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 

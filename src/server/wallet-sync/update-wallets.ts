@@ -1,4 +1,4 @@
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRefused, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import type { JobServices, Repositories } from '../context.ts'
@@ -15,7 +15,7 @@ import {
   logPlatformCall,
   toJobError,
 } from './platform-calls.ts'
-import { type PushResults, type PushServices, pushTo } from './push.ts'
+import { type PushResults, type PushServices, pushTo } from './push-phones.ts'
 
 /** The phones to push: those of current or former holders. */
 export interface PushedPhones {

@@ -1,5 +1,5 @@
 import { grouped } from '../../storage/db/grouped.ts'
-import type { Job } from '../../storage/jobs/jobs.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 

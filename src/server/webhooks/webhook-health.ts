@@ -1,7 +1,7 @@
 import { healthAfter } from '../../core/rules/sending/retries.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { CompletedAttempt } from '../../storage/webhooks/delivery-row.ts'
-import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { StoredWebhook } from '../../storage/webhooks/webhooks-repository.ts'
 
 /** The maximum number of deliveries that end in one transaction. A job ends the rest. */
 export const END_CHUNK = 1_000

@@ -3,7 +3,7 @@ import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { isSealedUnder, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
 import { newSecret } from '../../core/rules/crypto/signature.ts'
 import type { Store } from '../../storage/store.ts'
-import type { StoredWebhook } from '../../storage/webhooks/webhooks.ts'
+import type { StoredWebhook } from '../../storage/webhooks/webhooks-repository.ts'
 import type { Logger } from '../log.ts'
 
 /** Signing secrets, which are shown once and stored encrypted. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Emit, JobOutcome } from '../operations/store-events.ts'
 import type { Queue } from './job-kinds.ts'
-import { type Job, Jobs, type RescuedJob } from './jobs.ts'
+import { type Job, Jobs, type RescuedJob } from './jobs-repository.ts'
 
 /** The outbox, which emits the outcome of each run. */
 export class InstrumentedJobs extends Jobs {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
 import { byPlatform, CAPPED_PLATFORM, type Platform, platforms } from '../../core/contract/platform.ts'
-import type { WrittenText } from '../../core/rules/template/languages.ts'
+import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { toDate } from '../db/dialect.ts'
 
 /** The state of a notification on one platform. */

@@ -3,7 +3,7 @@ import { type Actor, type AuditAction, targetKind } from '../../core/audit.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
-import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
 import { Chains } from '../evidence/chains.ts'
 
 /** A recorded action. Contains no values, secrets, or personal data. */

@@ -6,8 +6,8 @@ import { toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { isSamePlace, type JobKind, type QueuePlace, queuePlaces } from '../jobs/job-kinds.ts'
-import { Doors } from '../workspaces/doors.ts'
-import { Usage, type UsageOverview } from '../workspaces/limits.ts'
+import { Doors } from '../workspaces/doors-repository.ts'
+import { Usage, type UsageOverview } from '../workspaces/limits-repository.ts'
 import type { RejectedKind } from './rejections.ts'
 
 /** The state of one priority of an outbox queue. */

@@ -4,7 +4,7 @@ import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { forUpdate } from '../db/dialect.ts'
-import type { IdentityIds } from '../workspaces/identities.ts'
+import type { IdentityIds } from '../workspaces/identities-repository.ts'
 
 /** A class at Google that is shared by all passes with the same key. */
 export interface StoredClass extends ClassClaim {

@@ -14,7 +14,7 @@ import {
   identityIdsOf,
   toIdentityColumns,
   toIdentityIds,
-} from '../workspaces/identities.ts'
+} from '../workspaces/identities-repository.ts'
 
 /**
  * A pass as it is stored. The status differs from the visible one: an ISSUED pass past expiresAt is visible as EXPIRED, and a

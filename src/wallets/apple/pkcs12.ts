@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { CredentialError } from '../wallet.ts'
-import type { CredentialSource } from './identity.ts'
+import type { CredentialSource } from './apple-identity.ts'
 
 /**
  * The part of node-forge that reads PKCS #12. Node.js cannot, and WebCrypto lacks the ciphers that Keychain Access

@@ -1,7 +1,7 @@
 import { Notification, Provider } from 'apn'
 import pLimit from 'p-limit'
 import { CredentialError, type ProviderCall } from '../wallet.ts'
-import type { AppleIdentity } from './identity.ts'
+import type { AppleIdentity } from './apple-identity.ts'
 
 /** The result of one push. `gone` means that the token is invalid and its registration should be removed. */
 export interface PushResult {

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
-import { isAbsoluteLink } from '../../core/rules/template/links.ts'
+import { isAbsoluteLink } from '../../core/rules/template/link-schemes.ts'
 import type { WalletPass } from '../wallet.ts'
 import {
   backgroundOf,

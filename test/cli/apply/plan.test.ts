@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { planApply } from '../../../src/cli/apply/plan.ts'
 import type { Client } from '../../../src/client/client.ts'
-import { ApiError } from '../../../src/client/errors.ts'
+import { ApiError } from '../../../src/client/client-errors.ts'
 
 /** Deletes the one webhook that no file names, from a server that answers with this error. */
 async function prune(error: Error) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseEnd, parseLifetime, parseMoment, parsePast } from '../../../src/cli/arguments/moment.ts'
-import { UsageError } from '../../../src/cli/command/errors.ts'
+import { UsageError } from '../../../src/cli/command/cli-error.ts'
 
 const now = new Date('2026-05-01T12:00:00.000Z')
 

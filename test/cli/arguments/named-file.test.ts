@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fingerprint } from '../../../src/cli/bulk/journal.ts'
-import { readNamed, streamNamed } from '../../../src/cli/command/errors.ts'
+import { fingerprint } from '../../../src/cli/bulk/bulk-journal.ts'
+import { readNamed, streamNamed } from '../../../src/cli/command/cli-error.ts'
 import { describeFailure } from '../../../src/cli/command/failure.ts'
 import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 

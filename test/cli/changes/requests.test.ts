@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { changeConcurrently, changeEach } from '../../../src/cli/changes/change-passes.ts'
 import { groupIds } from '../../../src/cli/changes/find-passes.ts'
 import type { Client } from '../../../src/client/client.ts'
-import { ApiError } from '../../../src/client/errors.ts'
+import { ApiError } from '../../../src/client/client-errors.ts'
 
 test('ids are asked for in groups of twenty that fit the line of a request, each once and in order', () => {
   expect(groupIds(Array.from({ length: 50 }, (_, index) => `T-${index}`)).map((group) => group.length)).toEqual([

@@ -1,10 +1,10 @@
 import { Command, Flags } from '@oclif/core'
 import { describe, expect, test } from 'vitest'
 import { idOf } from '../../../src/cli/arguments/id-argument.ts'
-import { pastFlag } from '../../../src/cli/arguments/list.ts'
-import { CliError, InterruptedError } from '../../../src/cli/command/errors.ts'
+import { pastFlag } from '../../../src/cli/arguments/list-flags.ts'
+import { CliError, InterruptedError } from '../../../src/cli/command/cli-error.ts'
 import { describeFailure, formatFailure } from '../../../src/cli/command/failure.ts'
-import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/errors.ts'
+import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/client-errors.ts'
 
 const request = { method: 'GET', path: '/v1/passes' }
 const refused = { status: 400, code: 'VALIDATION_ERROR', correlationId: 'c-1', request }

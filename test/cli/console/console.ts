@@ -1,4 +1,4 @@
-import { createDoor, type Door, type DoorOptions } from '../../../src/cli/console/door.ts'
+import { createDoor, type Door, type DoorOptions } from '../../../src/cli/console/console-door.ts'
 import type { Client } from '../../../src/client/client.ts'
 
 /** Opens the door of a console that nobody looks at. */

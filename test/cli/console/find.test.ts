@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import type { Door } from '../../../src/cli/console/console-door.ts'
 import { createControls } from '../../../src/cli/console/controls.ts'
-import type { Door } from '../../../src/cli/console/door.ts'
 import { createClient } from '../../../src/client/client.ts'
 import { publishedTemplate } from '../../server/fixtures.ts'
 import { useApi } from '../../support/api.ts'

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { createDoor, type Door } from '../../../src/cli/console/console-door.ts'
 import { createControls } from '../../../src/cli/console/controls.ts'
-import { createDoor, type Door } from '../../../src/cli/console/door.ts'
 import { createClient } from '../../../src/client/client.ts'
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { passBody, publishedTemplate } from '../../server/fixtures.ts'

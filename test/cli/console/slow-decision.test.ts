@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { createDoor } from '../../../src/cli/console/console-door.ts'
 import { createControls } from '../../../src/cli/console/controls.ts'
-import { createDoor } from '../../../src/cli/console/door.ts'
 import type { Client } from '../../../src/client/client.ts'
-import { ApiError } from '../../../src/client/errors.ts'
+import { ApiError } from '../../../src/client/client-errors.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 

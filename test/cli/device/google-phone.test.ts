@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { GoogleDevice } from '../../../src/cli/device/phone-store.ts'
 import { deviceFor, phoneOf } from '../../../src/cli/device/phones.ts'
-import type { GoogleDevice } from '../../../src/cli/device/store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import {
   authorized,

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
+import type { AppleDevice } from '../../../src/cli/device/phone-store.ts'
 import { deviceFor, phoneOf, type WatchEvent, watch } from '../../../src/cli/device/phones.ts'
-import type { AppleDevice } from '../../../src/cli/device/store.ts'
 import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { createChain, serial, startService } from './service.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { followPages } from '../../../src/cli/list/follow.ts'
-import { ConnectionError } from '../../../src/client/errors.ts'
+import { ConnectionError } from '../../../src/client/client-errors.ts'
 import { newId } from '../../../src/core/ids.ts'
 
 interface Row {

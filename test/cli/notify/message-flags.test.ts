@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { messageBody } from '../../../src/cli/notify/message-flags.ts'
-import { showBroadcast } from '../../../src/cli/notify/show.ts'
+import { showBroadcast } from '../../../src/cli/notify/notification-output.ts'
 
 const now = new Date('2027-01-01T00:00:00Z')
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { keyOf, starterKinds, starterTemplate } from '../../../src/cli/template/starters.ts'
 import { checkDefinition } from '../../../src/core/rules/template/definition.ts'
-import { samplePass, viewsOf } from '../../../src/server/pages/card/preview.ts'
+import { samplePass, viewsOf } from '../../../src/server/pages/card/card-preview.ts'
 import { definitionWarnings } from '../../../src/server/pages/card/template-warnings.ts'
 import { previewWallets } from '../../../src/server/pages/template-dev/content.ts'
 import { parseDefinition } from '../../support/definitions.ts'

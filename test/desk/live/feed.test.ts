@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Refusal } from '../../../src/desk/live/api.ts'
+import { Refusal } from '../../../src/desk/live/desk-api.ts'
 import { createFeed, type Feed } from '../../../src/desk/live/feed.ts'
 
 let feed: Feed | undefined

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { watchBroadcast } from '../../../src/cli/notify/show.ts'
+import { watchBroadcast } from '../../../src/cli/notify/notification-output.ts'
 import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { dialects, temporaryFolder } from '../../support/databases.ts'

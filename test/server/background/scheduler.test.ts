@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { expirePasses } from '../../../src/server/background/maintenance.ts'
 import { startScheduler } from '../../../src/server/background/scheduler.ts'
-import type { Job } from '../../../src/storage/jobs/jobs.ts'
+import type { Job } from '../../../src/storage/jobs/jobs-repository.ts'
 import { insertPasses, later, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { within } from '../../support/eventually.ts'

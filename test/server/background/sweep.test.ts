@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { sweep } from '../../../src/server/background/maintenance.ts'
 import type { RetentionDays } from '../../../src/server/config.ts'
-import type { Target } from '../../../src/storage/webhooks/deliveries.ts'
+import type { Target } from '../../../src/storage/webhooks/deliveries-repository.ts'
 import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../../storage/db/query-plans.ts'
 import { insertPasses, newPass } from '../../storage/fixtures.ts'

@@ -5,7 +5,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { newToken, tokenDigest } from '../../../src/core/rules/crypto/token.ts'
 import { authorize, createAuthenticate } from '../../../src/server/http/middleware/authenticate.ts'
 import type { Store } from '../../../src/storage/store.ts'
-import type { TokenWithWorkspace } from '../../../src/storage/workspaces/tokens.ts'
+import type { TokenWithWorkspace } from '../../../src/storage/workspaces/tokens-repository.ts'
 import { useApi } from '../../support/api.ts'
 
 const log = pino({ level: 'silent' })

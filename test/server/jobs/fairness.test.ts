@@ -5,7 +5,7 @@ import { createShares } from '../../../src/server/jobs/fairness.ts'
 import type { WorkerQueues } from '../../../src/server/jobs/queue-options.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { type JobKind, queuePlaces } from '../../../src/storage/jobs/job-kinds.ts'
-import type { Job } from '../../../src/storage/jobs/jobs.ts'
+import type { Job } from '../../../src/storage/jobs/jobs-repository.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { defaultLimits } from '../../../src/core/rules/pass/limits.ts'
+import { defaultLimits } from '../../../src/core/rules/pass/workspace-limits.ts'
 import { setExpiry, setLimits, setSuspended } from '../../../src/server/operator/operator.ts'
 import { insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'

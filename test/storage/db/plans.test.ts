@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { familyName, passId, templateId } from '../../../bench/support/many-passes.ts'
 import { identifierDigest } from '../../../src/core/rules/crypto/scan-code.ts'
-import type { PublishedVersion } from '../../../src/storage/templates/template-versions.ts'
+import type { PublishedVersion } from '../../../src/storage/templates/template-versions-repository.ts'
 import { dialects } from '../../support/databases.ts'
 import { newPass, start } from '../fixtures.ts'
 import { type Filters, type Plan, ROWS, useLists } from './query-plans.ts'

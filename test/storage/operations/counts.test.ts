@@ -5,7 +5,7 @@ import { newId } from '../../../src/core/ids.ts'
 import type { CountDifference } from '../../../src/storage/operations/counts.ts'
 import { AcceptedScans } from '../../../src/storage/scans/accepted-scans.ts'
 import { createStore, type Repositories, type Store } from '../../../src/storage/store.ts'
-import type { PublishedVersion } from '../../../src/storage/templates/template-versions.ts'
+import type { PublishedVersion } from '../../../src/storage/templates/template-versions-repository.ts'
 import { dialects } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 import {

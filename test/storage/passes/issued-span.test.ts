@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { whereIssuedAt } from '../../../src/storage/passes/pass-change.ts'
-import type { PassChange } from '../../../src/storage/passes/passes.ts'
+import type { PassChange } from '../../../src/storage/passes/passes-repository.ts'
 import { dialects } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'
 import { insertPasses, insertTemplate, insertWorkspace, later, newPass, openTestStore } from '../fixtures.ts'

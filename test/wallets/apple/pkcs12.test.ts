@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
-import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import { parseAppleIdentity } from '../../../src/wallets/apple/apple-identity.ts'
 import { isPkcs12, readPkcs12 } from '../../../src/wallets/apple/pkcs12.ts'
 import { at, createTestIdentity, temporaryFolder } from './fixtures.ts'
 

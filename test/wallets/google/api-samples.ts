@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { createGoogleApi, type GoogleApiOptions } from '../../../src/wallets/google/api/api.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
+import { createGoogleApi, type GoogleApiOptions } from '../../../src/wallets/google/api/google-api.ts'
 import type { GoogleServer } from './google-server.ts'
 import { identity } from './samples.ts'
 

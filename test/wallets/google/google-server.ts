@@ -2,7 +2,7 @@ import { type KeyObject, verify } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { GoogleEndpoints } from '../../../src/wallets/google/api/api.ts'
+import type { GoogleEndpoints } from '../../../src/wallets/google/api/google-api.ts'
 
 export interface SeenRequest {
   method: string

@@ -1,7 +1,7 @@
 import { verify } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { createGoogleWallet } from '../../../src/wallets/google/google-wallet.ts'
 import { placeOf } from '../../../src/wallets/google/resource.ts'
-import { createGoogleWallet } from '../../../src/wallets/google/wallet.ts'
 import { allKinds, at, googleOf, identity, pass, publicKey, publicUrl } from './samples.ts'
 
 const wallet = createGoogleWallet({ identity, publicUrl })

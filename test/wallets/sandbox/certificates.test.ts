@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeAll, expect, test } from 'vitest'
-import { parseAppleIdentity } from '../../../src/wallets/apple/identity.ts'
+import { parseAppleIdentity } from '../../../src/wallets/apple/apple-identity.ts'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 

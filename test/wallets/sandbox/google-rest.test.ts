@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createGoogleApi } from '../../../src/wallets/google/api/api.ts'
+import { createGoogleApi } from '../../../src/wallets/google/api/google-api.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 import {
   askToken,

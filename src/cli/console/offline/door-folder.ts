@@ -6,7 +6,7 @@ import type { CallOptions, Client } from '../../../client/client.ts'
 import { Uuid } from '../../../core/ids.ts'
 import { makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
 import { collect, findCandidate, listCandidates } from '../../arguments/named.ts'
-import { CliError } from '../../command/errors.ts'
+import { CliError } from '../../command/cli-error.ts'
 import { ask } from '../ask.ts'
 
 /** The place of a console, read from the server once and stored for offline starts. */

@@ -14,10 +14,10 @@ import {
   RECENT_VERDICTS,
   StorageFullError,
   type UploadResult,
-} from '../../../door/engine/store.ts'
+} from '../../../door/engine/engine-store.ts'
 import { replacePrivateSync } from '../../../files/private-file.ts'
 import type { LogRecord, ReversedScan } from './log-files.ts'
-import { openStore } from './store.ts'
+import { openStore } from './offline-store.ts'
 import { openStoredList } from './stored-list.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../../cli/command/base-command.ts'
-import { UsageError } from '../../../cli/command/errors.ts'
+import { UsageError } from '../../../cli/command/cli-error.ts'
 import {
   certificateFlags,
   identityConfig,
@@ -8,7 +8,7 @@ import {
   passwordOf,
   placeFlags,
   showIdentity,
-} from '../../../cli/identity.ts'
+} from '../../../cli/identity-flags.ts'
 
 export default class IdentityAddApple extends BaseCommand {
   static override summary = 'Add an Apple pass type with its certificate.'
@@ -38,7 +38,7 @@ export default class IdentityAddApple extends BaseCommand {
   async run() {
     const { flags } = await this.parse(IdentityAddApple)
     const { name, workspace, project } = flags
-    const { addApple } = await import('../../../server/operator/identities.ts')
+    const { addApple } = await import('../../../server/operator/manage-identities.ts')
     const identity = await addApple(identityConfig(flags), {
       name,
       workspace,

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../../../cli/command/base-command.ts'
-import { identityConfig, identityFlags, placeFlags, showIdentity } from '../../../cli/identity.ts'
+import { identityConfig, identityFlags, placeFlags, showIdentity } from '../../../cli/identity-flags.ts'
 
 export default class IdentityAddGoogle extends BaseCommand {
   static override summary = 'Add a Google Wallet issuer.'
@@ -27,7 +27,7 @@ export default class IdentityAddGoogle extends BaseCommand {
   async run() {
     const { flags } = await this.parse(IdentityAddGoogle)
     const { name, workspace, project, issuer: issuerId, 'key-file': keyFile, sandbox: isSandbox } = flags
-    const { addGoogle } = await import('../../../server/operator/identities.ts')
+    const { addGoogle } = await import('../../../server/operator/manage-identities.ts')
     const options = { name, workspace, project, issuerId, keyFile, isSandbox, at: new Date() }
     const identity = await addGoogle(identityConfig(flags), options)
     this.log(showIdentity(identity))

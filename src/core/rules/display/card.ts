@@ -13,9 +13,9 @@ import type {
 import { fieldGroups, overridesOf } from '../../contract/definition.ts'
 import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
+import { languageOf, UNSAID_LANGUAGE } from '../template/definition-languages.ts'
 import { ownImageRoles, resolveImages } from '../template/image-choice.ts'
-import { languageOf, UNSAID_LANGUAGE } from '../template/languages.ts'
-import { isSafeLink } from '../template/links.ts'
+import { isSafeLink } from '../template/link-schemes.ts'
 import {
   fill,
   fillDeep,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { BarcodeFormat } from '../../contract/definition.ts'
 import { isJsonObject } from '../../json.ts'
-import { UNSAID_LANGUAGE } from '../template/languages.ts'
+import { UNSAID_LANGUAGE } from '../template/definition-languages.ts'
 import type { Card, CardField } from './card.ts'
 import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-value.ts'
 import { nearestLanguage } from './language-match.ts'

@@ -9,7 +9,7 @@ import type {
 } from '../../contract/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
 import { exampleScope } from '../template/definition.ts'
-import { missingTranslations, writtenOf } from '../template/languages.ts'
+import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
 import {
   type FrontField,
   type FrontRow,

@@ -1,6 +1,6 @@
 import english from '../../../locales/en/scans.json' with { type: 'json' }
 import type { SpokenLanguage } from '../../../locales/languages.ts'
-import { type DoorWords, scansTexts } from '../../../locales/scans.ts'
+import { type DoorWords, scansTexts } from '../../../locales/scan-texts.ts'
 
 /** The language and time zone of messages to an operator at a door. */
 export interface DoorLanguage {

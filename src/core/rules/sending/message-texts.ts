@@ -1,8 +1,8 @@
 import type { WrittenDefinition } from '../../contract/definition.ts'
-import type { Languages } from '../../contract/languages.ts'
+import type { Languages } from '../../contract/language-tags.ts'
 import type { MessageCreate } from '../../contract/notifications.ts'
 import type { Issue } from '../../errors.ts'
-import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../template/languages.ts'
+import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../template/definition-languages.ts'
 
 /**
  * Checks the languages of a message (decisions/0013).

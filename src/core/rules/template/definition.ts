@@ -10,11 +10,18 @@ import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
 import { checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
+import {
+  checkLanguages,
+  inLanguage,
+  languageOf,
+  languagesOf,
+  translatedPart,
+  writtenOf,
+} from './definition-languages.ts'
 import { checkFacts, factSamples } from './fact-rules.ts'
 import { checkFieldTypes, typedSamples } from './field-types.ts'
 import { checkImages, isByLanguage } from './image-choice.ts'
-import { checkLanguages, inLanguage, languageOf, languagesOf, translatedPart, writtenOf } from './languages.ts'
-import { checkLinks } from './links.ts'
+import { checkLinks } from './link-schemes.ts'
 import {
   literalPart,
   placeholdersIn,

@@ -1,6 +1,6 @@
 import { fieldGroups, overridesOf, type WrittenDefinition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { languagesOf, splitTexts } from './languages.ts'
+import { languagesOf, splitTexts } from './definition-languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
 
 /**

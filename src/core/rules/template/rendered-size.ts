@@ -1,6 +1,6 @@
 import type { Definition, VariableDefinition, WrittenDefinition } from '../../contract/definition.ts'
 import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
-import { writtenOf } from './languages.ts'
+import { writtenOf } from './definition-languages.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
 
 /** The maximum size of a filled text, in bytes of UTF-8. The contract limits texts without placeholders. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
 import type { GateFailure } from '../../engine/engine.ts'
-import { useDoor } from '../context.ts'
+import { useDoor } from '../door-context.ts'
 import { say } from '../language.ts'
 import { Sheet } from './sheet.tsx'
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
-import { useDoor } from '../context.ts'
+import { useDoor } from '../door-context.ts'
 import { say } from '../language.ts'
 import { Candidates } from './search-sheet.tsx'
 import { Sheet } from './sheet.tsx'

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
 import type { GateCount, Verdict } from '../../engine/engine.ts'
-import { now, useDoor, useEngineState } from '../context.ts'
+import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
 import { GateSheet } from './gate-sheet.tsx'
 import { Sheet } from './sheet.tsx'

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from 'preact/hooks'
 import type { Candidate } from '../../../core/rules/door/outcome.ts'
-import { useDoor } from '../context.ts'
+import { useDoor } from '../door-context.ts'
 import { Sheet } from './sheet.tsx'
 import type { Scanning } from './use-scanning.ts'
 

@@ -3,7 +3,7 @@ import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
 import { badgeOf } from '../../../core/rules/door/badge.ts'
 import { rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { ScanRequest, Verdict } from '../../engine/engine.ts'
-import { useDoor } from '../context.ts'
+import { useDoor } from '../door-context.ts'
 
 /** The current decision, and the actions that lead to the next one. */
 export interface Scanning {

@@ -1,7 +1,7 @@
 import { doorHeaders } from '../../../core/contract/doors.ts'
 import type { Store } from '../../../storage/store.ts'
-import type { DoorState } from '../../../storage/workspaces/doors.ts'
-import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
+import type { DoorState } from '../../../storage/workspaces/doors-repository.ts'
+import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens-repository.ts'
 import type { Logger } from '../../log.ts'
 
 /** A buffer of the states that doors report with their requests. */

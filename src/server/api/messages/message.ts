@@ -1,4 +1,4 @@
-import type { Languages } from '../../../core/contract/languages.ts'
+import type { Languages } from '../../../core/contract/language-tags.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
 import { ApiError, listIssues, validationError } from '../../../core/errors.ts'
 import { checkMessageLanguages, isByLanguage } from '../../../core/rules/sending/message-texts.ts'

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../core/errors.ts'
-import { MAX_PASSES_PER_DEVICE } from '../../../core/rules/pass/limits.ts'
+import { MAX_PASSES_PER_DEVICE } from '../../../core/rules/pass/workspace-limits.ts'
 import type { ImportedPass } from '../../../storage/passes/imported-passes.ts'
 import type { Repositories } from '../../../storage/store.ts'
 

@@ -1,8 +1,8 @@
 import type { PassImport } from '../../../core/contract/passes.ts'
 import { byPlatform, type Platform } from '../../../core/contract/platform.ts'
 import { ApiError, type Issue, validationError } from '../../../core/errors.ts'
-import type { PublishedVersion } from '../../../storage/templates/template-versions.ts'
-import { accountOf } from '../../../storage/workspaces/identities.ts'
+import type { PublishedVersion } from '../../../storage/templates/template-versions-repository.ts'
+import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
 /** A version with the accounts of its passes; undefined for platforms that are not issued for. */

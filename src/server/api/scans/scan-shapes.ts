@@ -9,13 +9,13 @@ import { fill, lonePlaceholder, type Scope } from '../../../core/rules/template/
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
-import type { GroupAtDoor } from '../../../storage/passes/groups.ts'
+import type { GroupAtDoor } from '../../../storage/passes/groups-repository.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { NO_USES, type UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import type { Links } from '../../links.ts'
+import type { Links } from '../../link-signing.ts'
 
 /** Returns a scan as lists, single reads, and pass.scanned show it. The same scan always yields the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {

@@ -2,7 +2,7 @@ import { ApiError } from '../../../core/errors.ts'
 import type { Route } from '../../../core/route.ts'
 import { isWellFormedToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
 import type { Store } from '../../../storage/store.ts'
-import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens.ts'
+import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens-repository.ts'
 import type { Logger } from '../../log.ts'
 
 /**

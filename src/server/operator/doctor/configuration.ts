@@ -14,7 +14,7 @@ import { hasCredentials, sandboxedPlatforms } from '../../boot/wallets.ts'
 import { type Config, sandboxFolder, serverKeyFile } from '../../config.ts'
 import { loadBadges } from '../../pages/badges.ts'
 import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
-import type { ClockSkew } from './database.ts'
+import type { ClockSkew } from './database-checks.ts'
 
 /** Checks the settings that need no database or network. */
 export function checkConfiguration(config: Config): Promise<Check[]> {

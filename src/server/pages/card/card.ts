@@ -16,7 +16,7 @@ import {
 import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import { directionOfLanguage } from '../../../core/rules/display/language-match.ts'
-import { isAbsoluteLink } from '../../../core/rules/template/links.ts'
+import { isAbsoluteLink } from '../../../core/rules/template/link-schemes.ts'
 import { escapeHtml } from '../html.ts'
 import { barcodeSvg, symbolNames } from './symbols.ts'
 

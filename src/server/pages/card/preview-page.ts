@@ -4,7 +4,7 @@ import { cardColors } from '../../../core/rules/display/colors.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import type { Poster } from '../../../core/rules/display/poster.ts'
 import { walletWord } from '../../../core/rules/display/wallet-words.ts'
-import { UNSAID_LANGUAGE } from '../../../core/rules/template/languages.ts'
+import { UNSAID_LANGUAGE } from '../../../core/rules/template/definition-languages.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import { english } from '../words.ts'
 import {

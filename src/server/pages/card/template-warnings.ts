@@ -2,14 +2,14 @@ import type { Definition, ImageRole, PassType, Warning, WrittenDefinition } from
 import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
+import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
-import { inLanguage } from '../../../core/rules/template/languages.ts'
-import type { StoredVersion } from '../../../storage/templates/template-versions.ts'
+import type { StoredVersion } from '../../../storage/templates/template-versions-repository.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
-import { type PreviewWallets, samplePass, viewsOf } from './preview.ts'
+import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
 /**
  * Returns no warnings for a version that cannot be rendered, such as an invalid draft: publishing reports its errors.

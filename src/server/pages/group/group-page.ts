@@ -1,6 +1,6 @@
 import type { Platform } from '../../../core/contract/platform.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
-import type { PageWords } from '../../../locales/pages.ts'
+import type { PageWords } from '../../../locales/page-texts.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import { copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'

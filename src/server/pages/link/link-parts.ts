@@ -1,7 +1,7 @@
 import type { Platform } from '../../../core/contract/platform.ts'
 import { writeMoment } from '../../../core/intl-formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
-import type { PageWords } from '../../../locales/pages.ts'
+import type { PageWords } from '../../../locales/page-texts.ts'
 import { fromLink } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { barcodeSvg } from '../card/symbols.ts'

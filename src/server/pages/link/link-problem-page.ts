@@ -1,7 +1,7 @@
 import { type Platform, platforms } from '../../../core/contract/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
-import type { PageWords } from '../../../locales/pages.ts'
+import type { PageWords } from '../../../locales/page-texts.ts'
 import { fromLink, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { Contact, IssuerFacts } from '../issuer-facts.ts'

@@ -5,7 +5,7 @@ import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { buildPassJson } from '../../../wallets/apple/pass-json.ts'
 import { buildClass } from '../../../wallets/google/classes.ts'
 import { buildObject } from '../../../wallets/google/objects.ts'
-import type { PreviewWallets } from '../card/preview.ts'
+import type { PreviewWallets } from '../card/card-preview.ts'
 import { definitionWarnings, sizesByRole } from '../card/template-warnings.ts'
 
 /** A template file with everything that it names. */

@@ -1,7 +1,7 @@
 import { type AuthClient, BaseExternalAccountClient, GoogleAuth } from 'google-auth-library'
 import { z } from 'zod'
 import { CredentialError } from '../../wallet.ts'
-import type { KeylessIdentity } from '../identity.ts'
+import type { KeylessIdentity } from '../google-identity.ts'
 import { parseAs } from '../resource.ts'
 import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'

@@ -1,5 +1,5 @@
 import type { JWT } from 'google-auth-library'
-import type { AccessTokens, GoogleIdentity, GoogleSigner } from '../identity.ts'
+import type { AccessTokens, GoogleIdentity, GoogleSigner } from '../google-identity.ts'
 import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 

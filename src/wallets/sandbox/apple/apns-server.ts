@@ -12,8 +12,8 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { z } from 'zod'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
-import { openState } from '../journal.ts'
 import { type Channels, createChannels, type LocalServer, serveLocally } from '../local-server.ts'
+import { openState } from '../sandbox-journal.ts'
 
 /** The credentials and the state of the APNs emulator. */
 export interface SandboxApnsOptions {

@@ -3,7 +3,7 @@ import { GoogleKind } from '../../../core/contract/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'
-import { openState } from '../journal.ts'
+import { openState } from '../sandbox-journal.ts'
 
 /** A class or an object, with its stored state. */
 export interface StoredResource {

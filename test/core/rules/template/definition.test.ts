@@ -3,7 +3,7 @@ import { Definition, type DefinitionInput } from '../../../../src/core/contract/
 import { parseAs } from '../../../../src/core/errors.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { checkDefinition, sampleScope } from '../../../../src/core/rules/template/definition.ts'
-import { inLanguage } from '../../../../src/core/rules/template/languages.ts'
+import { inLanguage } from '../../../../src/core/rules/template/definition-languages.ts'
 import { systemVariables } from '../../../../src/core/rules/template/placeholder.ts'
 import { buildScope } from '../../../../src/core/rules/template/resolve.ts'
 import { parseDefinition } from '../../../support/definitions.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
-import { inLanguage, writtenOf } from '../../../../src/core/rules/template/languages.ts'
+import { inLanguage, writtenOf } from '../../../../src/core/rules/template/definition-languages.ts'
 import {
   checkRenderWork,
   MAX_CURRENCY_FORMATS,

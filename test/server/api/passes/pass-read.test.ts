@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ApiError } from '../../../../src/core/errors.ts'
 import { newId } from '../../../../src/core/ids.ts'
-import { passes } from '../../../../src/server/api/passes/passes.ts'
+import { passes } from '../../../../src/server/api/passes/passes-handlers.ts'
 import type { RequestContext } from '../../../../src/server/context.ts'
 import { useApi } from '../../../support/api.ts'
 import { makePass, publishedTemplate } from '../../fixtures.ts'

@@ -4,7 +4,7 @@ import { PassType } from '../../../../src/core/contract/definition.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
 import { readPoster } from '../../../../src/core/rules/display/poster.ts'
-import { appleCard } from '../../../../src/server/pages/card/preview.ts'
+import { appleCard } from '../../../../src/server/pages/card/card-preview.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
 

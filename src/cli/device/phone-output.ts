@@ -1,0 +1,191 @@
+import { type BarcodeFormat, PassType } from '../../core/contract/definition.ts'
+import { parseRgb } from '../../core/rules/display/colors.ts'
+import { readGoogleView } from '../../core/rules/display/google-view.ts'
+import { readPoster } from '../../core/rules/display/poster.ts'
+import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
+import { printable } from '../command/output.ts'
+import { type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { passIn } from './apple-strings.ts'
+import { type Device, type GooglePass, messagesOf, type PassChange } from './phone-store.ts'
+
+/** A pass as a phone shows it, converted from its platform's format to the neutral card. */
+interface ShownPass {
+  /** Serial number or object id. */
+  id: string
+  card: CardJson
+  /** The poster ticket of newer iPhones, which is read without a code. */
+  poster?: CardJson | undefined
+  /** The text across an expired or voided pass. */
+  stamp: string | null
+}
+
+/** Values that platforms do not send to phones, or that phones do not show. */
+const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, google: {} }
+
+/** Draws all passes of a phone, or those in `only`. */
+export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
+  const passes = shownPasses(device).filter(({ id }) => only === undefined || only.has(id))
+  if (passes.length === 0) return `${device.name} holds no pass.`
+  const ofPhone = { ...options, platform: device.platform }
+  return (await Promise.all(passes.map((pass) => drawPass(pass, ofPhone)))).join('\n\n')
+}
+
+/** Describes a phone and its passes for scripts, without its secrets. */
+export function describeDevice(device: Device) {
+  const { name, platform, language } = device
+  if (device.platform === 'apple') {
+    const passes = device.passes.map(({ content, strings, ...times }) => {
+      const { authenticationToken: _, ...shown } = passIn({ content, strings }, language)
+      return { pass: content.serialNumber, ...times, content: shown }
+    })
+    return { name, platform, language, passes }
+  }
+  const passes = device.passes.map(({ objectId, directory: _, ...pass }) => ({ pass: objectId, ...pass }))
+  return { name, platform, language, passes }
+}
+
+/** Formats an update as the lock screen shows it, under the name of the organization. An update without a banner is silent. */
+export function bannerLines(device: Device, { pass, banners }: PassChange): string {
+  const texts = banners.length > 0 ? banners : ['(updated in silence)']
+  return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
+}
+
+async function drawPass({ card, poster, stamp }: ShownPass, options: PictureOptions): Promise<string> {
+  const older = await drawCard(card, options)
+  const picture = poster ? `${await drawCard(poster, options)}\n\nBefore iOS 18:\n${older}` : older
+  return stamp === null ? picture : `*** ${printable(stamp)} ***\n${picture}`
+}
+
+function titleOf(device: Device, id: string): string {
+  return shownPasses(device).find((pass) => pass.id === id)?.card.organizationName ?? ''
+}
+
+function shownPasses(device: Device): ShownPass[] {
+  return device.platform === 'apple'
+    ? device.passes.map(({ content, strings }) => {
+        const read = passIn({ content, strings }, device.language)
+        return {
+          id: content.serialNumber,
+          card: appleCard(read, device.language),
+          poster: posterCard(read, device.language),
+          stamp: stampOf(content, new Date()),
+        }
+      })
+    : device.passes.map((pass) => shownOnGoogle(pass, device.language))
+}
+
+/** Returns the card that an iPhone shows for a preview; `undefined` if an iPhone would reject the pass. */
+export function previewedByApple(preview: unknown, language = 'en'): CardJson | undefined {
+  const { data } = PassJson.safeParse(preview)
+  return data && appleCard(data, language)
+}
+
+/** Returns an iPhone pass as a card. Its texts are already translated. */
+function appleCard(pass: PassJson, language: string): CardJson {
+  const style = styleOf(pass)
+  const toFields = (fields: PassField[]) => fields.map((field) => toField(field, language))
+  const [barcode] = pass.barcodes
+  return {
+    ...notShown,
+    passType: PassType.options.find((type) => pass[type] !== undefined)!,
+    organizationName: pass.organizationName,
+    description: pass.description,
+    logoText: pass.logoText ?? null,
+    colors: {
+      background: parseRgb(pass.backgroundColor),
+      foreground: parseRgb(pass.foregroundColor),
+      label: parseRgb(pass.labelColor),
+    },
+    fields: {
+      header: toFields(style.headerFields),
+      primary: toFields(style.primaryFields),
+      secondary: toFields(style.secondaryFields),
+      auxiliary: toFields(style.auxiliaryFields),
+      back: toFields(style.backFields),
+    },
+    barcode: {
+      format: barcode ? formats[barcode.format] : 'qr',
+      message: barcode?.message ?? '',
+      altText: barcode?.altText ?? null,
+    },
+    links: [],
+    expiresAt: pass.expirationDate ?? null,
+    voided: pass.voided ?? false,
+  }
+}
+
+function posterCard(pass: PassJson, language: string): CardJson | undefined {
+  const poster = readPoster(pass, { language })
+  if (!poster) return undefined
+  const { event, venue, starts, seat } = poster
+  const fields = {
+    header: starts === null ? [] : [{ key: 'starts', label: '', value: starts }],
+    primary: [{ key: 'event', label: venue, value: event }],
+    secondary: seat,
+    auxiliary: [],
+    back: [],
+  }
+  return {
+    ...appleCard(pass, language),
+    fields,
+    barcode: { format: 'qr', message: '', altText: null },
+    expiresAt: null,
+  }
+}
+
+const formats: Record<PassJson['barcodes'][number]['format'], BarcodeFormat> = {
+  PKBarcodeFormatQR: 'qr',
+  PKBarcodeFormatPDF417: 'pdf417',
+  PKBarcodeFormatAztec: 'aztec',
+  PKBarcodeFormatCode128: 'code128',
+}
+
+function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null {
+  if (voided) return 'VOID'
+  return expirationDate !== undefined && new Date(expirationDate) <= at ? 'EXPIRED' : null
+}
+
+/** Returns a Google Wallet pass as a card: the front shows the rows that the class specifies. */
+function shownOnGoogle({ objectId, kind, object, class: ofClass }: GooglePass, language: string): ShownPass {
+  const view = readGoogleView(ofClass, object, language)
+  const { name, title, subtitle, background, rows, details, links, barcode, state } = view
+  const [first = [], ...others] = rows
+  return {
+    id: objectId,
+    card: {
+      ...notShown,
+      passType: passTypes.get(kind) ?? 'generic',
+      organizationName: name,
+      description: title ?? name,
+      logoText: null,
+      colors: { background, foreground: null, label: null },
+      fields: {
+        header: [],
+        primary: title === null ? [] : [{ key: 'header', label: subtitle ?? '', value: title }],
+        secondary: first,
+        auxiliary: others.flat(),
+        back: [
+          ...details,
+          ...messagesOf({ object, class: ofClass }, language).map(({ header, body }, n) => ({
+            key: `message-${n}`,
+            label: header,
+            value: body,
+          })),
+        ],
+      },
+      barcode,
+      links,
+      expiresAt: null,
+      voided: state === 'INACTIVE',
+    },
+    stamp: state === 'ACTIVE' ? null : state,
+  }
+}
+
+const passTypes = new Map<string, PassType>([
+  ['eventTicket', 'eventTicket'],
+  ['loyalty', 'storeCard'],
+  ['offer', 'coupon'],
+  ['flight', 'boardingPass'],
+  ['transit', 'boardingPass'],
+])

@@ -1,0 +1,248 @@
+import { closeSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { googleTexts } from '../../core/rules/display/google-view.ts'
+import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
+import { PassJson } from './apple-pass-json.ts'
+import { PassStrings } from './apple-strings.ts'
+
+/** The persistent state of a virtual phone. */
+
+const Record = z.record(z.string(), z.unknown())
+
+/** The state that iOS shares among all passes of one type at one service. */
+const AppleAccount = z.object({
+  passTypeIdentifier: z.string(),
+  webServiceURL: z.string(),
+  /** The address at which the server publishes its APNs emulator. */
+  directory: z.string(),
+  /** PassKit's deviceLibraryIdentifier. */
+  deviceId: z.string(),
+  pushToken: z.string(),
+  /** The tag of the last list of changed serial numbers; `null` before the first. */
+  updatedSince: z.string().nullable(),
+})
+export type AppleAccount = z.output<typeof AppleAccount>
+
+const ApplePass = z.object({
+  content: PassJson,
+  /** Translations of the package, by language and original text. */
+  strings: PassStrings.default({}),
+  /** The HTTP date of the shown content; `null` until it was first fetched from the web service. */
+  lastModified: z.string().nullable(),
+  installedAt: z.string(),
+  updatedAt: z.string(),
+})
+export type ApplePass = z.output<typeof ApplePass>
+
+const GooglePass = z.object({
+  directory: z.string(),
+  kind: z.string(),
+  objectId: z.string(),
+  object: Record,
+  class: Record,
+  /** Increases with every change at Google. */
+  version: z.number(),
+  installedAt: z.string(),
+  updatedAt: z.string(),
+})
+export type GooglePass = z.output<typeof GooglePass>
+
+/** The phone's language, a BCP 47 tag. Files without one were written for English. */
+const Spoken = z.string().default('en')
+
+export const AppleDevice = z.object({
+  platform: z.literal('apple'),
+  name: z.string(),
+  language: Spoken,
+  accounts: z.array(AppleAccount),
+  passes: z.array(ApplePass),
+})
+export type AppleDevice = z.output<typeof AppleDevice>
+
+export const GoogleDevice = z.object({
+  platform: z.literal('google'),
+  name: z.string(),
+  language: Spoken,
+  deviceId: z.string(),
+  passes: z.array(GooglePass),
+})
+export type GoogleDevice = z.output<typeof GoogleDevice>
+
+export const Device = z.discriminatedUnion('platform', [AppleDevice, GoogleDevice])
+export type Device = z.output<typeof Device>
+/** The platform of a phone. */
+export type DevicePlatform = Device['platform']
+
+export interface DeviceFile<D extends Device = Device> {
+  readonly name: string
+  read(): D
+  /** Reads, changes, and writes the state under a lock; the file is replaced atomically. */
+  update(change: (device: D) => D): Promise<D>
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+const LOCK_PATIENCE_MS = 5_000
+const LOCK_POLL_MS = 10
+
+/** Returns the phones of a folder, by name. */
+export function listDevices(folder: string): Device[] {
+  return namesIn(folder).map((name) => readDevice(folder, name))
+}
+
+/** Creates the phone unless one with that name exists. */
+export function createDevice(folder: string, device: Device): void {
+  if (!NAME.test(device.name)) {
+    throw new UsageError(`--device ${device.name} must be letters, digits, dots, underscores and hyphens, 64 at most`)
+  }
+  makePrivateFolder(folder)
+  if (!namesIn(folder).includes(device.name)) write(folder, device)
+}
+
+/**
+ * Opens the phone with that name, or the only one.
+ * @throws UsageError
+ */
+export function openDevice(folder: string, name: string | undefined): DeviceFile {
+  const names = namesIn(folder)
+  if (names.length === 0) {
+    throw new UsageError('No phone was created yet', { hint: 'passes device install LINK --platform apple makes one.' })
+  }
+  const [only] = names
+  const chosen = name ?? (names.length === 1 ? only : undefined)
+  if (chosen === undefined) throw new UsageError(`Which phone? Choose one of ${names.join(', ')}`)
+  if (!names.includes(chosen))
+    throw new UsageError(`The phone ${chosen} does not exist; choose one of ${names.join(', ')}`)
+  return {
+    name: chosen,
+    read: () => readDevice(folder, chosen),
+    update: (change) =>
+      locked(join(folder, `${chosen}.lock`), () => {
+        const changed = change(readDevice(folder, chosen))
+        write(folder, changed)
+        return changed
+      }),
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
+    return files.map((file) => file.slice(0, -'.json'.length)).toSorted()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function readDevice(folder: string, name: string): Device {
+  const path = join(folder, `${name}.json`)
+  try {
+    return Device.parse(JSON.parse(readFileSync(path, 'utf8')))
+  } catch (cause) {
+    throw new CliError(`${path} is not the file of a virtual phone`, { hint: 'delete it to start over.', cause })
+  }
+}
+
+function write(folder: string, device: Device): void {
+  const path = join(folder, `${device.name}.json`)
+  replacePrivateSync(path, `${JSON.stringify(device, undefined, 2)}\n`)
+}
+
+/** Allows one writer at a time, since one process can watch a phone while another uses it. */
+async function locked<T>(path: string, work: () => T): Promise<T> {
+  while (!takeLock(path)) await sleep(LOCK_POLL_MS)
+  try {
+    return work()
+  } finally {
+    rmSync(path, { force: true })
+  }
+}
+
+function takeLock(path: string): boolean {
+  try {
+    closeSync(openPrivateSync(path, 'wx'))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  // Work under the lock takes milliseconds: an older lock was left by a killed process.
+  const takenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
+  if (Date.now() - takenAt > LOCK_PATIENCE_MS) rmSync(path, { force: true })
+  return false
+}
+
+const Message = z.object({
+  id: z.string().optional(),
+  header: z.string().default(''),
+  body: z.string().default(''),
+  messageType: z.string().optional(),
+})
+/** A message of a Google object or class, as the phone shows it. */
+export type Message = z.output<typeof Message>
+
+/** Returns the messages of an object or a class in the given language. Skips invalid ones. */
+function messagesIn(resource: Record<string, unknown>, language: string): Message[] {
+  const messages = googleTexts(resource.messages, language)
+  const list = Array.isArray(messages) ? messages : []
+  return list.flatMap((value) => Message.safeParse(value).data ?? [])
+}
+
+/** Returns the messages of a pass: those of its object and of its class. */
+export function messagesOf(pass: Pick<GooglePass, 'object' | 'class'>, language: string): Message[] {
+  return [...messagesIn(pass.object, language), ...messagesIn(pass.class, language)]
+}
+
+/** Returns the notifying messages that the phone has not shown yet. */
+export function newMessages(
+  before: Pick<GooglePass, 'object' | 'class'>,
+  after: Pick<GooglePass, 'object' | 'class'>,
+  language: string,
+): string[] {
+  const seen = new Set(messagesOf(before, language).map(keyOf))
+  return messagesOf(after, language)
+    .filter((message) => message.messageType === 'TEXT_AND_NOTIFY' && !seen.has(keyOf(message)))
+    .map(({ header, body }) => `${header}: ${body}`)
+}
+
+function keyOf({ id, header, body }: Message): string {
+  return id ?? JSON.stringify([header, body])
+}
+
+/** The interface of virtual phones on both platforms. */
+
+/** The change of one pass. */
+export interface PassChange {
+  /** Serial number or object id. */
+  pass: string
+  /** The lock screen texts; empty if the update is silent. */
+  banners: string[]
+  at: string
+}
+
+/** The result of a check for changes. */
+export interface CheckResult {
+  changes: PassChange[]
+  /** Problems that prevented an update; a real phone only logs them. */
+  problems: string[]
+}
+
+/** A source of pushes, which announce changes. */
+export interface PushSource {
+  name: string
+  /** Returns the current address: a restarted server can move its emulators. */
+  locate(): Promise<string>
+}
+
+/** A virtual phone of either platform. */
+export interface Phone {
+  /** Opens a hosted link and installs its pass; resolves to its serial number or object id. */
+  install(link: string): Promise<string>
+  /** Checks for changes and applies them. */
+  check(): Promise<CheckResult>
+  /** Removes a pass and notifies its platform. */
+  remove(pass: string): Promise<void>
+  sources(): PushSource[]
+}

@@ -1,0 +1,196 @@
+import { createInterface } from 'node:readline'
+import { Args, Flags } from '@oclif/core'
+import { z } from 'zod'
+import { parseJson } from '../../core/json.ts'
+import type { ChainName } from '../../core/rules/evidence/chain.ts'
+import {
+  EvidenceLine,
+  EvidenceStart,
+  HeadJson,
+  headJson,
+  openSigningKey,
+} from '../../core/rules/evidence/evidence-file.ts'
+import {
+  type ChainFault,
+  type ChainReport,
+  type SignedHead,
+  Verification,
+} from '../../core/rules/evidence/verification.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
+import { formerly, outFlag } from '../arguments/list-flags.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
+import { count } from '../command/output.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
+
+/** The entry in place of erased data. */
+const ERASED = { message: 'Erased.' }
+
+/** The input of verify: a file; by default the database. */
+export const verifyArgs = {
+  file: Args.string({ description: 'File of prove; by default the database.' }),
+}
+
+/** The flags of verify. */
+export const verifyFlags = {
+  ...databaseFlags,
+  workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
+  'public-key': Flags.string({
+    summary: 'File with the signing key as PEM: ledgerPublicKey of GET /v1/workspace.',
+    helpValue: 'FILE',
+  }),
+  kept: Flags.string({
+    summary: 'File with earlier output of verify --json, whose entries must still be in the chain.',
+    helpValue: 'FILE',
+  }),
+}
+
+/** The flags of prove. */
+export const proveFlags = {
+  ...databaseFlags,
+  workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
+  out: outFlag('Private file to write; stdout if it is - or omitted.', formerly('output')),
+}
+
+/** A chain in the output. */
+export interface ReportedChain extends ChainReport {
+  workspaceId: string
+  chain: ChainName
+  sequence: number
+  head: z.input<typeof HeadJson> | null
+  publicKey: string | null
+}
+
+/** Trusted values that the user provides. */
+export interface Known {
+  publicKey: string | undefined
+  kept: SignedHead[]
+}
+
+interface KnownFlags {
+  'public-key'?: string | undefined
+  kept?: string | undefined
+}
+
+/**
+ * Verifies a proof file, or by default the database, reports the result, and exits with 1 if anything is wrong.
+ * @param verifyDatabase loads the server's modules, which a file does not need
+ * @throws CliError
+ */
+export async function verifyAndReport(
+  command: Pick<BaseCommand, 'log'>,
+  chain: ChainName,
+  { file, ...flags }: KnownFlags & { file: string | undefined },
+  verifyDatabase: (known: Known) => Promise<{ chains: ReportedChain[]; waiting: number }>,
+) {
+  const known = await readKnown(flags)
+  const verified =
+    file === undefined ? await verifyDatabase(known) : { chains: [await verifyFile(file, chain, known)], waiting: 0 }
+  return report(command, { ...verified, isKeyKnown: known.publicKey !== undefined })
+}
+
+async function readKnown(flags: KnownFlags): Promise<Known> {
+  const file = flags['public-key']
+  const publicKey = file === undefined ? undefined : String(await readNamed(file))
+  if (publicKey !== undefined && !openSigningKey(publicKey)) throw new CliError(`${file} holds no Ed25519 public key`)
+  if (flags.kept === undefined) return { publicKey, kept: [] }
+  const parsed = Kept.safeParse(parseJson(String(await readNamed(flags.kept))))
+  if (!parsed.success) throw new CliError(`${flags.kept} is not what verify --json prints`)
+  return { publicKey, kept: parsed.data.chains.flatMap(({ head }) => head ?? []) }
+}
+
+const Kept = z.object({ chains: z.array(z.object({ head: HeadJson.nullable() })) })
+
+/** Verifies a proof file with the given key, or with the one that the file names. @throws CliError */
+export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<ReportedChain> {
+  const lines = createInterface({ input: streamNamed(path), crlfDelay: Number.POSITIVE_INFINITY })
+  let begun: { start: z.output<typeof EvidenceStart>; key: string } | undefined
+  let verification: Verification | undefined
+  let earlier: SignedHead[] = []
+  let number = 0
+  for await (const text of lines) {
+    number += 1
+    if (!begun) {
+      const start = EvidenceStart.safeParse(parseJson(text))
+      if (!start.success) throw new CliError(`${path} does not begin as what passes ${chain} prove writes`)
+      if (start.data.head.chain !== chain) {
+        throw new CliError(`${path} is of the chain ${start.data.head.chain}`, {
+          hint: `verify it with passes ${start.data.head.chain} verify`,
+        })
+      }
+      begun = { start: start.data, key: publicKey ?? start.data.publicKey }
+      earlier = kept.filter((one) => one.chain === chain && one.workspaceId === start.data.head.workspaceId)
+      continue
+    }
+    const line = EvidenceLine.safeParse(parseJson(text))
+    if (!line.success) throw new CliError(`Line ${number} of ${path} is not one that passes ${chain} prove writes`)
+    if ('signed' in line.data) {
+      earlier.push(line.data.signed)
+      continue
+    }
+    verification ??= begin(begun, earlier)
+    const { fixed, workspaceId } = { fixed: line.data.fixed, workspaceId: begun.start.head.workspaceId }
+    verification.add(line.data)
+    if (fixed && (fixed.id !== line.data.id || fixed.workspace_id !== workspaceId)) {
+      const { sequence, id } = line.data
+      verification.fault({ kind: 'altered', sequence, id, message: 'It is of another entry or workspace.' })
+    }
+  }
+  if (!begun) throw new CliError(`${path} is empty`)
+  const { head, key } = { head: begun.start.head, key: begun.key }
+  const report = (verification ?? begin(begun, earlier)).end()
+  return {
+    workspaceId: head.workspaceId,
+    chain,
+    sequence: head.sequence,
+    head: headJson(head),
+    publicKey: key,
+    ...report,
+  }
+}
+
+function begin(
+  { start, key }: { start: z.output<typeof EvidenceStart>; key: string },
+  earlier: SignedHead[],
+): Verification {
+  const publicKey = openSigningKey(key)
+  if (!publicKey) throw new CliError('The file names no Ed25519 public key', { hint: 'give it with --public-key FILE' })
+  return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
+}
+
+function report(
+  command: Pick<BaseCommand, 'log'>,
+  { chains, waiting, isKeyKnown }: { chains: ReportedChain[]; waiting: number; isKeyKnown: boolean },
+): { isSound: boolean; waiting: number; chains: ReportedChain[] } {
+  for (const { workspaceId, entries, adopted, erased, sequence, head, faultCount, faults } of chains) {
+    const until = head ? `, signed ${new Date(head.signedAt).toISOString()}` : ''
+    const counts = [
+      `${count(entries)} entries up to ${count(sequence)}${until}`,
+      ...(erased > 0 ? [`${count(erased)} erased`] : []),
+      ...(adopted > 0 ? [`${count(adopted)} from before the chain`] : []),
+    ]
+    const isWhole = workspaceId === NIL_UUID
+    const owner = isWhole ? 'Whole database' : `Workspace ${workspaceId}`
+    command.log(
+      `${owner}: ${counts.join(', ')}: ${faultCount === 0 ? 'sound' : `${count(faultCount)} ${faultCount === 1 ? 'FAULT' : 'FAULTS'}`}`,
+    )
+    for (const fault of faults) command.log(`  ${describeFault(fault)}`)
+    if (faultCount > faults.length) command.log(`  … and ${count(faultCount - faults.length)} more`)
+  }
+  if (chains.length === 0) command.log('The chain is empty.')
+  if (waiting > 0) command.log(`${count(waiting)} entries wait to be chained, which a server does within seconds.`)
+  if (!isKeyKnown && chains.length > 0) {
+    command.log('The key is stored with the chain. Compare it with your copy: --public-key.')
+  }
+  const isSound = chains.every(({ faultCount }) => faultCount === 0)
+  if (!isSound) process.exitCode = 1
+  return { isSound, waiting, chains }
+}
+
+function describeFault({ kind, sequence, toSequence, id, message }: ChainFault): string {
+  const place =
+    sequence === undefined
+      ? ''
+      : ` ${sequence}${toSequence === undefined || toSequence === sequence ? '' : `-${toSequence}`}`
+  return `${kind}${place}${id === undefined ? '' : ` (${id})`}: ${message}`
+}

@@ -1,0 +1,143 @@
+import { DateTime } from 'luxon'
+import type { ProjectFigures } from '../core/contract/projects.ts'
+import type { ScanStatsByTime } from '../core/contract/scans.ts'
+import { formatRows } from './bulk/csv.ts'
+import { UsageError } from './command/cli-error.ts'
+import { type Column, count, table } from './command/output.ts'
+
+/** Formats figures over time for a terminal. */
+
+type Item = ProjectFigures['items'][number]
+
+export interface Canvas {
+  zone: string
+  width?: number | undefined
+}
+
+/** A figure: its name and its value in each bucket. */
+type Series = [name: string, values: number[]]
+
+/** Returns all figures in the order of the API. For scans, only the reasons that occur. */
+function seriesOf({ items }: ProjectFigures): Series[] {
+  const series = new Map<string, number[]>()
+  items.forEach((item, index) => {
+    for (const [name, value] of Object.entries(flatten(item))) {
+      const values = series.get(name) ?? items.map(() => 0)
+      values[index] = value
+      series.set(name, values)
+    }
+  })
+  return [...series]
+}
+
+function flatten({ at: _, ...figures }: Item): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(figures).flatMap(([name, value]) =>
+      typeof value === 'number'
+        ? [[name, value] as const]
+        : Object.entries(value).map(([kind, n]) => [`${name}.${kind}`, n] as const),
+    ),
+  )
+}
+
+const STEPS = '▁▂▃▄▅▆▇█'
+/** The width of a figure's name and sum. */
+const BESIDE_LINE = 34
+const LONGEST_LINE = 60
+
+/** Returns a line per figure with its sum and a sparkline. If there are too many buckets, each step combines several. */
+export function sparklines(figures: ProjectFigures, width = Number.POSITIVE_INFINITY): string {
+  const room = Math.max(8, Math.min(LONGEST_LINE, width - BESIDE_LINE))
+  const columns: Column<Series>[] = [
+    { title: 'figure', value: ([name]) => name, whole: true },
+    { title: 'sum', value: ([, values]) => count(sum(values)), whole: true },
+    { title: '', value: ([, values]) => sparkline(values, room), whole: true },
+  ]
+  return table(seriesOf(figures), columns)
+}
+
+/** Returns a sparkline: zero is a space, and any other value is at least the lowest step. */
+function sparkline(values: number[], room: number): string {
+  const each = Math.ceil(values.length / room)
+  const steps = Array.from({ length: Math.ceil(values.length / each) }, (_, n) =>
+    sum(values.slice(n * each, (n + 1) * each)),
+  )
+  const most = Math.max(...steps)
+  return steps.map((n) => (n === 0 ? ' ' : STEPS[Math.ceil((n / most) * STEPS.length) - 1])).join('')
+}
+
+const LONGEST_BAR = 30
+/** The width of a bucket's start and value. */
+const BESIDE_BARS = 36
+
+/**
+ * Draws one figure with a bar for each bucket.
+ * @throws UsageError for an unknown name
+ */
+export function drawFigure(figures: ProjectFigures, name: string, { zone, width }: Canvas): string {
+  const series = seriesOf(figures)
+  const found = series.find(([known]) => known === name)
+  const isScan = /^scans\.\w+$/.test(name)
+  if (!found && !isScan) {
+    throw new UsageError(`Figure ${name} not found`, {
+      hint: `there are ${series.map(([known]) => known).join(', ')}.`,
+    })
+  }
+  const values = found?.[1] ?? figures.items.map(() => 0)
+  const most = Math.max(1, ...values)
+  const longest = Math.max(0, Math.min(LONGEST_BAR, (width ?? Number.POSITIVE_INFINITY) - BESIDE_BARS))
+  const rows = figures.items.map(({ at }, index) => ({ at, n: values[index]! }))
+  return table(rows, [
+    { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
+    { title: name, value: ({ n }) => count(n), whole: true },
+    { title: '', value: ({ n }) => '█'.repeat(Math.ceil((n / most) * longest)), whole: true },
+  ])
+}
+
+/** Returns a line for each bucket. Omits figures that are always zero. */
+export function figuresTable(figures: ProjectFigures, { zone, width }: Canvas): string {
+  const series = seriesOf(figures).filter(([, values]) => values.some((n) => n > 0))
+  const rows = figures.items.map(({ at }, index) => ({ at, index }))
+  const columns: Column<(typeof rows)[number]>[] = [
+    { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
+    ...series.map(([name, values]) => ({
+      title: name,
+      value: ({ index }: { index: number }) => count(values[index]!),
+    })),
+  ]
+  return table(rows, columns, { width })
+}
+
+export function figuresCsv(figures: ProjectFigures): string {
+  const series = seriesOf(figures)
+  const rows = figures.items.map(({ at }, index) => [at, ...series.map(([, values]) => String(values[index]))])
+  return formatRows([['at', ...series.map(([name]) => name)], ...rows], {
+    delimiter: ',',
+    newline: '\n',
+    bom: false,
+    rawCells: true,
+  })
+}
+
+function inZone(at: string, zone: string): string {
+  return DateTime.fromISO(at, { zone }).toFormat('yyyy-MM-dd HH:mmZZ')
+}
+
+function sum(values: number[]): number {
+  return values.reduce((all, n) => all + n, 0)
+}
+
+/** The width of the other columns. */
+const BESIDE_SCANS = 46
+
+/** Formats attempts over time in the requested zone. Each bucket has a bar, scaled to the maximum. */
+export function showByTime({ items }: ScanStatsByTime, zone: string, width = Number.POSITIVE_INFINITY): string {
+  const most = Math.max(1, ...items.map(({ totalScans }) => totalScans))
+  const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_SCANS))
+  return table(items, [
+    { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
+    { title: 'scans', value: ({ totalScans }) => count(totalScans), whole: true },
+    { title: 'denied', value: ({ totalDenied }) => count(totalDenied), whole: true },
+    { title: '', value: ({ totalScans }) => '█'.repeat(Math.ceil((totalScans / most) * longest)), whole: true },
+  ])
+}

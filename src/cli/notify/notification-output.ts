@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ApiError, type Client } from '../../client/client.ts'
+import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
+import type { Notification } from '../../core/contract/notifications.ts'
+import type { Platform } from '../../core/contract/platform.ts'
+import { REQUESTS_PER_SECOND } from '../../core/contract/platform.ts'
+import { idArg, namedArg } from '../arguments/id-argument.ts'
+import { passArgs } from '../arguments/pass-argument.ts'
+import { CliError, InterruptedError } from '../command/cli-error.ts'
+import { count, details, duration, localTime, localTimeOr } from '../command/output.ts'
+import { onInterrupt } from '../command/program.ts'
+import { canAnimate } from '../settings/settings.ts'
+
+/** The argument for a project. */
+export const projectArg = { project: namedArg('project') }
+/** The arguments for a broadcast of a project. */
+export const broadcastArgs = {
+  ...projectArg,
+  broadcast: idArg('broadcast'),
+}
+
+/** The arguments for a notification of a pass. */
+export const notificationArgs = { ...passArgs, notification: idArg('notification') }
+
+/** Formats a notification with the state of each platform. */
+export function showNotification(notification: Notification): string {
+  const { apple, google } = notification
+  const devices = apple.deviceCount === 1 ? '1 device' : `${count(apple.deviceCount)} devices`
+  return details([
+    ['Notification', notification.id],
+    ['Pass', notification.passId],
+    ...messageRows(notification.body),
+    ['Status', notification.status],
+    ['Send at', localTimeOr(notification.sendAt, null)],
+    ['Apple', [apple.status, apple.deviceCount > 0 && devices, apple.error].filter(Boolean).join(', ')],
+    ['Google', [google.status, google.error].filter(Boolean).join(', ')],
+  ])
+}
+
+/** Returns one row, or one for each language. */
+function messageRows(body: Notification['body']): [string, string][] {
+  if (typeof body === 'string') return [['Message', body]]
+  return Object.entries(body).map(([language, text]) => [`Message (${language})`, text])
+}
+
+/** Returns a message as one line of a list. */
+export function messageLine(body: Notification['body']): string {
+  return typeof body === 'string' ? body : Object.values(body).join(' / ')
+}
+
+/** Formats a broadcast and its progress. */
+export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): string {
+  return details([
+    ['Broadcast', broadcast.id],
+    ['Project', broadcast.projectId],
+    ...messageRows(broadcast.body),
+    ['Platforms', broadcast.platforms.join(', ')],
+    ['Google', broadcast.googleVia === 'class' ? 'one message for each class' : null],
+    ['Status', broadcast.status],
+    ['Send at', localTimeOr(broadcast.sendAt, null)],
+    ['Passes', broadcast.passCount === null ? null : count(broadcast.passCount)],
+    ['Notifications', stats ? describeStats(stats) : null],
+    ...(stats?.classErrors ?? []).map((error): [string, string] => ['Google refused', error]),
+    ['Created', localTime(broadcast.createdAt)],
+  ])
+}
+
+/** Formats the recipients that a broadcast would reach. */
+export function showForecast({ passCount, platforms, sendAt, apple, google }: BroadcastForecast): string {
+  const isTargeted = (platform: Platform) => platforms.includes(platform)
+  return details([
+    ['Passes', `${count(passCount)} issued`],
+    ['Send at', localTimeOr(sendAt, 'at once')],
+    ['Apple', isTargeted('apple') ? `${count(apple.passCount)} on a device` : 'not targeted'],
+    ['Google', isTargeted('google') ? `${count(google.passCount)} installed${atGooglePace(google)}` : 'not targeted'],
+    ['Over the google cap', isTargeted('google') ? `${count(google.overCap)} (3 in 24 hours are used up)` : null],
+  ])
+}
+
+/** Describes how long Google delivery takes, if it is significant. */
+export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
+  if (classes > 0) {
+    const asWell = others > 0 ? `; ${count(others)} that are not issued get it too` : ''
+    return `, by ${count(classes)} ${classes === 1 ? 'class' : 'classes'} in ${duration(seconds)}${asWell}`
+  }
+  return passCount > 1 ? `, at ${REQUESTS_PER_SECOND} a second: ${duration(seconds)}` : ''
+}
+
+/** Describes the progress of notifications in one line. */
+function describeStats({ fannedOut, pending, sent, partial, failed, skipped }: BroadcastStats): string {
+  const parts = { 'fanned out': fannedOut, sent, partial, failed, skipped, pending }
+  return Object.entries(parts)
+    .map(([name, n]) => `${count(n)} ${name}`)
+    .join(', ')
+}
+
+const EVERY_MS = 500
+
+/**
+ * The pause relative to the duration of a poll. A poll counts all notifications of the broadcast, so that polling
+ * takes at most a fifth of the time.
+ */
+const PAUSE_PER_LOOK = 4
+
+/** Reports the progress of a broadcast on stderr until each notification is delivered or failed. */
+export async function watchBroadcast(client: Client, { projectId, id, sendAt }: Broadcast): Promise<BroadcastStats> {
+  const params = { id: projectId, broadcastId: id }
+  const stop = new AbortController()
+  const release = onInterrupt(() => stop.abort())
+  const line = openLine()
+  try {
+    for (;;) {
+      const startedAt = performance.now()
+      const stats = await client.broadcasts.stats({ params }, { signal: stop.signal })
+      line.show(stats.status === 'SCHEDULED' ? `scheduled for ${localTimeOr(sendAt, 'now')}` : describeStats(stats))
+      if (stats.status === 'DISPATCHED' && stats.pending === 0) return stats
+      const tookMs = performance.now() - startedAt
+      await sleep(Math.max(EVERY_MS, PAUSE_PER_LOOK * tookMs), undefined, { signal: stop.signal })
+    }
+  } catch (error) {
+    if (!stop.signal.aborted) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error
+      const message = 'The broadcast no longer exists: it was cancelled before it was sent.'
+      throw new CliError(message, { code: 'CANCELLED', details: params })
+    }
+    throw new InterruptedError('Stopped watching; the broadcast continues.', {
+      hint: `passes broadcast get ${projectId} ${id} shows its state.`,
+      details: params,
+    })
+  } finally {
+    line.end()
+    release()
+  }
+}
+
+/** A status line that is overwritten on a terminal; elsewhere each change is a new line. */
+function openLine() {
+  const isTerminal = canAnimate(process.stderr)
+  let shown = ''
+  return {
+    show(text: string) {
+      if (text === shown) return
+      shown = text
+      process.stderr.write(isTerminal ? `\r\u001B[2K${text}` : `${text}\n`)
+    },
+    end() {
+      if (isTerminal && shown) process.stderr.write('\n')
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '../../client/client.ts'
+import type { Attempt, Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
+import type { Webhook } from '../../core/contract/webhooks.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import { CliError } from '../command/cli-error.ts'
+import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
+
+/** Formats webhooks and their deliveries for people. */
+
+/** Formats a webhook. The secret is only present right after the creation. */
+export function showWebhook(webhook: Webhook & { secret?: string }): string {
+  return details([
+    ['Webhook', webhook.id],
+    ['Address', webhook.url],
+    ['Events', webhook.events.join(' ')],
+    ['Description', webhook.description || null],
+    ['Status', webhook.status],
+    ['Reason', webhook.disabledReason],
+    ['Created', localTime(webhook.createdAt)],
+    ['Updated', localTime(webhook.updatedAt)],
+    ['Secret', webhook.secret ?? null],
+  ])
+}
+
+/** The columns of `webhook list`. */
+export const webhooksShape: ListShape<Webhook> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'status', value: ({ status }) => status },
+    { name: 'url', value: ({ url }) => url, title: 'address' },
+    { name: 'events', value: ({ events }) => events.join(' ') },
+    { name: 'note', value: (webhook) => webhook.disabledReason ?? webhook.description },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'status', 'url', 'events', 'note'],
+}
+
+/** The columns of `webhook deliveries`. */
+export const deliveriesShape: ListShape<Delivery> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'eventType', value: ({ eventType }) => eventType, title: 'event' },
+    { name: 'status', value: ({ status }) => status },
+    { name: 'attemptCount', value: ({ attemptCount }) => attemptCount, title: 'attempts' },
+    { name: 'last', value: ({ lastError, lastResponseCode }) => lastError ?? lastResponseCode },
+    { name: 'nextAttemptAt', value: ({ nextAttemptAt }) => nextAttemptAt, kind: 'time', title: 'next attempt' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'webhookId', value: ({ webhookId }) => webhookId, kind: 'id', title: 'webhook' },
+  ],
+}
+
+const attemptColumns: readonly Column<Attempt>[] = [
+  { title: 'attempt at', value: (attempt) => localTime(attempt.at) },
+  { title: 'took', value: (attempt) => `${attempt.durationMs} ms` },
+  { title: 'answer', value: (attempt) => attempt.responseCode ?? 'none' },
+  { title: 'error', value: (attempt) => attempt.error },
+]
+
+/** Formats a delivery with its attempts and, on request, its payload. */
+export function showDelivery(delivery: DeliveryDetail, options: { withPayload: boolean }): string {
+  const facts = details([
+    ['Delivery', delivery.id],
+    ['Webhook', delivery.webhookId],
+    ['Event', delivery.eventType],
+    ['Status', delivery.status],
+    ['Created', localTime(delivery.createdAt)],
+    ['Correlation', delivery.payload.correlationId],
+    ['Next attempt', localTimeOr(delivery.nextAttemptAt, null)],
+  ])
+  const attempts = delivery.attempts.length > 0 ? table(delivery.attempts, attemptColumns) : 'No attempt yet.'
+  const payload = options.withPayload ? [JSON.stringify(delivery.payload, undefined, 2)] : []
+  return [facts, attempts, ...payload].join('\n\n')
+}
+
+/** The timeout of an attempt on the server is 15 s; allow more for a busy worker. */
+const TIMEOUT_MS = 20_000
+const LOOK_EVERY_MS = 100
+
+/**
+ * Waits for the requested attempt and shows its result.
+ * @param queued the delivery with its previous number of attempts
+ * @throws CliError if the attempt does not occur in time or the endpoint rejects the delivery
+ */
+export async function reportAttempt(
+  command: Pick<BaseCommand, 'log'>,
+  client: Client,
+  queued: Delivery,
+): Promise<DeliveryDetail> {
+  const delivery = await awaitAttempt(client, queued)
+  command.log(showDelivery(delivery, { withPayload: false }))
+  requireSuccess(delivery)
+  return delivery
+}
+
+async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Promise<DeliveryDetail> {
+  const until = performance.now() + TIMEOUT_MS
+  while (performance.now() < until) {
+    const delivery = await client.deliveries.get({ params: { id } })
+    // A delivery also fails, without another attempt, if its webhook is disabled.
+    if (delivery.attemptCount > attemptCount || delivery.status === 'FAILED') return delivery
+    await sleep(LOOK_EVERY_MS)
+  }
+  throw new CliError(`Delivery ${id} was not attempted within ${TIMEOUT_MS / 1000} s`, {
+    code: 'NO_ATTEMPT',
+    hint: `is a worker running? passes webhook deliveries ${id} shows the result.`,
+    details: { id },
+  })
+}
+
+function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: DeliveryDetail): void {
+  if (status === 'SUCCESS') return
+  const { payload: _, ...facts } = delivery
+  const reason =
+    lastResponseCode === null ? (lastError ?? 'no response') : `the endpoint responded with ${lastResponseCode}`
+  throw new CliError(`The delivery failed: ${reason}`, {
+    code: 'DELIVERY_FAILED',
+    hint:
+      lastResponseCode === 410
+        ? 'it reported that it is gone, so nothing is sent there any more; passes webhook enable ' +
+          `${delivery.webhookId} when it is back.`
+        : `fix the endpoint; passes webhook redeliver ${delivery.id} sends it again.`,
+    details: { ...facts, status, lastResponseCode, lastError },
+  })
+}

@@ -1,0 +1,252 @@
+import { type Definition, fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
+import type { Languages, Translations } from '../../contract/language-tags.ts'
+import type { Issue } from '../../errors.ts'
+import { imagesIn, isByLanguage } from './image-choice.ts'
+import { placeholdersIn } from './placeholder.ts'
+
+/** The assumed language of texts without `languages`. */
+export const UNSAID_LANGUAGE = 'en'
+
+/** A text of a definition: the same in each language, or one per language. */
+export type WrittenText = string | Translations
+
+type Path = (string | number)[]
+
+/** The written definition and the language from which a definition in one language was made. */
+const origins = new WeakMap<object, { written: WrittenDefinition; language: string }>()
+
+/** The definitions made from a written one, by language. */
+const known = new WeakMap<WrittenDefinition, Map<string, Definition>>()
+
+/** Returns all languages of a definition, its default first. Returns an empty list if it names none. */
+export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
+  return languages ? [...new Set([languages.default, ...languages.others])] : []
+}
+
+/**
+ * Returns a definition in a language (default: its own default). Texts without that language use the default one. A
+ * definition without translations is returned as it is. The result is cached by object and language.
+ */
+export function inLanguage(definition: Definition | WrittenDefinition, language?: string): Definition {
+  const written = writtenOf(definition)
+  if (!written.languages && !hasTranslations(written)) return written as Definition
+  const wanted = language ?? written.languages?.default ?? UNSAID_LANGUAGE
+  const byLanguage = known.get(written) ?? new Map<string, Definition>()
+  known.set(written, byLanguage)
+  const made = byLanguage.get(wanted) ?? makeIn(written, (text) => textIn(text, wanted, written.languages), wanted)
+  byLanguage.set(wanted, made)
+  origins.set(made, { written, language: wanted })
+  return made
+}
+
+/** Returns the written definition from which a definition in one language was made, or the definition itself. */
+export function writtenOf(definition: Definition | WrittenDefinition): WrittenDefinition {
+  return origins.get(definition)?.written ?? (definition as WrittenDefinition)
+}
+
+/** Returns the language of a definition, or `undefined` if it names none. */
+export function languageOf(definition: Definition): string | undefined {
+  return origins.get(definition)?.language
+}
+
+/** Returns the definition in its other languages. */
+export function otherLanguages(definition: Definition): Definition[] {
+  const written = writtenOf(definition)
+  const language = languageOf(definition)
+  return languagesOf(written)
+    .filter((other) => other !== language)
+    .map((other) => inLanguage(written, other))
+}
+
+/** Returns a text in a language, else in the default, else in English, else the first one. */
+export function textIn(text: WrittenText, language: string, languages?: Pick<Languages, 'default'>): string {
+  if (typeof text === 'string') return text
+  // Publishing requires the default language. A draft or the text of a broadcast can lack it.
+  return text[language] ?? text[languages?.default ?? ''] ?? text[UNSAID_LANGUAGE] ?? Object.values(text)[0] ?? ''
+}
+
+function makeIn(written: WrittenDefinition, choose: (text: WrittenText) => string, language: string): Definition {
+  const made = mapTexts(written, choose)
+  return { ...made, design: { ...made.design, images: imagesIn(written, language) } }
+}
+
+function hasTranslations(written: WrittenDefinition): boolean {
+  return [...listTranslated(written)].length > 0
+}
+
+/** Yields the texts and images that differ by language. */
+function* listTranslated(
+  written: WrittenDefinition,
+): Generator<{ what: 'text' | 'image'; translations: Record<string, unknown>; path: Path }> {
+  for (const { text, path } of listTexts(written)) {
+    if (typeof text !== 'string') yield { what: 'text', translations: text, path }
+  }
+  for (const [role, image] of Object.entries(written.design.images)) {
+    if (isByLanguage(image)) yield { what: 'image', translations: image, path: ['design', 'images', role] }
+  }
+}
+
+/** Returns the definition with each translatable text replaced. */
+function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
+  const { design, door, event, trip } = written
+  const optional = (text: WrittenText | undefined, key: string, path: Path) =>
+    text === undefined ? {} : { [key]: change(text, [...path, key]) }
+  const inDesign = (...path: Path): Path => ['design', ...path]
+  const fields = Object.fromEntries(
+    fieldGroups.map((group) => [
+      group,
+      design.fields[group].map((field, index) => {
+        const path = inDesign('fields', group, index)
+        return {
+          ...field,
+          label: change(field.label, [...path, 'label']),
+          value: change(field.value, [...path, 'value']),
+          ...optional(field.changeMessage, 'changeMessage', path),
+        }
+      }),
+    ]),
+  )
+  return {
+    ...written,
+    design: {
+      ...design,
+      organizationName: change(design.organizationName, inDesign('organizationName')),
+      description: change(design.description, inDesign('description')),
+      ...optional(design.logoText, 'logoText', inDesign()),
+      fields,
+      barcode: design.barcode && {
+        ...design.barcode,
+        ...optional(design.barcode.altText, 'altText', inDesign('barcode')),
+      },
+      locations: design.locations.map((location, index) => ({
+        ...location,
+        ...optional(location.relevantText, 'relevantText', inDesign('locations', index)),
+      })),
+      links: design.links.map((link, index) => ({
+        ...link,
+        label: change(link.label, inDesign('links', index, 'label')),
+      })),
+    },
+    ...(event && {
+      event: {
+        ...event,
+        ...optional(event.name, 'name', ['event']),
+        ...(event.venue && {
+          venue: {
+            ...event.venue,
+            ...optional(event.venue.name, 'name', ['event', 'venue']),
+            ...optional(event.venue.address, 'address', ['event', 'venue']),
+          },
+        }),
+      },
+    }),
+    ...(trip && {
+      trip: {
+        ...trip,
+        ...(trip.from && { from: { ...trip.from, ...optional(trip.from.name, 'name', ['trip', 'from']) } }),
+        ...(trip.to && { to: { ...trip.to, ...optional(trip.to.name, 'name', ['trip', 'to']) } }),
+      },
+    }),
+    ...(door && { door: { ...door, ...optional(door.notice, 'notice', ['door']) } }),
+  } as Definition
+}
+
+/** Returns each translatable text with its path. */
+export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
+  return splitTexts(written).texts
+}
+
+/** Returns the translatable texts of a definition, and the definition with these texts empty. */
+export function splitTexts(written: WrittenDefinition): {
+  texts: { text: WrittenText; path: Path }[]
+  rest: Definition
+} {
+  const texts: { text: WrittenText; path: Path }[] = []
+  const rest = mapTexts(written, (text, path) => {
+    texts.push({ text, path })
+    return ''
+  })
+  return { texts, rest }
+}
+
+/** Returns a definition in a language, with only the texts that differ by language. The others are empty. */
+export function translatedPart(written: WrittenDefinition, language: string): Definition {
+  return makeIn(
+    written,
+    (text) => (typeof text === 'string' ? '' : textIn(text, language, written.languages)),
+    language,
+  )
+}
+
+/** Checks the languages of a definition. A missing translation is only a warning. */
+export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
+  const languages = languagesOf(written)
+  const others = written.languages?.others ?? []
+  for (const [index, language] of others.entries()) {
+    if (language === written.languages!.default || others.indexOf(language) < index)
+      yield { path: ['languages', 'others', index], message: `Duplicate language ${language}` }
+  }
+  for (const { what, translations, path } of listTranslated(written)) {
+    const unknown = Object.keys(translations).filter((language) => !languages.includes(language))
+    for (const language of unknown) {
+      const message =
+        languages.length === 0
+          ? `Set languages, such as { "default": "${language}" }, if ${what === 'text' ? 'a text' : 'an image'} has ` +
+            'several'
+          : `The languages of the definition are ${languages.join(', ')}: add ${language}, or remove it here`
+      yield { path: [...path, language], message }
+    }
+    if (written.languages && translations[written.languages.default] === undefined)
+      yield {
+        path,
+        message:
+          `Missing the default language ${written.languages.default}, which is the fallback if a language has no ` +
+          `${what}`,
+      }
+  }
+  yield* checkKeysOfTexts(written)
+}
+
+/**
+ * Checks that equal texts have equal translations. An iPhone looks up a translation by the text in the default
+ * language, so one text cannot have two, such as "Gate" of an airport and of a stadium.
+ */
+function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
+  if (!written.languages) return
+  const seen = new Map<string, { path: Path; text: string }>()
+  for (const { text, path } of listTexts(written)) {
+    const original = textIn(text, written.languages.default, written.languages)
+    if (isNeverOnIphones(path) || original.trim() === '' || placeholdersIn(original).length > 0) continue
+    for (const language of written.languages.others) {
+      const translated = textIn(text, language, written.languages)
+      const key = JSON.stringify([language, original])
+      const other = seen.get(key)
+      if (!other) seen.set(key, { path, text: translated })
+      else if (other.text !== translated) {
+        yield {
+          path,
+          message:
+            `${JSON.stringify(original)} is ${JSON.stringify(translated)} in ${language} here and ` +
+            `${JSON.stringify(other.text)} at ${other.path.join('.')}, but iPhones support one translation per text: ` +
+            'change one of the texts in the default language, or use the same translation',
+        }
+        break
+      }
+    }
+  }
+}
+
+/** Only doors show a notice, and only Android phones show an address. */
+function isNeverOnIphones(path: Path): boolean {
+  return path[0] === 'door' || path.at(-1) === 'address'
+}
+
+/** Yields each missing translation of a text or an image that has some. */
+export function* missingTranslations(
+  written: WrittenDefinition,
+): Generator<{ what: 'text' | 'image'; path: Path; language: string }> {
+  const languages = languagesOf(written)
+  for (const { what, translations, path } of listTranslated(written)) {
+    for (const language of languages) if (translations[language] === undefined) yield { what, path, language }
+  }
+}

@@ -1,0 +1,151 @@
+import { createContext } from 'preact'
+import { useContext, useEffect, useState } from 'preact/hooks'
+import type { Scope } from '../../core/route.ts'
+import type { DeskLanguage } from '../language.ts'
+import type { ServerClock } from '../live/clock.ts'
+import { type Api, Refusal } from '../live/desk-api.ts'
+import type { Feed } from '../live/feed.ts'
+import { createRefresher, type Refresher } from '../live/refresher.ts'
+import type { Source } from '../live/sources.ts'
+
+/** The state shared by all parts of the page. */
+export interface Desk {
+  api: Api
+  clock: ServerClock
+  feed: Feed
+  language: DeskLanguage
+  scopes: readonly Scope[]
+  /** Whether the page is a wall screen: larger and not interactive. */
+  isWall: boolean
+  /** Called when the token has ended. */
+  onRefused(): void
+  /** Called with whether the server responds. */
+  onReached(isReached: boolean): void
+}
+
+export const DeskContext = createContext<Desk | null>(null)
+
+export function useDesk(): Desk {
+  return useContext(DeskContext)!
+}
+
+/** The state of a source; a value is kept until the next one arrives. */
+export type Answer<T> =
+  | { is: 'loading' }
+  | { is: 'denied' }
+  | { is: 'there'; value: T }
+  | { is: 'failed'; message: string }
+
+type AnyFacts = object
+// biome-ignore lint/suspicious/noExplicitAny: the answers of different sources are different, and each is known by its name.
+type AnySource = Source<any, any>
+
+export type Answers<S extends Record<string, AnySource>> = {
+  [N in keyof S]: Answer<S[N] extends Source<never, infer T> ? T : never>
+}
+
+/**
+ * The polling interval for sources without events and failed sources, and for all of them if the page cannot follow
+ * events.
+ */
+const ASK_EVERY_MS = 5_000
+
+/**
+ * Loads sources and keeps them current: sources with events immediately, others every few seconds. Pauses while the
+ * page is hidden.
+ * @param key a new key reloads everything
+ * @param facts returns the inputs, called before each load
+ */
+export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F, unknown>>>(
+  sources: S,
+  key: string,
+  facts: () => F,
+): Answers<S> {
+  type Name = keyof S & string
+  const { feed, scopes, onRefused, onReached } = useDesk()
+  const [known, setKnown] = useState<{ key: string; answers: Partial<Answers<S>> }>({ key, answers: {} })
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key determines when it starts over.
+  useEffect(() => {
+    const names = Object.keys(sources) as Name[]
+    const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
+    const readable = names.filter(isAllowed)
+    /** Sources without a value, which no event would reload. */
+    const unanswered = new Set<Name>()
+    let hasEnded = false
+
+    const set = (name: Name, answer: Answer<unknown>) => {
+      if (hasEnded) return
+      setKnown((before) => ({
+        key,
+        answers: { ...(before.key === key && before.answers), [name]: answer } as Partial<Answers<S>>,
+      }))
+    }
+    for (const name of names) if (!isAllowed(name)) set(name, { is: 'denied' })
+
+    const refresher: Refresher<Name> = createRefresher<Name>(async (name) => {
+      try {
+        unanswered.add(name)
+        const value = await sources[name]!.load(facts())
+        unanswered.delete(name)
+        onReached(true)
+        set(name, { is: 'there', value })
+      } catch (error) {
+        if (!(error instanceof Refusal)) return onReached(false)
+        onReached(true)
+        if (error.status === 401) return onRefused()
+        if (error.status === 403) {
+          unanswered.delete(name)
+          return set(name, { is: 'denied' })
+        }
+        if (error.waitMs !== null) {
+          refresher.pause(error.waitMs)
+          return refresher.ask([name])
+        }
+        set(name, { is: 'failed', message: error.message })
+      }
+    })
+    const askAll = () => {
+      if (document.visibilityState === 'visible') refresher.ask(readable)
+    }
+    const askRest = () => {
+      const isFollowed = (name: Name) => feed.state === 'live' && sources[name]!.isTouchedBy && !unanswered.has(name)
+      const rest = readable.filter((name) => !isFollowed(name))
+      if (document.visibilityState === 'visible') refresher.ask(rest)
+    }
+    refresher.ask(readable)
+    const unsubscribe = feed.subscribe((event) => {
+      if (event === null) return askAll()
+      if (document.visibilityState !== 'visible') return
+      refresher.ask(readable.filter((name) => sources[name]!.isTouchedBy?.(event.type)))
+    })
+    const timer = setInterval(askRest, ASK_EVERY_MS)
+    document.addEventListener('visibilitychange', askAll)
+    return () => {
+      hasEnded = true
+      refresher.end()
+      unsubscribe()
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', askAll)
+    }
+  }, [key])
+
+  const answers: Partial<Answers<S>> = known.key === key ? known.answers : {}
+  return Object.fromEntries(
+    Object.keys(sources).map((name) => [name, answers[name as Name] ?? { is: 'loading' }]),
+  ) as Answers<S>
+}
+
+/** Returns the connection state and the latest events, and re-renders when they change. */
+export function useFeed(): Pick<Feed, 'state' | 'events'> {
+  const { feed } = useDesk()
+  const [, setDrawn] = useState({})
+  useEffect(() => {
+    const draw = () => setDrawn({})
+    const unsubscribe = feed.subscribe(draw)
+    // The state can change between the first render and the subscription.
+    draw()
+    return unsubscribe
+  }, [feed])
+  return feed
+}

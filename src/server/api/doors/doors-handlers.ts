@@ -1,0 +1,177 @@
+import { type doors as contract, type Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
+import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
+import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
+import type { StoredDoor } from '../../../storage/workspaces/doors-repository.ts'
+import type { PublicContext, Repositories } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { holdProject } from '../require-project.ts'
+
+const MAX_MS = MAX_DOOR_DAYS * 86_400_000
+
+/** Open invitations per project, and doors per project including the unclaimed uses of invitations. */
+const MAX_INVITATIONS = 100
+const MAX_DOORS = 5_000
+
+export const doors: Handlers<typeof contract> = {
+  invite: ({ body }, context) => {
+    const { store, workspaceId, now, services } = context
+    const { projectId, gate, uses } = body
+    const expiresAt = requireSoon(body.expiresAt, now)
+    const code = newScanCode()
+    return store.transaction(async (tx) => {
+      // Lock the project, so that it is not deleted and no other invitation is created concurrently.
+      await holdProject(tx, workspaceId, projectId)
+      await requireRoom(tx, workspaceId, body, now)
+      const invitation = { projectId, gate, uses, expiresAt, codeDigest: tokenDigest(code) }
+      const id = await tx.doors.insertInvitation(workspaceId, invitation, now)
+      await audit(tx, context, 'door-invitation.create', id)
+      const url = `${services.links.publicUrl}/door#${code}`
+      return { status: 201, body: { id, url, code, expiresAt: expiresAt.toISOString() } }
+    })
+  },
+
+  endInvitation: ({ params: { id } }, context) =>
+    context.store.transaction(async (tx) => {
+      if (!(await tx.doors.endInvitation(context.workspaceId, id))) {
+        throw new ApiError('NOT_FOUND', { message: 'Invitation not found.', details: { invitationId: id } })
+      }
+      await audit(tx, context, 'door-invitation.end', id)
+      return { status: 204, body: undefined }
+    }),
+
+  claim: async ({ body }, context) => ({ status: 201, body: await claimDoor(body, context) }),
+
+  list: async ({ query }, { store, workspaceId, token }) => {
+    const { projectId, revoked, cursor, offset, limit } = query
+    const isPlain = !projectId && revoked === undefined && cursor === undefined && !offset
+    if (token.door && isPlain) {
+      // Doors send this request every few seconds: read one row and count nothing.
+      const door = await store.doors.find(workspaceId, token.id)
+      const rows = door ? [showDoor(door)] : []
+      return {
+        status: 200,
+        body: toPage({ rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }),
+      }
+    }
+    const page = await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) })
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDoor) }) }
+  },
+
+  update: ({ params: { id }, body }, context) => {
+    const { token } = context
+    if (token.door && (token.id !== id || body.name !== undefined)) {
+      throw new ApiError('FORBIDDEN', { message: 'The token of a door can change only its own gate.' })
+    }
+    if (Object.keys(body).length === 0) {
+      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name and gate.' })
+    }
+    return context.store.transaction(async (tx) => {
+      if (!(await tx.doors.update(context.workspaceId, id, body))) throw missing(id)
+      await audit(tx, context, 'door.update', id)
+      return { status: 200, body: showDoor((await tx.doors.find(context.workspaceId, id))!) }
+    })
+  },
+
+  revoke: ({ params: { id } }, context) =>
+    context.store.transaction(async (tx) => {
+      if (!(await tx.doors.revoke(context.workspaceId, id, context.now))) throw missing(id)
+      await audit(tx, context, 'door.revoke', id)
+      return { status: 204, body: undefined }
+    }),
+}
+
+/**
+ * Claims one use of the invitation with a code, and creates a door with its token.
+ * @throws ApiError NOT_FOUND if the code cannot be claimed, with the reason in details; TENANT_SUSPENDED and
+ * TENANT_EXPIRED, as for any token of the workspace
+ */
+async function claimDoor(
+  { code, name }: { code: string; name: string },
+  { store, now, correlationId }: PublicContext,
+): Promise<DoorClaim> {
+  const codeDigest = tokenDigest(code)
+  // Read first, so that guesses never wait for the write lock.
+  const state = await store.doors.invitationState(codeDigest, now)
+  if (state !== 'open') throw notClaimable(state)
+  return store.transaction(async (tx) => {
+    const claimed = await tx.doors.claim(codeDigest, now)
+    // Another phone claimed it first.
+    if (!claimed) throw notClaimable('used_up')
+    const { workspaceId, projectId, gate, workspace } = claimed
+    if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')
+    if (workspace.expiresAt && now >= workspace.expiresAt) throw new ApiError('TENANT_EXPIRED')
+    const text = newToken()
+    const token = await tx.tokens.insert(
+      workspaceId,
+      {
+        name,
+        role: 'member',
+        scopes: ['scans:read', 'scans:write'],
+        projectIds: [projectId],
+        digest: tokenDigest(text),
+        expiresAt: new Date(now.getTime() + MAX_MS),
+      },
+      now,
+    )
+    await tx.doors.insert(workspaceId, { id: token.id, projectId, gate }, now)
+    await audit(tx, { workspaceId, token, correlationId, now }, 'door.claim', token.id)
+    return { door: showDoor((await tx.doors.find(workspaceId, token.id))!), token: text }
+  })
+}
+
+const NOT_CLAIMABLE = {
+  used_up: 'All uses of this invitation are taken. Ask for a new one.',
+  ended: 'This invitation has ended. Ask for a new one.',
+  unknown: 'The invitation code is unknown. Check it, or ask for a new one.',
+}
+
+function notClaimable(reason: keyof typeof NOT_CLAIMABLE): ApiError {
+  return new ApiError('NOT_FOUND', { message: NOT_CLAIMABLE[reason], details: { reason } })
+}
+
+/** @throws ApiError VALIDATION_ERROR if the time is past or too far ahead */
+function requireSoon(given: string, now: Date): Date {
+  const expiresAt = new Date(given)
+  const ahead = expiresAt.getTime() - now.getTime()
+  const message = ahead <= 0 ? 'Must be in the future' : ahead > MAX_MS && `Must be within ${MAX_DOOR_DAYS} days`
+  if (message) throw validationError([{ path: ['expiresAt'], message }])
+  return expiresAt
+}
+
+/** @throws ApiError CONFLICT if the project has too many. The caller has locked the project */
+async function requireRoom(
+  tx: Repositories,
+  workspaceId: string,
+  { projectId, uses }: { projectId: string; uses: number },
+  now: Date,
+): Promise<void> {
+  const has = await tx.doors.counts(workspaceId, projectId, now)
+  const refuse = (limit: string, allowed: number, used: number, message: string) =>
+    new ApiError('CONFLICT', { message, details: { limit, allowed, used } })
+  if (has.invitations >= MAX_INVITATIONS) {
+    const message = `The project has ${MAX_INVITATIONS} open invitations: cancel one, or wait until one expires.`
+    throw refuse('doorInvitations', MAX_INVITATIONS, has.invitations, message)
+  }
+  const used = has.doors + has.uses
+  if (used + uses > MAX_DOORS) {
+    const message = `A project can have ${MAX_DOORS} doors and open uses of invitations: revoke doors, or cancel invitations.`
+    throw refuse('doors', MAX_DOORS, used, message)
+  }
+}
+
+function showDoor({ createdAt, expiresAt, lastSeenAt, revokedAt, ...door }: StoredDoor): Door {
+  return {
+    ...door,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    lastSeenAt: lastSeenAt?.toISOString() ?? null,
+    revokedAt: revokedAt?.toISOString() ?? null,
+  }
+}
+
+function missing(doorId: string): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'Door not found.', details: { doorId } })
+}

@@ -1,0 +1,114 @@
+import { ApiError } from '../../core/errors.ts'
+import type { LimitName } from '../../core/rules/pass/workspace-limits.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { StoredUsage } from '../../storage/workspaces/limits-repository.ts'
+import type { TokenWithWorkspace } from '../../storage/workspaces/tokens-repository.ts'
+
+interface Asking {
+  workspaceId: string
+  token: TokenWithWorkspace
+}
+
+/**
+ * The distance from a limit below which usage is read under a lock, so that the limit is exact under concurrency.
+ * Further away, the usage that the token caches for up to a second is enough: no client writes this much in a second.
+ */
+const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
+const stored = Object.keys(FAR) as (keyof StoredUsage)[]
+
+/** Reserves space for what is about to be stored, or returns why there is none. */
+export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
+
+/** Opens the limits of passes and bytes. Near a limit, the workspace is locked until the transaction ends. */
+export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
+  const { limits, usage } = token.workspace
+  if (stored.every((name) => limits[name] - usage[name] > FAR[name])) return () => undefined
+  await tx.usage.lock(workspaceId)
+  const used = await tx.usage.findStored(workspaceId)
+  return (wanted) => {
+    const full = stored.find((name) => (wanted[name] ?? 0) > 0 && used[name] + wanted[name]! > limits[name])
+    if (full) return overLimit(full, { allowed: limits[full], used: used[full] })
+    for (const name of stored) used[name] += wanted[name] ?? 0
+  }
+}
+
+/** Checks that a workspace has space for more bytes. Changes that free space always pass. @throws ApiError CONFLICT */
+export async function requireBytes(tx: Repositories, asking: Asking, bytes: number): Promise<void> {
+  if (bytes <= 0) return
+  const problem = (await openRoom(tx, asking))({ storedBytes: bytes })
+  if (problem) throw problem
+}
+
+/** Returns the stored size of a value. */
+export function bytesOf(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
+
+/**
+ * Checks a small limit: counts under the lock of the workspace, in the transaction that adds one.
+ * @throws ApiError CONFLICT
+ */
+export async function requireUnderLimit(
+  tx: Repositories,
+  { workspaceId, token }: Asking,
+  limit: 'webhooks' | 'scheduledSends' | 'draftsPerTemplate',
+  count: () => Promise<number>,
+): Promise<void> {
+  await tx.usage.lock(workspaceId)
+  const used = await count()
+  const allowed = token.workspace.limits[limit]
+  if (used >= allowed) throw overLimit(limit, { allowed, used })
+}
+
+/**
+ * The maximum age of job counts. Shorter for a workspace at its limit, so that it can continue as soon as jobs have
+ * run.
+ */
+const COUNTED_MS = 10_000
+const RECOUNTED_MS = 1_000
+const MAX_WORKSPACES = 10_000
+
+/** Reserves places for jobs that are about to be queued, or returns why there are none. */
+export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
+
+/**
+ * Limits waiting jobs. Jobs change too fast for a stored counter, so they are counted periodically, and this process
+ * adds its own jobs in between. The limit can be exceeded by the jobs that other processes queue within ten seconds,
+ * and by the fan-out of broadcasts.
+ */
+export function createTakeQueue(): TakeQueue {
+  const counts = new Map<string, { jobs: number; at: number }>()
+  return async ({ store, workspaceId, token, now }, jobs) => {
+    const allowed = token.workspace.limits.waitingJobs
+    let count = counts.get(workspaceId)
+    const isOver = count !== undefined && count.jobs + jobs > allowed
+    // A clock that was set back must not keep an old count.
+    const age = Math.abs(now.getTime() - (count?.at ?? 0))
+    if (count === undefined || age >= (isOver ? RECOUNTED_MS : COUNTED_MS)) {
+      count = { jobs: await store.usage.countWaitingJobs(workspaceId, allowed + 1), at: now.getTime() }
+      if (counts.size >= MAX_WORKSPACES) counts.clear()
+      counts.set(workspaceId, count)
+    }
+    if (count.jobs + jobs > allowed) return overLimit('waitingJobs', { allowed, used: count.jobs })
+    count.jobs += jobs
+  }
+}
+
+/** The limited resource, and how to free some of it. */
+const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remedy: string]> = {
+  webhooks: ['webhooks', 'delete one'],
+  passes: ['passes', ''],
+  storedBytes: ['bytes of images, definitions, and variables', 'delete drafts'],
+  waitingJobs: ['waiting jobs', 'try again when some have run'],
+  draftsPerTemplate: ['drafts of a template', 'publish or delete one'],
+  scheduledSends: ['scheduled notifications and broadcasts', 'cancel one, or wait until one was sent'],
+}
+
+function overLimit(limit: keyof typeof words, { allowed, used }: { allowed: number; used: number }): ApiError {
+  const [what, remedy] = words[limit]
+  const more = `ask an operator for more (passes workspace limits)`
+  return new ApiError('CONFLICT', {
+    message: `The workspace has ${used} ${what}, and at most ${allowed} are allowed: ${remedy ? `${remedy}, or ` : ''}${more}.`,
+    details: { limit, allowed, used },
+  })
+}

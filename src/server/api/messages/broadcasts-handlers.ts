@@ -1,0 +1,197 @@
+import type {
+  Broadcast,
+  BroadcastCreate,
+  BroadcastForecast,
+  BroadcastStatus,
+  broadcasts as contract,
+} from '../../../core/contract/broadcasts.ts'
+import type { MessageCreate } from '../../../core/contract/notifications.ts'
+import { secondsAtPace } from '../../../core/contract/platform.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import type { StoredBroadcast } from '../../../storage/messages/broadcasts-repository.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { RequestContext } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireUnderLimit } from '../limit-checks.ts'
+import { holdProject, requireProject } from '../require-project.ts'
+import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
+
+/** The maximum number of class errors in a response. */
+const CLASS_ERRORS = 10
+
+export const broadcasts: Handlers<typeof contract> = {
+  create: async ({ params, query, body }, context) => {
+    const { store, workspaceId, now } = context
+    if (query.dryRun) {
+      const known = await findKnown(store.broadcasts, workspaceId, body)
+      return { status: 200, body: known ? toBroadcast(known, now) : await forecast(params.id, body, context) }
+    }
+    const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
+      // Read before the transaction, which other writers wait for: this reads all versions of a project.
+      await requireLanguagesOfProject(params.id, body, context)
+      await requireWholeClasses(params.id, body, context)
+      return store.transaction((tx) => insert(tx, params.id, body, context))
+    })
+    return { status: isNew ? 201 : 200, body: toBroadcast(row, now) }
+  },
+
+  list: async ({ params, query }, { store, workspaceId, now }) => {
+    await requireProject(store, workspaceId, params.id)
+    const page = toPage(await store.broadcasts.list(workspaceId, params.id, query))
+    return { status: 200, body: { ...page, items: page.items.map((item) => toBroadcast(item, now)) } }
+  },
+
+  get: async ({ params }, context) => {
+    return { status: 200, body: toBroadcast(await get(params.id, params.broadcastId, context), context.now) }
+  },
+
+  stats: async ({ params }, context) => {
+    const broadcast = await get(params.id, params.broadcastId, context)
+    const { store, workspaceId, now } = context
+    const [counts, classErrors] = await Promise.all([
+      store.broadcasts.countByStatus(workspaceId, broadcast.id),
+      store.broadcastClasses.listErrors(workspaceId, broadcast.id, CLASS_ERRORS),
+    ])
+    return {
+      status: 200,
+      body: { broadcastId: broadcast.id, status: statusOf(broadcast, now), ...counts, classErrors },
+    }
+  },
+
+  cancel: async ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    const { id: projectId, broadcastId } = params
+    await requireProject(store, workspaceId, projectId)
+    await store.transaction(async (tx) => {
+      if (await tx.broadcasts.deleteScheduled(workspaceId, projectId, broadcastId, now)) {
+        await tx.jobs.deleteWaiting('fan-out-broadcast', broadcastId)
+        await audit(tx, context, 'broadcast.cancel', broadcastId)
+        return
+      }
+      if (!(await tx.broadcasts.find(workspaceId, projectId, broadcastId))) missing(broadcastId)
+      throw new ApiError('PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED', { details: { broadcastId } })
+    })
+    return { status: 204, body: undefined }
+  },
+}
+
+async function insert(
+  tx: Repositories,
+  projectId: string,
+  body: BroadcastCreate,
+  context: RequestContext,
+): Promise<Created<StoredBroadcast> | undefined> {
+  const { workspaceId, now, correlationId, services } = context
+  await holdProject(tx, workspaceId, projectId)
+  const id = newId(now)
+  const message = parseMessage(body, services.wallets, now)
+  if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
+    await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
+  }
+  if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, googleVia: body.googleVia, ...message }, now)))
+    return undefined
+  const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
+  await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
+  await audit(tx, context, 'broadcast.create', id)
+  return { row: (await tx.broadcasts.find(workspaceId, projectId, id))!, isNew: true }
+}
+
+function requireLanguagesOfProject(
+  projectId: string,
+  body: MessageCreate,
+  { store, workspaceId }: RequestContext,
+): Promise<void> {
+  return requireLanguages(body, async () => {
+    await requireProject(store, workspaceId, projectId)
+    return store.templateVersions.listLanguagesOfProject(workspaceId, projectId)
+  })
+}
+
+/** @throws ApiError VALIDATION_ERROR if class messages would reach others than holders of passes of the project */
+async function requireWholeClasses(
+  projectId: string,
+  body: BroadcastCreate,
+  { store, workspaceId, services, now }: RequestContext,
+): Promise<void> {
+  if (body.googleVia !== 'class') return
+  const refuse = (message: string) => validationError([{ path: ['googleVia'], message }])
+  if (!parseMessage(body, services.wallets, now).platforms.includes('google'))
+    throw refuse('Requires google in platforms.')
+  await requireProject(store, workspaceId, projectId)
+  if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
+    throw refuse('Passes of other projects use the same templates, and so the same classes.')
+  }
+}
+
+async function forecast(projectId: string, body: BroadcastCreate, context: RequestContext): Promise<BroadcastForecast> {
+  const { store, workspaceId, services, now } = context
+  await requireProject(store, workspaceId, projectId)
+  await requireLanguagesOfProject(projectId, body, context)
+  await requireWholeClasses(projectId, body, context)
+  const { platforms, sendAt } = parseMessage(body, services.wallets, now)
+  const reached = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
+  const { passCount, apple, overCap } = reached
+  const byClass =
+    body.googleVia === 'class'
+      ? await store.broadcasts.forecastClasses(workspaceId, projectId, sendAt ?? now)
+      : { messages: [], others: 0 }
+  const requests = body.googleVia === 'class' ? byClass.messages : reached.google
+  const isTargeted = { apple: platforms.includes('apple'), google: platforms.includes('google') }
+  return {
+    dryRun: true,
+    projectId,
+    platforms,
+    sendAt: sendAt?.toISOString() ?? null,
+    passCount,
+    apple: { passCount: isTargeted.apple ? apple : 0 },
+    google: isTargeted.google
+      ? {
+          passCount: total(reached.google),
+          classes: total(byClass.messages),
+          others: byClass.others,
+          overCap,
+          // Issuers send in parallel.
+          seconds: secondsAtPace(Math.max(0, ...requests)),
+        }
+      : { passCount: 0, classes: 0, others: 0, overCap: 0, seconds: 0 },
+  }
+}
+
+function total(counts: number[]): number {
+  return counts.reduce((sum, n) => sum + n, 0)
+}
+
+async function get(projectId: string, broadcastId: string, context: RequestContext): Promise<StoredBroadcast> {
+  await requireProject(context.store, context.workspaceId, projectId)
+  return (await context.store.broadcasts.find(context.workspaceId, projectId, broadcastId)) ?? missing(broadcastId)
+}
+
+function missing(broadcastId: string): never {
+  throw new ApiError('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
+}
+
+/** Returns a broadcast for the API, with its state at the time of the request. */
+function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
+  return {
+    id: broadcast.id,
+    projectId: broadcast.projectId,
+    body: broadcast.body,
+    platforms: broadcast.platforms,
+    googleVia: broadcast.googleVia,
+    options: broadcast.options,
+    sendAt: broadcast.sendAt?.toISOString() ?? null,
+    status: statusOf(broadcast, now),
+    passCount: broadcast.dispatchedAt === null ? null : broadcast.fannedOut,
+    createdAt: broadcast.createdAt.toISOString(),
+    updatedAt: broadcast.updatedAt.toISOString(),
+  }
+}
+
+/** A broadcast is scheduled until sendAt. */
+function statusOf({ sendAt, startedAt, dispatchedAt }: StoredBroadcast, now: Date): BroadcastStatus {
+  if (dispatchedAt !== null) return 'DISPATCHED'
+  return startedAt === null && sendAt !== null && sendAt > now ? 'SCHEDULED' : 'PENDING'
+}

@@ -1,0 +1,93 @@
+import {
+  type wallets as contract,
+  type DeviceLog,
+  FRESHNESS,
+  type StaleReason,
+  type WalletItem,
+} from '../../../core/contract/wallets.ts'
+import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
+import type { StoredDeviceLog } from '../../../storage/devices/device-logs-repository.ts'
+import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireProject } from '../require-project.ts'
+
+export const wallets: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId, now }) => {
+    const { limit, cursor, offset, olderThan, ...filter } = query
+    const changedBefore = olderThan === undefined ? undefined : secondsBefore(now, olderThan)
+    const page = await store.wallets.list(workspaceId, { ...filter, changedBefore }, { limit, cursor, offset })
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map((wallet) => showWallet(workspaceId, wallet)) }) }
+  },
+
+  slo: async ({ query }, { store, workspaceId, now }) => {
+    const { objective, withinSeconds } = FRESHNESS
+    const counts = await store.wallets.counts(workspaceId, query.projectId, secondsBefore(now, withinSeconds))
+    const { phones, current, refused, late } = counts
+    const reachable = phones - refused
+    const share = reachable > 0 ? (reachable - late) / reachable : null
+    const settling = phones - current - refused - late
+    const isMet = share === null ? null : share >= objective
+    return { status: 200, body: { objective, withinSeconds, phones, current, settling, late, refused, share, isMet } }
+  },
+
+  logs: async ({ query }, { store, workspaceId }) => {
+    const page = await store.deviceLogs.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showLog) }) }
+  },
+
+  nudge: async ({ body: { projectId, silentFor, limit } }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    if (projectId !== undefined) await requireProject(store, workspaceId, projectId)
+    const pushedBefore = secondsBefore(now, silentFor)
+    // Read before the transaction, which other writers wait for: this reads what all wallets hold.
+    const silent = await store.wallets.listSilent(workspaceId, projectId ? [projectId] : undefined, {
+      pushedBefore,
+      limit,
+    })
+    return store.transaction(async (tx) => {
+      const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, silent, pushedBefore)
+      const job = { workspaceId, kind: 'update-apple' as const, correlationId, isBulk: true }
+      await tx.jobs.insertOnce(
+        passIds.map((subject) => ({ ...job, subject })),
+        now,
+      )
+      if (devices > 0) await audit(tx, context, 'pass.nudge', null, passIds.length)
+      return { status: 200, body: { devices, passes: passIds.length } }
+    })
+  },
+}
+
+function secondsBefore(at: Date, seconds: number): Date {
+  return new Date(at.getTime() - seconds * 1000)
+}
+
+function showLog({ at, ...log }: StoredDeviceLog): DeviceLog {
+  return { ...log, at: at.toISOString() }
+}
+
+function showWallet(workspaceId: string, wallet: StoredWallet): WalletItem {
+  const { deviceId, walletVersion } = wallet
+  return {
+    passId: wallet.passId,
+    externalPassId: wallet.externalPassId,
+    platform: wallet.platform,
+    device: deviceId === null ? null : deviceDigest(workspaceId, deviceId),
+    holds: Math.max(wallet.heldVersion, 1),
+    since: wallet.heldSince.toISOString(),
+    current: walletVersion,
+    changedAt: wallet.changedAt.toISOString(),
+    lastPushAt: wallet.pushedAt?.toISOString() ?? null,
+    reason: reasonOf(wallet),
+    lastError: wallet.lastError,
+  }
+}
+
+/** Returns why a wallet holds an older version, as far as is known: phones do not report why they have not fetched. */
+function reasonOf(wallet: StoredWallet): StaleReason | null {
+  const { heldVersion, walletVersion, pushedVersion, pushedAt, fetchedAt, lastError } = wallet
+  if (Math.max(heldVersion, 1) >= walletVersion) return null
+  if (pushedVersion < walletVersion) return lastError === null ? 'not_pushed' : 'refused'
+  return fetchedAt && pushedAt && fetchedAt >= pushedAt ? 'behind' : 'silent'
+}

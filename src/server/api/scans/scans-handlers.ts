@@ -1,0 +1,206 @@
+import type { BucketUnit } from '../../../core/contract/common.ts'
+import { foldWindow } from '../../../core/contract/list-parameters.ts'
+import type { ScanResponse } from '../../../core/contract/scan-shapes.ts'
+import {
+  type scans as contract,
+  MAX_GATES,
+  type RedemptionExplanation,
+  type ScanReversal,
+  scannedWindow,
+} from '../../../core/contract/scans.ts'
+import { ApiError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
+import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
+import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/redemption/scan-decision.ts'
+import { decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
+import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import { type ScanFigures, sumFigures } from '../../../storage/scans/scan-stats.ts'
+import type { TimeStatsRequest } from '../../../storage/scans/time-stats.ts'
+import type { RequestContext } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireBuckets } from '../buckets.ts'
+import { placesOfUse } from './evaluate-scans.ts'
+import { languageOf, recordScan, replayResponse, takenRef } from './record-scan.ts'
+import { replayLedger } from './replay-ledger.ts'
+import { atDoor, toScanItem } from './scan-shapes.ts'
+import { writeScanEvents } from './write-scan.ts'
+
+export const scans: Handlers<typeof contract> = {
+  create: async ({ body }, context) => ({ status: 200, body: await recordScan(body, context) }),
+
+  list: async ({ query }, { store, workspaceId }) => {
+    const request = foldWindow(query, scannedWindow, 'scanned')
+    const page = toPage(await store.scans.list(workspaceId, request))
+    return { status: 200, body: { ...page, items: page.items.map(toScanItem) } }
+  },
+
+  stats: async ({ query }, context) => {
+    const { store, workspaceId } = context
+    const request = foldWindow(query, scannedWindow, 'scanned')
+    if (query.by) return { status: 200, body: { items: await statsByTime(query.by, request, context) } }
+    const [groupBy] = query.groupBy ?? []
+    if (groupBy === 'gate') {
+      return { status: 200, body: { items: await store.scans.countsByGate(workspaceId, request, MAX_GATES) } }
+    }
+    const figures = await store.scans.counts(workspaceId, request)
+    if (groupBy === undefined) return { status: 200, body: toStats(sumFigures(figures.values())) }
+    const items = [...figures].map(([projectId, part]) => ({ projectId, ...toStats(part) }))
+    return { status: 200, body: { items } }
+  },
+
+  get: async ({ params }, context) => ({ status: 200, body: toScanItem(await getScan(params.id, context)) }),
+
+  reverse: async ({ params, body }, context) => ({
+    status: 200,
+    body: await reverseScan(params.id, atDoor(body, context), context),
+  }),
+
+  replay: async ({ body }, context) => ({ status: 200, body: await replayLedger(body, context) }),
+
+  explain: async ({ params, query }, context) => ({ status: 200, body: await explainPass(params.id, query, context) }),
+}
+
+/** @throws ApiError NOT_FOUND */
+async function getScan(scanId: string, { store, workspaceId }: RequestContext): Promise<StoredScan> {
+  const scan = await store.scans.find(workspaceId, scanId)
+  if (scan) return scan
+  throw new ApiError('NOT_FOUND', { message: 'Scan not found.', details: { scanId } })
+}
+
+function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }: ScanFigures) {
+  return {
+    totalPasses,
+    redeemed,
+    open: Math.max(0, totalPasses - redeemed),
+    totalScans,
+    totalDenied,
+    lastScanAt: lastScanAt?.toISOString() ?? null,
+  }
+}
+
+/** Counts attempts over time. @throws ApiError VALIDATION_ERROR */
+async function statsByTime(
+  by: BucketUnit,
+  { zone = 'UTC', ...request }: TimeStatsRequest & { zone?: string | undefined },
+  { store, workspaceId, now }: RequestContext,
+) {
+  const range = { from: request.scanned!.from!, to: request.scanned!.to ?? now }
+  const starts = requireBuckets(range, by, zone)
+  // The end is exclusive, so that a day by the hour has 24 buckets.
+  const scanned = { from: range.from, to: new Date(range.to.getTime() - 1) }
+  const items = await store.scans.countsByTime(workspaceId, { ...request, scanned }, starts)
+  return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
+}
+
+/**
+ * Explains whether a scan at a given time would be accepted, with every check and its facts. Records nothing.
+ * @throws ApiError PASS_NOT_FOUND
+ */
+async function explainPass(
+  passId: string,
+  question: { at?: string | undefined; validityDate?: string | undefined; scanContextKey?: string | undefined },
+  context: RequestContext,
+): Promise<RedemptionExplanation> {
+  const { store, workspaceId, now } = context
+  const pass = await store.passes.find(workspaceId, passId)
+  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
+  const { at, validityDate, scanContextKey = null } = question
+  const realTime = at === undefined ? now : new Date(at)
+  const plan = planRedemption({
+    status: effectiveStatus(pass, now),
+    expiresAt: pass.expiresAt,
+    policy: pass.redemption,
+    realTime,
+    validityDate,
+    scanContextKey,
+  })
+  const history = await store.acceptedScans.findHistory(workspaceId, pass.id, plan)
+  const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history } }
+  const decision = decideScan(facts)
+  const { result, reasonCode, attempt } = decision
+  const [place] = await placesOfUse(store, workspaceId, [{ pass, usedAt: decidingUse(decision, facts) }])
+  return {
+    passId: pass.id,
+    at: decision.at.toISOString(),
+    scanContextKey,
+    result,
+    reasonCode,
+    message: decisionMessage(decision, facts, { firstPlace: place, language: languageOf(context) }),
+    redemption: pass.redemption,
+    acceptedScanCount: history.total,
+    checks: explainRedemption(attempt!, history),
+  }
+}
+
+/**
+ * Reverses an accepted scan: it no longer counts, and a reversal is added to the ledger.
+ * @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door did not make the scan
+ */
+async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
+  const { store, workspaceId } = context
+  const scan = await getScan(scanId, context)
+  if (context.token.door && scan.deviceId !== context.token.id) {
+    throw new ApiError('FORBIDDEN', { message: 'A door can reverse only its own scans.', details: { scanId: scan.id } })
+  }
+  const { passId } = scan
+  if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
+  const written = await store.transaction(async (tx) => {
+    // Lock the pass as for a scan, so that a concurrent evaluation either counts the scan or does not.
+    await tx.passes.findForUpdate(workspaceId, passId)
+    if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
+    const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
+    const reversal = toReversal(scan, body, uses.get(passId)!.count, context)
+    if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
+    await tx.acceptedScans.delete(workspaceId, scan.id)
+    await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
+    await audit(tx, context, 'scan.reverse', scan.id)
+    return reversal
+  })
+  return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
+}
+
+/** Responds to a repeated or a second reversal. */
+async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
+  const { store, workspaceId } = context
+  const refs = body.externalRef === undefined ? [] : [body.externalRef]
+  const [known] = await store.scans.listByExternalRefs(workspaceId, refs)
+  if (known?.reversesScanId === scan.id) return replayResponse(known, { idempotentReplay: true }, context)
+  if (known) throw conflict(scan, 'The externalRef belongs to another scan.')
+  if (await store.acceptedScans.isCounted(workspaceId, scan.id)) takenRef(body.externalRef)
+  throw conflict(scan, 'The scan was already reversed.')
+}
+
+function conflict(scan: StoredScan, message: string): ApiError {
+  return new ApiError('CONFLICT', { message, details: { scanId: scan.id } })
+}
+
+function toReversal(scan: StoredScan, body: ScanReversal, priorCount: number, context: RequestContext): StoredScan {
+  const { now, token } = context
+  return {
+    ...scan,
+    id: newId(now),
+    result: 'reversal',
+    reason: null,
+    reasonCode: null,
+    message: reversalMessage(scan.scannedAt, scan.redemption, languageOf(context)),
+    verified: 'online',
+    matchedCount: 1,
+    priorCount,
+    payloadDigest: null,
+    scannedAt: now,
+    recordedAt: now,
+    deviceId: body.deviceId ?? null,
+    externalRef: body.externalRef ?? null,
+    context: body.context ?? null,
+    conflict: null,
+    deviceTime: null,
+    validateAsOf: null,
+    reversesScanId: scan.id,
+    reversalReason: body.reason ?? null,
+    tokenId: token.id,
+  }
+}

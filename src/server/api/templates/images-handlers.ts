@@ -1,0 +1,43 @@
+import type { images as contract } from '../../../core/contract/images.ts'
+import { ApiError } from '../../../core/errors.ts'
+import { contentId } from '../../../core/ids.ts'
+import { ImageFault } from '../../../core/rules/template/image.ts'
+import type { StoredImageFile } from '../../../storage/templates/images-repository.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireBytes } from '../limit-checks.ts'
+
+export const images: Handlers<typeof contract> = {
+  create: async ({ body }, context) => {
+    const { store, services, workspaceId, now } = context
+    // Leave now: waiting for the decoder is limited separately.
+    const leaveThread = await services.thread.enterRequest(workspaceId, body.length)
+    const id = contentId(workspaceId, body)
+    const known = await store.images.find(workspaceId, id).finally(leaveThread)
+    // An accepted image is not decoded again.
+    if (known) return { status: 200, body: known }
+    const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {
+      throw error instanceof ImageFault ? rejection(error) : error
+    })
+    const image = { id, bytes: data.length, ...facts }
+    const isNew = await store.transaction(async (tx) => {
+      const known = await tx.images.listKnown(workspaceId, [image.id])
+      if (!known.has(image.id)) await requireBytes(tx, context, storedBytes(image.bytes, files))
+      const inserted = await tx.images.insert(workspaceId, { ...image, data }, now)
+      if (!inserted) return false
+      await tx.images.insertFiles(workspaceId, id, files)
+      await audit(tx, context, 'image.create', id)
+      return true
+    })
+    return { status: isNew ? 201 : 200, body: image }
+  },
+}
+
+/** Returns the bytes that an upload stores: the image and the files derived from it. */
+function storedBytes(bytes: number, files: StoredImageFile[]): number {
+  return files.reduce((sum, { data }) => sum + data.length, bytes)
+}
+
+function rejection(fault: ImageFault): ApiError {
+  return new ApiError('INVALID_INPUT', { message: `The image ${fault.message}.`, cause: fault })
+}

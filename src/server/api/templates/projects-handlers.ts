@@ -1,0 +1,152 @@
+import { byPlatform, platforms } from '../../../core/contract/platform.ts'
+import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
+import { ApiError, validationError } from '../../../core/errors.ts'
+import { HOUR_MS } from '../../../storage/operations/counters.ts'
+import { hourOf } from '../../../storage/operations/figures-repository.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { IdentityIds } from '../../../storage/workspaces/identities-repository.ts'
+import type { StoredProject } from '../../../storage/workspaces/projects-repository.ts'
+import type { RequestContext } from '../../context.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { requireBuckets } from '../buckets.ts'
+import { holdProject, noProject, requireProject } from '../require-project.ts'
+import { requireWholeWorkspace } from '../token-projects.ts'
+
+export const projects: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.projects.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showProject) }) }
+  },
+
+  create: ({ body: { unique, ...fields } }, context) => {
+    const { store, workspaceId, now } = context
+    requireWholeWorkspace(context, 'The token is bound to projects and cannot create others.')
+    return store.transaction(async (tx) => {
+      if (unique) {
+        await tx.usage.lock(workspaceId)
+        const [projectId] = await tx.projects.listIdsByName(workspaceId, fields.name)
+        if (projectId) {
+          const message = `Project ${fields.name} already exists.`
+          throw new ApiError('CONFLICT', { message, details: { projectId } })
+        }
+      }
+      const project = await tx.projects.insert(workspaceId, fields, now)
+      await audit(tx, context, 'project.create', project.id)
+      return { status: 201, body: showProject(project) }
+    })
+  },
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: showProject((await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
+  }),
+
+  update: async ({ params, body }, context) => {
+    if (Object.keys(body).length === 0) {
+      throw new ApiError('MISSING_REQUIRED_FIELD', {
+        message: 'Give at least one of name, description, color and the identities.',
+      })
+    }
+    return context.store.transaction(async (tx) => {
+      await requireIdentities(tx, body, context)
+      const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
+      if (!project) return missing(params.id)
+      await audit(tx, context, 'project.update', project.id)
+      return { status: 200, body: showProject(project) }
+    })
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    return store.transaction(async (tx) => {
+      await holdProject(tx, workspaceId, params.id)
+      await tx.doors.endProject(workspaceId, params.id, now)
+      await tx.projects.delete(workspaceId, params.id)
+      const cancelled = await tx.broadcasts.deleteAllScheduled(workspaceId, params.id, now)
+      await tx.jobs.deleteWaiting('fan-out-broadcast', ...cancelled)
+      await tx.jobs.insert([{ workspaceId, kind: 'detach-project', subject: params.id, correlationId }], now)
+      await audit(tx, context, 'project.delete', params.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  stats: async ({ params }, { store, workspaceId, now }) => {
+    await requireProject(store, workspaceId, params.id)
+    return {
+      status: 200,
+      body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
+    }
+  },
+
+  figures: async ({ params: { id }, query }, { store, workspaceId, now }) => {
+    await requireProject(store, workspaceId, id)
+    const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
+    const starts = requireBuckets(range, query.by, query.zone)
+    const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
+    // An hour belongs to the last bucket that begins with or before it.
+    const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
+    const sums = await store.figures.sums(workspaceId, id, hours, buckets)
+    return { status: 200, body: { items: inBuckets(sums, starts) } }
+  },
+}
+
+type FiguresItem = ProjectFigures['items'][number]
+
+function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[] {
+  const items = starts.map(
+    (start): FiguresItem => ({
+      at: new Date(start).toISOString(),
+      issued: 0,
+      voided: 0,
+      expired: 0,
+      updated: 0,
+      notified: 0,
+      opened: { ...byPlatform(() => 0), other: 0 },
+      installed: byPlatform(() => 0),
+      removed: byPlatform(() => 0),
+      pushed: 0,
+      fetched: 0,
+      scans: {},
+    }),
+  )
+  for (const [figure, ofFigure] of sums) {
+    const [name, kind] = figure.split('/') as [string, string | undefined]
+    for (const [bucket, n] of ofFigure.entries()) {
+      if (n === 0) continue
+      const item = items[bucket]!
+      if (kind === undefined) item[name as 'issued'] = n
+      else (item[name as 'opened'] as Record<string, number>)[kind] = n
+    }
+  }
+  return items
+}
+
+/**
+ * @throws ApiError VALIDATION_ERROR if the identity is retired, of the other platform, or not usable by the workspace
+ */
+async function requireIdentities(
+  tx: Repositories,
+  body: Partial<IdentityIds>,
+  { workspaceId, token }: RequestContext,
+): Promise<void> {
+  for (const platform of platforms) {
+    const field = `${platform}IdentityId` as const
+    const id = body[field]
+    if (typeof id !== 'string') continue
+    const identity = token.projectIds ? undefined : await tx.identities.findGranted(workspaceId, id)
+    const refuse = (message: string) => validationError([{ path: [field], message }])
+    if (identity?.platform !== platform)
+      throw refuse(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
+    if (identity.status === 'retired') throw refuse(`${identity.name} is retired`)
+  }
+}
+
+function showProject({ createdAt, updatedAt, ...project }: StoredProject): Project {
+  return { ...project, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
+}
+
+function missing(projectId: string): never {
+  throw noProject(projectId)
+}

@@ -1,0 +1,213 @@
+import type { z } from 'zod'
+import type { Definition, PassType, WrittenDefinition } from '../../../core/contract/definition.ts'
+import type {
+  templateVersions as contract,
+  TemplateVersion,
+  TemplateVersionDetail,
+} from '../../../core/contract/template-versions.ts'
+import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
+import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
+import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
+import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
+import { namedImages } from '../../../core/rules/template/image-choice.ts'
+import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions-repository.ts'
+import type { StoredTemplate } from '../../../storage/templates/templates-repository.ts'
+import type { Wallets } from '../../../wallets/wallets.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { previewOf, previewPageOf, sampleInLanguages, samplePassIn } from '../../pages/card/card-preview.ts'
+import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
+import { renderOr } from '../../wallet-sync/issuing.ts'
+import { audit } from '../audit.ts'
+import { bytesOf, requireBytes } from '../limit-checks.ts'
+import { showRejection } from '../passes/pass-wallets.ts'
+
+export const templateVersions: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    if (!(await store.templates.find(workspaceId, query.templateId))) {
+      throw new ApiError('TEMPLATE_NOT_FOUND', {
+        message: 'Template not found.',
+        details: { templateId: query.templateId },
+      })
+    }
+    const versions = await store.templateVersions.list(workspaceId, query.templateId)
+    return { status: 200, body: versions.map(showVersion) }
+  },
+
+  get: async ({ params }, context) => {
+    const { store, workspaceId } = context
+    const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    return { status: 200, body: await showVersionDetail(version, context) }
+  },
+
+  update: async ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    requireBoundedWork(body.definition)
+    const version = await store.transaction(async (tx) => {
+      const draft = await getDraft(tx, workspaceId, params.id)
+      await requireBytes(tx, context, bytesOf(body.definition) - bytesOf(draft.definition))
+      await tx.templateVersions.setDefinition(workspaceId, draft.id, body.definition, now)
+      await audit(tx, context, 'template-version.update', draft.id)
+      return { ...draft, definition: body.definition, updatedAt: now }
+    })
+    return { status: 200, body: await showVersionDetail(version, context) }
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId } = context
+    return store.transaction(async (tx) => {
+      const draft = await getDraft(tx, workspaceId, params.id)
+      await tx.templateVersions.delete(workspaceId, draft.id)
+      await audit(tx, context, 'template-version.delete', draft.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  publish: async ({ params }, context) => {
+    const { store, workspaceId, now, correlationId } = context
+    const checked = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
+    if (checked.stage === 'draft') await checkPublishable(checked.definition, template, context)
+    const version = await store.transaction(async (tx) => {
+      // Lock the template first, in the order of all other writers.
+      const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
+      const draft = await getDraft(tx, workspaceId, params.id)
+      if (draft.updatedAt.getTime() !== checked.updatedAt.getTime() || current?.passType !== template.passType) {
+        throw new ApiError('CONFLICT', { message: 'The draft changed while it was published; try again.' })
+      }
+      const ids = [...new Set([...namedImages(draft.definition)].map(({ id }) => id))]
+      const images = ids.length > 0 ? await tx.images.lockKnown(workspaceId, ids) : new Set()
+      if (images.size < ids.length) {
+        throw new ApiError('CONFLICT', {
+          message: 'An image of the draft was erased while it was published; try again.',
+        })
+      }
+      await tx.templateVersions.setPublished(workspaceId, draft.id, now)
+      await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
+      // In a version with class keys, each class is created with its first pass.
+      if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
+        await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
+      }
+      await audit(tx, context, 'template-version.publish', draft.id)
+      const published = { stage: 'published' as const, publishedAt: now, updatedAt: now }
+      return { ...draft, ...published }
+    })
+    return { status: 200, body: await showVersionDetail(version, context) }
+  },
+
+  preview: async ({ params, query }, context) => {
+    const { store, workspaceId, now } = context
+    const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
+    const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
+    const definition = inLanguage(version.definition)
+    const isInOne = query.language !== undefined || query.format === 'html'
+    const sample = await renderOr(() =>
+      isInOne
+        ? samplePassIn(definition, template.passType, query.language)
+        : sampleInLanguages(definition, template.passType),
+    )
+    const warnings = await findTemplateWarnings(version, context)
+    const wallets = await walletsOfProject(template.projectId, context)
+    if (query.format === 'html') {
+      const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
+      const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now, warnings })
+      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
+    }
+    return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now), warnings } }
+  },
+}
+
+/** Returns a version with its warnings and the rejection by a platform. */
+export async function showVersionDetail(
+  { definition, ...version }: StoredVersion,
+  context: RequestContext,
+): Promise<z.output<typeof TemplateVersionDetail>> {
+  const rejections = await context.store.rejections.list(context.workspaceId, [version.id])
+  const warnings = await findTemplateWarnings({ ...version, definition }, context)
+  return { ...showVersion(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
+}
+
+function showVersion(version: StoredVersionSummary): TemplateVersion {
+  const { createdAt, publishedAt, updatedAt } = version
+  return {
+    ...version,
+    createdAt: createdAt.toISOString(),
+    publishedAt: publishedAt?.toISOString() ?? null,
+    updatedAt: updatedAt.toISOString(),
+  }
+}
+
+/**
+ * Rejects a draft that would be too much work to render, even if it is never published.
+ * @throws ApiError VALIDATION_ERROR
+ */
+export function requireBoundedWork(definition: WrittenDefinition): void {
+  const issues = checkRenderWork(definition)
+  if (issues.length > 0) throw validationError([...below('definition', issues)])
+}
+
+/** @throws ApiError VALIDATION_ERROR with all issues of the definition, in general and per platform */
+async function checkPublishable(
+  definition: WrittenDefinition,
+  { passType, projectId }: Pick<StoredTemplate, 'passType' | 'projectId'>,
+  context: RequestContext,
+): Promise<void> {
+  const images = [...namedImages(definition)]
+  const ids = [...new Set(images.map(({ id }) => id))]
+  const known = await context.store.images.listKnown(context.workspaceId, ids)
+  const unknown = images
+    .filter(({ id }) => !known.has(id))
+    .map(({ path }) => ({ path, message: 'Image not found; upload it first' }))
+  const issues = [...checkDefinition(definition), ...unknown]
+  if (issues.length === 0) {
+    const wallets = await walletsOfProject(projectId, context)
+    issues.push(...(await findPlatformIssues(inLanguage(definition), passType, { wallets, now: context.now })))
+  }
+  if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
+}
+
+/** Returns the wallets that new passes of the template would use. */
+async function walletsOfProject(projectId: string | null, { store, workspaceId, services }: RequestContext) {
+  return services.identities.walletsOf(await store.identities.findDefaults(workspaceId, projectId))
+}
+
+async function getDraft(tx: Repositories, workspaceId: string, id: string): Promise<StoredVersion> {
+  const version = (await tx.templateVersions.findForUpdate(workspaceId, id)) ?? missing(id)
+  if (version.stage !== 'draft') {
+    throw new ApiError('CONFLICT', { message: 'A published version cannot be changed. Create a new one.' })
+  }
+  return version
+}
+
+function missing(templateVersionId: string): never {
+  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template version not found.', details: { templateVersionId } })
+}
+
+/**
+ * Returns the issues that platforms have with a valid definition, with paths relative to it. Builds a sample pass per
+ * platform, so that issues are found before any holder has one.
+ */
+export async function findPlatformIssues(
+  definition: Definition,
+  passType: PassType,
+  { wallets, now }: { wallets: Pick<Wallets, 'all'>; now: Date },
+): Promise<Issue[]> {
+  const sample = await sampleInLanguages(definition, passType)
+  const results = await Promise.all(
+    wallets.all.map(async ({ platform, check, checkVersion }) => {
+      try {
+        if (checkVersion) return await checkVersion({ definition, passType }, sample, now)
+        await check(sample, now)
+        return []
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 'PASS_ISSUING_FAILED') throw error
+        const issues = error.details.issues as Issue[] | undefined
+        if (!issues) return [{ path: [platform], message: error.message }]
+        return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))
+      }
+    }),
+  )
+  return results.flat()
+}

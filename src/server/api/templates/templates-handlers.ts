@@ -1,0 +1,124 @@
+import type { templates as contract, Template } from '../../../core/contract/templates.ts'
+import { ApiError } from '../../../core/errors.ts'
+import { variablesSchema } from '../../../core/rules/template/variables.ts'
+import { KeyTaken, type StoredTemplate } from '../../../storage/templates/templates-repository.ts'
+import { toPage } from '../../http/cursors.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { audit } from '../audit.ts'
+import { bytesOf, requireBytes, requireUnderLimit } from '../limit-checks.ts'
+import { holdProject } from '../require-project.ts'
+import { requireWholeWorkspace } from '../token-projects.ts'
+import { requireBoundedWork, showVersionDetail } from './template-versions-handlers.ts'
+
+const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one of them.'
+
+export const templates: Handlers<typeof contract> = {
+  list: async ({ query }, { store, workspaceId }) => {
+    const page = await store.templates.list(workspaceId, query)
+    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showTemplate) }) }
+  },
+
+  create: ({ body }, context) => {
+    const { store, workspaceId, now } = context
+    if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
+    return store.transaction(async (tx) => {
+      if (body.projectId !== null) await holdProject(tx, workspaceId, body.projectId)
+      const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
+      await audit(tx, context, 'template.create', template.id)
+      return { status: 201, body: showTemplate(template) }
+    })
+  },
+
+  get: async ({ params }, { store, workspaceId }) => ({
+    status: 200,
+    body: showTemplate((await store.templates.find(workspaceId, params.id)) ?? missing(params.id)),
+  }),
+
+  update: async ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    if (Object.keys(body).length === 0) {
+      throw new ApiError('MISSING_REQUIRED_FIELD', {
+        message: 'Give at least one of name, description, passType, projectId, key.',
+      })
+    }
+    return store.transaction(async (tx) => {
+      // Lock the project first, as its deletion does.
+      if (body.projectId) await holdProject(tx, workspaceId, body.projectId)
+      const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
+      if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
+        throw new ApiError('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
+      }
+      const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
+      await audit(tx, context, 'template.update', params.id)
+      return { status: 200, body: showTemplate(updated ?? missing(params.id)) }
+    })
+  },
+
+  delete: ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    return store.transaction(async (tx) => {
+      if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
+      await audit(tx, context, 'template.delete', params.id)
+      return { status: 204, body: undefined }
+    })
+  },
+
+  createVersion: async ({ params, body }, context) => {
+    const { store, workspaceId, now } = context
+    if (body.definition) requireBoundedWork(body.definition)
+    const version = await store.transaction(async (tx) => {
+      const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
+      const newest = await tx.templateVersions.findNewest(workspaceId, params.id)
+      const after = newest?.version ?? 0
+      if (body.after !== undefined && body.after !== after) {
+        throw new ApiError('CONFLICT', {
+          message: `The newest version is ${after}, not ${body.after}: another was created or deleted since.`,
+          details: { newestVersion: after },
+        })
+      }
+      const definition = body.definition ?? newest?.definition
+      if (!definition) {
+        throw new ApiError('MISSING_REQUIRED_FIELD', {
+          message: 'The template has no version to copy. Send a definition.',
+          details: { field: 'definition' },
+        })
+      }
+      await requireUnderLimit(tx, context, 'draftsPerTemplate', () => tx.usage.countDrafts(workspaceId, params.id))
+      await requireBytes(tx, context, bytesOf(definition))
+      const version = await tx.templateVersions.insert(workspaceId, params.id, number, definition, now)
+      await audit(tx, context, 'template-version.create', version.id)
+      return version
+    })
+    return { status: 201, body: await showVersionDetail(version, context) }
+  },
+
+  variablesSchema: async ({ params }, { store, workspaceId }) => {
+    const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])
+    if (!version) {
+      throw new ApiError('TEMPLATE_NOT_FOUND', {
+        message: 'Template not found, or it has no published version.',
+        details: { templateId: params.id },
+      })
+    }
+    return { status: 200, body: { schema: variablesSchema(version.definition) } }
+  },
+}
+
+function showTemplate({ createdAt, updatedAt, ...template }: StoredTemplate): Template {
+  return { ...template, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
+}
+
+/** @throws ApiError CONFLICT if another template has the key, even if it was created concurrently */
+async function orTaken<T>(key: string | null | undefined, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (!(error instanceof KeyTaken)) throw error
+    throw new ApiError('CONFLICT', { message: `Another template has the key ${key}.`, details: { key } })
+  }
+}
+
+function missing(templateId: string): never {
+  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template not found.', details: { templateId } })
+}

@@ -1,0 +1,143 @@
+import type { KeyObject, X509Certificate } from 'node:crypto'
+import {
+  type AppleCredentials,
+  assertIssued,
+  assertKeyMatches,
+  assertValidity,
+  parseAppleIdentity,
+  parseCertificate,
+  parseKey,
+  readSubject,
+  toParsed,
+} from '../../../wallets/apple/apple-identity.ts'
+import { type ApplePushOptions, createApplePush } from '../../../wallets/apple/push.ts'
+import { hasCredentials } from '../../boot/wallets.ts'
+import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
+import type { Config } from '../../config.ts'
+import { readAppleCredentials } from '../../identities/credentials.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+
+/** The APNs server. Only tests and the sandbox replace Apple's. */
+export type PushOptions = Pick<ApplePushOptions, 'server'>
+
+const RENEW = "renew it in Apple's developer portal, and give the new file: --apple-certificate and --apple-key"
+const DOWNLOAD = 'curl -O https://www.apple.com/certificateauthority/AppleWWDRCAG4.cer, and give it: --apple-wwdr'
+const GIVE = 'give the files of one pass type: --apple-certificate, --apple-key and --apple-wwdr'
+
+/** A device token that no phone has. If APNs rejects it, APNs was reached and accepted the certificate. */
+const MADE_UP_TOKEN = 'made-up-by-doctor'
+
+/** Checks the certificate chain that signs passes, and whether APNs accepts it. */
+export async function checkApple(config: Config, at: Date, options: PushOptions = {}): Promise<Check[]> {
+  const reason = reasonToSkip(config)
+  if (reason) return examine('Apple', [{ name: 'Certificates', fix: GIVE, look: () => skipped(reason) }])
+  const files: { credentials?: AppleCredentials; leaf?: X509Certificate; wwdr?: X509Certificate; key?: KeyObject } = {}
+  return examine('Apple', [
+    {
+      name: 'Files',
+      fix: GIVE,
+      look() {
+        const credentials = readAppleCredentials(config)
+        files.leaf = parseCertificate(credentials.certificate, 'pass certificate')
+        files.wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
+        files.key = parseKey(credentials.key)
+        files.credentials = credentials
+        return passed('certificate, key and WWDR certificate can be read')
+      },
+    },
+    ...[
+      {
+        name: 'Key',
+        fix: GIVE,
+        look: ({ leaf, key, credentials }: Files) => {
+          assertKeyMatches(leaf, key, credentials)
+          return passed('belongs to the certificate')
+        },
+      },
+      {
+        name: 'Pass type and team',
+        fix: 'correct --apple-pass-type and --apple-team, or give the certificate of that pass type',
+        look: ({ leaf, credentials }: Files) => {
+          const { passTypeIdentifier, teamIdentifier } = readSubject(leaf, credentials)
+          return passed(`${passTypeIdentifier}, team ${teamIdentifier}`)
+        },
+      },
+      {
+        name: 'WWDR',
+        fix: DOWNLOAD,
+        look: ({ leaf, wwdr, credentials }: Files) => {
+          assertIssued(leaf, wwdr, credentials)
+          return checkIssuer(wwdr)
+        },
+      },
+      {
+        name: 'Pass certificate',
+        fix: RENEW,
+        look: (of: Files) => checkEnd(of.leaf, 'pass certificate', of, at, RENEW),
+      },
+      {
+        name: 'WWDR expiry',
+        fix: DOWNLOAD,
+        look: (of: Files) => checkEnd(of.wwdr, 'WWDR certificate', of, at, DOWNLOAD),
+      },
+      {
+        name: 'APNs',
+        fix: 'allow connections to api.push.apple.com, port 443',
+        look: ({ credentials }: Files) => tryPush(credentials, at, options),
+      },
+    ].map(({ name, fix, look }) => ({
+      name,
+      fix,
+      look: () => (isWhole(files) ? look(files) : skipped('the files cannot be read')),
+    })),
+  ])
+}
+
+interface Files {
+  credentials: AppleCredentials
+  leaf: X509Certificate
+  wwdr: X509Certificate
+  key: KeyObject
+}
+
+function isWhole(files: Partial<Files>): files is Files {
+  return files.credentials !== undefined
+}
+
+function reasonToSkip(config: Config): string | undefined {
+  if (!config.platforms.includes('apple')) return 'apple is not among --platforms'
+  if (!hasCredentials(config, 'apple')) return 'apple runs in the sandbox: real phones reject its passes'
+  return undefined
+}
+
+/** Fails unless the WWDR certificate is generation G4, the only one that phones accept for passes. */
+function checkIssuer(wwdr: X509Certificate): Finding {
+  const name = wwdr.subject.replaceAll('\n', ', ')
+  if (/^CN=Apple Worldwide Developer Relations/m.test(wwdr.subject) && /^OU=G4$/m.test(wwdr.subject)) {
+    return passed('Apple WWDR G4 issued the certificate')
+  }
+  return failed(
+    `The certificate was issued by "${name}", which is not Apple's WWDR G4: phones reject its passes.`,
+    DOWNLOAD,
+  )
+}
+
+function checkEnd(certificate: X509Certificate, what: string, { credentials }: Files, at: Date, fix: string): Finding {
+  const parsed = toParsed(certificate)
+  const { source } = what === 'pass certificate' ? credentials.certificate : credentials.wwdr
+  assertValidity(parsed, what, source, at)
+  const left = `${daysLeft(parsed, at)} days left, until ${parsed.notAfter.toISOString()}`
+  return daysLeft(parsed, at) < WARNING_DAYS ? failed(`Only ${left}.`, fix) : passed(left)
+}
+
+async function tryPush(credentials: AppleCredentials, at: Date, options: PushOptions): Promise<Finding> {
+  const push = createApplePush({ identity: parseAppleIdentity(credentials, at), ...options })
+  try {
+    const [result] = await push.send([MADE_UP_TOKEN])
+    if (result?.outcome === 'gone')
+      return passed(`accepted the certificate, and rejected a random device token (${result.reason})`)
+    return failed(`APNs: ${result?.reason ?? 'no response'}`, 'allow connections to api.push.apple.com, port 443')
+  } finally {
+    await push.close()
+  }
+}

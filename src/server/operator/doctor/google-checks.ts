@@ -1,0 +1,185 @@
+import { existsSync } from 'node:fs'
+import type { Store } from '../../../storage/store.ts'
+import { GoogleApiError } from '../../../wallets/google/api/api-error.ts'
+import {
+  createGoogleApi,
+  type GoogleApi,
+  type GoogleApiOptions,
+  refusesLocations,
+} from '../../../wallets/google/api/google-api.ts'
+import { localized } from '../../../wallets/google/fields.ts'
+import type { GoogleSigner } from '../../../wallets/google/google-identity.ts'
+import type { SandboxGoogleServer } from '../../../wallets/sandbox/google/google-server.ts'
+import { shareEmulator } from '../../../wallets/sandbox/sharing.ts'
+import { hasCredentials } from '../../boot/wallets.ts'
+import { type Config, sandboxFolder } from '../../config.ts'
+import { readGoogleIdentity } from '../../identities/credentials.ts'
+import { loadSandboxGoogle } from '../../identities/sandbox.ts'
+import { trialLogo } from '../../pages/assets.ts'
+import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/location-rejections.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+
+export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
+  /** Stores which locations Google rejects; undefined if the database cannot be queried. */
+  store: Store | undefined
+  canWrite: boolean
+  clock: () => Date
+}
+
+/**
+ * Checks the key of the service account, its read access to the issuer, and whether Google accepts classes and
+ * locations.
+ */
+export async function checkGoogle(
+  config: Config,
+  { store, canWrite, clock, endpoints }: GoogleOptions,
+): Promise<Check[]> {
+  const reason = reasonToSkip(config)
+  const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
+  const rejections = store && createLocationRejections(store, clock)
+  let identity: GoogleSigner | undefined
+  return examine('Google', [
+    {
+      name: 'Key',
+      fix: 'give the JSON key of the service account and the issuer ID: --google-key and --google-issuer-id; without a key, attach an account to this machine',
+      async look() {
+        if (reason) return skipped(reason)
+        identity = await readGoogleIdentity(config)
+        return passed(`${identity.clientEmail}, issuer ${identity.issuerId}`)
+      },
+    },
+    {
+      name: 'Permission',
+      fix: ALLOW_CONNECTIONS,
+      look: () =>
+        identity ? tryRead(identity, createGoogleApi({ identity, endpoints })) : skipped(reason ?? NO_IDENTITY),
+    },
+    {
+      name: 'Class',
+      fix: ALLOW_CONNECTIONS,
+      async look() {
+        if (!canWrite) return skipped('passes doctor --write creates one')
+        const trial = { publicUrl: config.publicUrl, rejections }
+        if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
+        if (!isSandboxed) return skipped(reason ?? NO_IDENTITY)
+        return inSandbox(config, (known, api) => {
+          identity = known
+          return tryWrite(known, api, trial)
+        })
+      },
+    },
+    {
+      name: 'Locations',
+      fix: ALLOW_CONNECTIONS,
+      async look() {
+        if (!rejections) return skipped('the database cannot be read')
+        return identity ? checkLocations(identity.issuerId, rejections) : skipped(reason ?? NO_IDENTITY)
+      },
+    },
+  ])
+}
+
+const ALLOW_CONNECTIONS = 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443'
+const NO_IDENTITY = 'the key cannot be read'
+
+function reasonToSkip(config: Config): string | undefined {
+  if (!config.platforms.includes('google')) return 'google is not among --platforms'
+  if (!hasCredentials(config, 'google')) return 'google runs in the sandbox: nothing reaches a real wallet'
+  return undefined
+}
+
+/** Requests an object that does not exist. Google checks the permission first, so "missing" proves read access. */
+async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding> {
+  try {
+    await api.getObject('generic', `${identity.issuerId}.passes-doctor`)
+  } catch (error) {
+    if (!(error instanceof GoogleApiError)) throw error
+    if (error.kind === 'permission') {
+      return failed(
+        error.message,
+        `add ${identity.clientEmail} as a user of the issuer ${identity.issuerId} in the Google Pay and Wallet console, and enable the Google Wallet API`,
+      )
+    }
+    if (error.kind !== 'missing') throw error
+  }
+  return passed('got an access token, and can read the issuer')
+}
+
+/** Runs the work with the emulator and the service account that the servers of this sandbox share. */
+async function inSandbox(
+  config: Config,
+  work: (identity: GoogleSigner, api: GoogleApi) => Promise<Finding>,
+): Promise<Finding> {
+  const folder = sandboxFolder(config)
+  // Following the emulator would create the folder.
+  if (!existsSync(folder)) return skipped(NO_SANDBOX)
+  const emulator = await shareEmulator<Omit<SandboxGoogleServer, 'close'>>({
+    folder,
+    name: 'google',
+    onError: () => undefined,
+  })
+  try {
+    const found = emulator.find()
+    if (!found) return skipped(NO_SANDBOX)
+    const identity = await loadSandboxGoogle(config)
+    return await work(identity, createGoogleApi({ identity, endpoints: { api: found.apiUrl, token: found.tokenUrl } }))
+  } finally {
+    await emulator.close()
+  }
+}
+
+const NO_SANDBOX = 'google runs in the sandbox, but no server is running: start one with passes serve'
+
+interface Trial {
+  publicUrl: string | undefined
+  rejections: KnownLocationRejections | undefined
+}
+
+/**
+ * Writes a draft class. Google cannot delete classes, so each run replaces the same one. Stores whether Google accepts
+ * locations.
+ */
+async function tryWrite(
+  { issuerId }: GoogleSigner,
+  api: GoogleApi,
+  { publicUrl, rejections }: Trial,
+): Promise<Finding> {
+  const origin = publicUrl?.replace(/\/+$/, '')
+  const hasLogo = origin?.startsWith('https://') === true
+  const trial = {
+    id: `${issuerId}.passes-doctor`,
+    issuerName: 'passes doctor',
+    reviewStatus: 'DRAFT',
+    eventName: localized('A trial of passes doctor'),
+    ...(hasLogo && {
+      logo: { sourceUri: { uri: `${origin}${trialLogo.path}` }, contentDescription: localized('A plain square') },
+    }),
+  }
+  const what = hasLogo ? 'a class with a logo' : 'a class (without a logo: the public URL is not https)'
+  try {
+    await api.upsertClass('eventTicket', { ...trial, merchantLocations: [{ latitude: 0, longitude: 0 }] })
+    await rejections?.clear(issuerId)
+    return passed(`Google accepted ${what} and a location: ${trial.id}`)
+  } catch (error) {
+    if (!refusesLocations(error)) {
+      if (error instanceof GoogleApiError) return failed(error.message, FIX_CLASS)
+      throw error
+    }
+    await rejections?.insert(issuerId, error.message)
+  }
+  await api.upsertClass('eventTicket', trial)
+  return passed(`Google accepted ${what}, but no location: ${trial.id}`)
+}
+
+const FIX_CLASS =
+  'fix what Google names: a logo must be reachable at the public URL from the internet, and the account needs write access'
+
+/** Skips instead of failing: most issuers cannot use locations, and passes work without them. */
+async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
+  const rejection = await rejections.find(issuerId)
+  if (!rejection) return passed('Google has rejected none')
+  return skipped(
+    `passes are issued without locations, because Google rejected them for the issuer ${issuerId} at ${rejection.at}: ${rejection.message} ` +
+      'Ask the support of Google Wallet to allow them, then run passes doctor --write',
+  )
+}

@@ -1,0 +1,297 @@
+import { platforms as allPlatforms, type Platform } from '../../core/contract/platform.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import {
+  type IdentityUse,
+  type NewIdentity,
+  SERVER_IDENTITY,
+  type StoredIdentity,
+} from '../../storage/workspaces/identities-repository.ts'
+import { parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
+import { assertIssuerId } from '../../wallets/google/google-identity.ts'
+import { loadServerKeys } from '../boot/server-key.ts'
+import type { Config } from '../config.ts'
+import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
+import { readGoogleSigner, sealSecrets } from '../identities/secrets.ts'
+import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
+import { findProjectsOfToken } from './manage-tokens.ts'
+import {
+  auditOperator,
+  getOrCreateWorkspace,
+  getWorkspace,
+  OperatorError,
+  withNewStore,
+  withStore,
+} from './operator.ts'
+
+export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
+
+/** An identity as commands show it, without its key. */
+export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
+  /** The places where it is the default for new passes. */
+  uses: IdentityUse[]
+  /** The names of workspaces that can assign it to their projects. */
+  workspaces: string[]
+}
+
+/** A workspace, or one of its projects, by name or id. */
+export interface UsePlace {
+  workspace?: string | undefined
+  project?: string | undefined
+}
+
+const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
+
+/**
+ * Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team.
+ * @throws OperatorError, CredentialError
+ */
+export function addApple(
+  config: IdentityConfig,
+  options: UsePlace & {
+    name: string
+    from: AppleFiles | { passTypeIdentifier: string; teamIdentifier: string }
+    at: Date
+  },
+): Promise<ShownIdentity> {
+  const { name, from, at } = options
+  return add(config, options, async () => {
+    const isSandbox = 'passTypeIdentifier' in from
+    const secrets = isSandbox ? await makeSandboxPass(config as Config, from, at) : readFiles(from)
+    const credentials = credentialsOf(secrets, from)
+    const read = isSandbox ? parseAppleIdentity(credentials, at) : await checkIdentity(credentials, at)
+    const { passTypeIdentifier, teamIdentifier, certificate } = read
+    const identity: NewIdentity = {
+      platform: 'apple',
+      name,
+      isSandbox,
+      passTypeIdentifier,
+      teamIdentifier,
+      issuerId: null,
+      expiresAt: certificate.notAfter,
+    }
+    return { identity, text: JSON.stringify(secrets) }
+  })
+}
+
+/**
+ * Creates a Google identity from an issuer and the key file of a service account. Without a key file, the identity uses
+ * the default credentials of this machine.
+ * @throws OperatorError, CredentialError
+ */
+export function addGoogle(
+  config: IdentityConfig,
+  options: UsePlace & {
+    name: string
+    issuerId: string
+    keyFile?: string | undefined
+    isSandbox?: boolean
+    at: Date
+  },
+): Promise<ShownIdentity> {
+  const { name, issuerId, keyFile, isSandbox = false } = options
+  return add(config, options, async () => {
+    assertIssuerId(issuerId)
+    const text = isSandbox ? await makeSandboxIssuer(config as Config, issuerId) : readKeyFile(keyFile)
+    await readGoogleSigner(keyFile ?? '--key-file', text, issuerId)
+    const none = { passTypeIdentifier: null, teamIdentifier: null, expiresAt: null }
+    return { identity: { platform: 'google', name, isSandbox, issuerId, ...none }, text }
+  })
+}
+
+/**
+ * Makes an identity the default of a workspace or project for passes that are created afterwards. A retired identity
+ * becomes usable again. `server` removes the default.
+ * @throws OperatorError
+ */
+export function setDefaultIdentity(
+  config: Pick<Config, 'databaseUrl'>,
+  name: string,
+  { workspace = 'default', project, platform, at }: UsePlace & { platform?: Platform | undefined; at: Date },
+): Promise<{ name: string; platforms: Platform[]; workspace: string; project: string | null }> {
+  return withStore(config.databaseUrl, (store) =>
+    store.transaction(async (tx) => {
+      const known = name === SERVER_IDENTITY ? null : await getForUpdate(tx, name)
+      if (known && platform !== undefined && platform !== known.platform) {
+        throw new OperatorError(
+          `${name} is an identity of ${known.platform === 'apple' ? 'Apple' : 'Google'}, not of ${platform === 'apple' ? 'Apple' : 'Google'}.`,
+        )
+      }
+      if (known?.status === 'retired') await tx.identities.update(known.id, { status: 'active' }, at)
+      const platforms = known ? [known.platform] : platform ? [platform] : allPlatforms
+      const place = await findPlace(store, tx, { workspace, project })
+      for (const one of platforms) await setDefault(tx, place, one, known)
+      const target = { action: 'identity.use' as const, targetId: known?.id ?? null }
+      await auditOperator(tx, place.workspaceId, target, at)
+      return { name, platforms: [...platforms], workspace: place.workspace, project: project ?? null }
+    }),
+  )
+}
+
+/**
+ * Retires an identity in one workspace or in all: new passes cannot use it, and existing passes are still updated.
+ * @throws OperatorError if it is still the default of a workspace or project there, or if the workspace cannot use it
+ */
+export function retireIdentity(
+  config: Pick<Config, 'databaseUrl'>,
+  name: string,
+  { workspace, at }: Pick<UsePlace, 'workspace'> & { at: Date },
+): Promise<ShownIdentity> {
+  return withStore(config.databaseUrl, (store) =>
+    store.transaction(async (tx) => {
+      const known = await getForUpdate(tx, name)
+      const only = workspace === undefined ? undefined : await getWorkspace(store, workspace)
+      const [use] = await tx.identities.listUses(known, 1, only?.id)
+      if (use) {
+        const where = use.project === undefined ? `the workspace ${use.workspace}` : `the project ${use.project}`
+        throw new OperatorError(
+          `${name} is the default of ${where}: set another default first, or run ${givingBack(known, use)}`,
+        )
+      }
+      if (only) {
+        if (!(await tx.identities.retireGrant(only.id, known.id)))
+          throw new OperatorError(`Workspace ${only.name} cannot use ${name}.`)
+        await auditOperator(tx, only.id, { action: 'identity.retire', targetId: known.id }, at)
+        return show(tx, known)
+      }
+      await tx.identities.update(known.id, { status: 'retired' }, at)
+      await auditIdentity(tx, known, 'identity.retire', at)
+      return show(tx, { ...known, status: 'retired', updatedAt: at })
+    }),
+  )
+}
+
+/** Returns the command that removes the default of a place, so that it inherits again. */
+function givingBack({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
+  const ofProject = project === undefined ? '' : ` --project ${JSON.stringify(project)}`
+  return `passes identity use server --platform ${platform} --workspace ${JSON.stringify(workspace)}${ofProject}`
+}
+
+export function listIdentities(config: Pick<Config, 'databaseUrl'>): Promise<ShownIdentity[]> {
+  return withStore(config.databaseUrl, async (store) => {
+    const shown: ShownIdentity[] = []
+    for (const identity of await store.identities.listAll()) shown.push(await show(store, identity))
+    return shown
+  })
+}
+
+export function showIdentity(config: Pick<Config, 'databaseUrl'>, name: string) {
+  return withStore(config.databaseUrl, async (store) => show(store, await getIdentity(store, name)))
+}
+
+async function add(
+  config: IdentityConfig,
+  { name, workspace, project, at }: UsePlace & { name: string; at: Date },
+  make: () => Promise<{ identity: NewIdentity; text: string | null }>,
+): Promise<ShownIdentity> {
+  requireName(name)
+  return withKeys(config, async (store, keys) => {
+    const { size } = await store.identities.versions()
+    if (size >= MAX_IDENTITIES) throw new OperatorError(`A server can have at most ${MAX_IDENTITIES} identities.`)
+    const { identity, text } = await make()
+    if (workspace !== undefined || project !== undefined) await getOrCreateWorkspace(store, workspace ?? 'default', at)
+    return store.transaction(async (tx) => {
+      const sealedFor = (id: string) => (text === null ? null : sealSecrets(text, id, keys))
+      const made = await tx.identities.insert(identity, sealedFor, at)
+      if (!made) throw taken(identity, await tx.identities.findAny(identity))
+      await auditOperator(tx, null, { action: 'identity.add', targetId: made.id }, at)
+      if (workspace !== undefined || project !== undefined) {
+        const place = await findPlace(store, tx, { workspace: workspace ?? 'default', project })
+        await setDefault(tx, place, made.platform, made)
+        await auditOperator(tx, place.workspaceId, { action: 'identity.use', targetId: made.id }, at)
+      }
+      return show(tx, made)
+    })
+  })
+}
+
+/** Runs work with the server keys. Creates the database and its key if they do not exist. */
+export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: ServerKeys) => Promise<T>): Promise<T> {
+  return withNewStore(config.databaseUrl, async (store) => work(store, await loadServerKeys(config as Config, store)))
+}
+
+function taken({ name, passTypeIdentifier, issuerId }: NewIdentity, known: StoredIdentity | undefined): OperatorError {
+  if (known?.name === name) {
+    return new OperatorError(`Identity ${name} already exists: passes identity renew replaces its certificate or key.`)
+  }
+  const what = passTypeIdentifier ? `The pass type ${passTypeIdentifier}` : `The issuer ${issuerId}`
+  const again = known?.status === 'retired' ? ', and passes identity use reactivates it' : ''
+  return new OperatorError(
+    `${what} already has the identity ${known?.name}: passes identity renew replaces its key${again}.`,
+  )
+}
+
+function requireName(name: string): void {
+  if (name === SERVER_IDENTITY) {
+    throw new OperatorError(`${SERVER_IDENTITY} is reserved for the flags of passes serve: choose another name.`)
+  }
+  if (/^[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9._-])?$/.test(name) && name.length <= MAX_NAME) return
+  throw new OperatorError(
+    `The name ${JSON.stringify(name)} must begin with a letter or digit, not end with a space, and have only letters, ` +
+      `digits, spaces, dots, dashes and underscores, ${MAX_NAME} at most: metrics contain it.`,
+  )
+}
+
+export async function getIdentity(store: Repositories, name: string): Promise<StoredIdentity> {
+  return (await store.identities.findAny({ name })) ?? missing(name)
+}
+
+/** Returns one identity, locked until the transaction ends. @throws OperatorError */
+export async function getForUpdate(tx: Repositories, name: string): Promise<StoredIdentity> {
+  return (await tx.identities.findForUpdate(name)) ?? missing(name)
+}
+
+function missing(name: string): never {
+  const message =
+    name === SERVER_IDENTITY
+      ? 'The identity server is set by the flags of passes serve: change them.'
+      : `Identity ${name} not found; passes identity list shows all.`
+  throw new OperatorError(message)
+}
+
+interface Place {
+  workspaceId: string
+  workspace: string
+  projectId?: string | undefined
+}
+
+async function findPlace(
+  store: Store,
+  tx: Repositories,
+  { workspace, project }: { workspace: string; project?: string | undefined },
+): Promise<Place> {
+  const { id: workspaceId, name } = await getWorkspace(store, workspace)
+  if (project === undefined) return { workspaceId, workspace: name }
+  const [projectId] = await findProjectsOfToken(tx, workspaceId, { named: [project], scopes: undefined })
+  return { workspaceId, workspace: name, projectId }
+}
+
+async function setDefault(
+  tx: Repositories,
+  place: Place,
+  platform: Platform,
+  identity: StoredIdentity | null,
+): Promise<void> {
+  if (identity) await tx.identities.insertGrant(place.workspaceId, identity.id)
+  await tx.identities.setDefault(place, platform, identity?.id ?? null)
+}
+
+/** Records an action in the audit log of each workspace that can use the identity, and in that of the server. */
+export async function auditIdentity(
+  tx: Repositories,
+  { id }: StoredIdentity,
+  action: 'identity.renew' | 'identity.retire',
+  at: Date,
+): Promise<void> {
+  const workspaces = await tx.identities.listWorkspaces(id)
+  for (const workspaceId of [null, ...workspaces]) await auditOperator(tx, workspaceId, { action, targetId: id }, at)
+}
+
+export async function show(
+  tx: Repositories,
+  { sealed: _, version: __, ...identity }: StoredIdentity,
+): Promise<ShownIdentity> {
+  const { id } = identity
+  const workspaces = await tx.identities.listUsers(id, MAX_USES)
+  return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES), workspaces }
+}

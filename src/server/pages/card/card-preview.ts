@@ -1,0 +1,249 @@
+import { z } from 'zod'
+import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
+import type { Platform } from '../../../core/contract/platform.ts'
+import { validationError } from '../../../core/errors.ts'
+import { readAppleField } from '../../../core/rules/display/apple-value.ts'
+import { type Card, type CardField, localeOf, renderCard } from '../../../core/rules/display/card.ts'
+import { parseRgb } from '../../../core/rules/display/colors.ts'
+import type { ValueLocale } from '../../../core/rules/display/format-value.ts'
+import { readGoogleView } from '../../../core/rules/display/google-view.ts'
+import { readPoster } from '../../../core/rules/display/poster.ts'
+import { claimClass } from '../../../core/rules/template/class-key.ts'
+import { sampleScope } from '../../../core/rules/template/definition.ts'
+import {
+  inLanguage,
+  languagesOf,
+  otherLanguages,
+  writtenOf,
+} from '../../../core/rules/template/definition-languages.ts'
+import type { Scope } from '../../../core/rules/template/placeholder.ts'
+import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
+import { mapInSlices } from '../../../core/slices.ts'
+import { NIL_UUID } from '../../../core/uuid.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { AppleWallet } from '../../../wallets/apple/apple-wallet.ts'
+import type { GoogleWallet } from '../../../wallets/google/google-wallet.ts'
+import type { WalletPass } from '../../../wallets/wallet.ts'
+import type { Page } from '../html.ts'
+import { previewPage } from './preview-page.ts'
+import { drawAhead } from './symbols.ts'
+
+/** The part of the wallets that previews need. It has no keys, since nothing is signed. */
+export interface PreviewWallets {
+  apple?: Pick<AppleWallet, 'passJson'>
+  google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
+}
+
+/** Returns the languages that the definition of a pass names, its default first. */
+function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
+  return [card, ...translations].flatMap(({ language }) => language ?? [])
+}
+
+/**
+ * Returns the pass with its texts in one language, as a phone of that language shows it. Without a language, returns it
+ * unchanged.
+ * @throws ApiError VALIDATION_ERROR for a language that its definition does not name
+ */
+export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
+  if (language === undefined) return pass
+  const { translations = [], templateTranslations = [], ...inDefault } = pass
+  requireLanguage(languagesOfPass(pass), language)
+  const isWanted = (card: Card) => card.language === language
+  return {
+    ...inDefault,
+    card: translations.find(isWanted) ?? pass.card,
+    templateCard: templateTranslations.find(isWanted) ?? pass.templateCard,
+  }
+}
+
+function requireLanguage(known: string[], language: string): void {
+  if (known.includes(language)) return
+  const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
+  throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
+}
+
+/**
+ * A sample of a definition in one of its languages only, its default if none is given.
+ * @throws ApiError VALIDATION_ERROR for a language that the definition does not name
+ */
+export function samplePassIn(definition: Definition, passType: PassType, language: string | undefined): WalletPass {
+  if (language !== undefined) requireLanguage(languagesOf(writtenOf(definition)), language)
+  return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
+}
+
+/** Returns what each platform would receive for a pass; null for one that is not configured or not requested. */
+export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, at: Date, platform?: Platform) {
+  const isAsked = (name: Platform) => platform === undefined || platform === name
+  return {
+    apple: apple && isAsked('apple') ? apple.passJson(pass) : null,
+    google: google && isAsked('google') ? { class: google.classOf(pass), object: google.objectOf(pass, at) } : null,
+  }
+}
+
+export interface ViewOptions {
+  /** Default: every configured platform. */
+  platform?: Platform | undefined
+  /** The language of the phone (BCP 47). Default: the language of the pass. */
+  spoken?: string
+}
+
+/** Returns a pass as phones show it. */
+export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { platform, spoken }: ViewOptions = {}) {
+  const { apple, google } = previewOf(pass, wallets, at, platform)
+  return {
+    apple: apple && appleCard(pass.card, apple),
+    poster: apple && readPoster(apple, localeOf(pass.card)),
+    google: google && readGoogleView(google.class, google.object, pass.card.language, spoken),
+  }
+}
+
+/** The options of a preview page. Its images are read from the store and embedded as data URLs. */
+export interface PreviewPageOptions {
+  title: string
+  /** The line below the title. */
+  subtitle: string
+  wallets: PreviewWallets
+  store: Pick<Repositories, 'images'>
+  at: Date
+  /** Default: every configured platform. */
+  platform?: Platform | undefined
+  /** Warnings below the phones. */
+  warnings?: Warning[]
+}
+
+/** Returns a page that shows a pass on the phones of each platform. */
+export async function previewPageOf(pass: WalletPass, options: PreviewPageOptions): Promise<Page> {
+  const { title, subtitle, wallets, store, at, platform, warnings = [] } = options
+  const { images } = pass.card
+  const pictures = await loadPictures(images, store)
+  const views = viewsOf(pass, wallets, at, { platform })
+  await drawAhead([views.apple, views.google].flatMap((view) => view?.barcode ?? []))
+  return previewPage(
+    {
+      title,
+      subtitle,
+      ...views,
+      images,
+      at,
+      warnings,
+    },
+    { imageUrl: (id) => pictures.get(id) },
+  )
+}
+
+/** Returns the images of a card as data URLs, so that a page is self-contained. */
+async function loadPictures(images: Card['images'], store: Pick<Repositories, 'images'>): Promise<Map<string, string>> {
+  const found = await Promise.all([...new Set(Object.values(images))].map((id) => store.images.findPublic(id)))
+  return new Map(
+    found
+      .filter((image) => image !== undefined)
+      .map(({ id, contentType, data }) => [id, `data:${contentType};base64,${Buffer.from(data).toString('base64')}`]),
+  )
+}
+
+/** Returns a pass without a holder, to try a definition. It is in the language of the definition only. */
+export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
+  const card = sampleCard(definition, passType, scope)
+  const claim = claimClass(inLanguage(definition), passType, scope)
+  return {
+    id: NIL_UUID,
+    templateId: NIL_UUID,
+    templateVersion: 1,
+    ...(claim && { classDigest: claim.keyDigest }),
+    authenticationToken: NIL_UUID,
+    card,
+    templateCard: card,
+  }
+}
+
+/** Returns the same pass in all languages of the definition. */
+export async function sampleInLanguages(
+  definition: Definition,
+  passType: PassType,
+  scope = sampleScope(definition),
+): Promise<WalletPass> {
+  const pass = samplePass(definition, passType, scope)
+  const translations = await mapInSlices(otherLanguages(definition), (other) => sampleCard(other, passType, scope))
+  return { ...pass, ...(translations.length > 0 && { translations, templateTranslations: translations }) }
+}
+
+function sampleCard(definition: Definition, passType: PassType, scope: Scope): Card {
+  const expiry = resolveExpiry(definition, scope)
+  const expiresAt = 'value' in expiry ? expiry.value : null
+  return renderCard({ definition, passType, scope, expiresAt, voided: false })
+}
+
+/** The images that each pass type shows on its front. */
+const roles: Record<PassType, readonly ImageRole[]> = {
+  generic: ['logo', 'thumbnail'],
+  eventTicket: ['logo', 'strip', 'thumbnail', 'background'],
+  storeCard: ['logo', 'strip'],
+  coupon: ['logo', 'strip'],
+  boardingPass: ['logo', 'footer'],
+}
+
+const text = z.string().optional().catch(undefined)
+const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
+const Fields = z.array(z.unknown()).catch([])
+const Style = z.object({
+  headerFields: Fields,
+  primaryFields: Fields,
+  secondaryFields: Fields,
+  auxiliaryFields: Fields,
+  backFields: Fields,
+  transitType: z.unknown().optional(),
+})
+const Visible = z.object({
+  organizationName: text,
+  description: text,
+  logoText: text,
+  backgroundColor: text,
+  foregroundColor: text,
+  labelColor: text,
+})
+
+/**
+ * Returns a card as an iPhone shows it: the fields of its pass.json, with the images that its pass type has space for.
+ */
+export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
+  const shown = Visible.parse(passJson)
+  const fieldsOf = (values: unknown[]) => readFields(values, localeOf(card))
+  const style = Style.parse(passJson[card.passType] ?? {})
+  return {
+    ...card,
+    organizationName: shown.organizationName ?? '',
+    description: shown.description ?? '',
+    // Without logo text, none is shown: the name of the organization appears only in lists and notifications.
+    logoText: shown.logoText ?? null,
+    colors: {
+      background: parseRgb(shown.backgroundColor),
+      foreground: parseRgb(shown.foregroundColor),
+      label: parseRgb(shown.labelColor),
+    },
+    images: imagesOf(card),
+    apple: { transitType: style.transitType },
+    fields: {
+      header: fieldsOf(style.headerFields),
+      primary: fieldsOf(style.primaryFields),
+      secondary: fieldsOf(style.secondaryFields),
+      auxiliary: fieldsOf(style.auxiliaryFields),
+      back: fieldsOf(style.backFields),
+    },
+    // Links are among the fields of the back.
+    links: [],
+  }
+}
+
+function imagesOf({ passType, images }: Card): Card['images'] {
+  const shown = roles[passType].filter((role) => images[role] !== undefined)
+  // With a strip, phones show no thumbnail and no background.
+  const fitting = shown.includes('strip') ? shown.filter((role) => role === 'logo' || role === 'strip') : shown
+  return Object.fromEntries(fitting.map((role) => [role, images[role]]))
+}
+
+function readFields(values: unknown[], locale: ValueLocale): CardField[] {
+  return values.flatMap((value) => {
+    const { data } = Field.safeParse(value)
+    return data ? [readAppleField(data, locale)] : []
+  })
+}

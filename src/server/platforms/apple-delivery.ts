@@ -1,0 +1,39 @@
+import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
+import { createAppleWallet } from '../../wallets/apple/apple-wallet.ts'
+import { readAppleCredentials } from '../identities/credentials.ts'
+import { loadSandboxApple } from '../identities/sandbox.ts'
+import { APPLE_PREFIX, mountAppleService } from '../inbound/apple-service.ts'
+import { webServiceUrl } from '../inbound/own-address.ts'
+import { updateFormerWallets } from '../wallet-sync/former-holders.ts'
+import { renderOr } from '../wallet-sync/issuing.ts'
+import { updateWallets } from '../wallet-sync/update-wallets.ts'
+import type { Delivery, PlatformSetup } from './delivery.ts'
+import { notConfigured, toFailedLink } from './link-errors.ts'
+
+/** The identity of the flags for Apple Wallet. */
+export const appleSetup = {
+  hasCredentials: ({ apple: { certificate, key, wwdr } }) =>
+    [certificate, key, wwdr].some((value) => value !== undefined),
+  async load(config, isSandboxed, at) {
+    if (isSandboxed) return (await loadSandboxApple(config, at)).identity
+    return parseAppleIdentity(readAppleCredentials(config), at)
+  },
+  createWallet: (identity, { publicUrl, loadImageFiles }) =>
+    createAppleWallet({ identity, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles }),
+} satisfies PlatformSetup<AppleIdentity>
+
+/** Delivery to Apple Wallet: devices register, are pushed, and fetch the package. */
+export const apple: Delivery = {
+  mount: (app, services, limits, prefixes) => mountAppleService(app, services, limits, [APPLE_PREFIX, ...prefixes]),
+  async open(pass, request, { packages }, at) {
+    if (!packages) throw notConfigured()
+    const response = await renderOr(() => packages.answer(pass, request, at), toFailedLink)
+    response.headers.set('content-disposition', `attachment; filename="${pass.id}.pkpass"`)
+    response.headers.set('x-content-type-options', 'nosniff')
+    response.headers.set('referrer-policy', 'no-referrer')
+    return response
+  },
+  update: updateWallets,
+  expire: updateFormerWallets,
+  end: (tx, pass, _card, at) => tx.formerPasses.insert(pass, at),
+}

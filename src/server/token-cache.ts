@@ -1,0 +1,62 @@
+import { scopes as allScopes, type Role, type Scope } from '../core/route.ts'
+import { newToken, tokenDigest } from '../core/rules/crypto/token.ts'
+import type { Repositories } from '../storage/store.ts'
+import type { EndingToken, StoredToken } from '../storage/workspaces/tokens-repository.ts'
+
+/** The rights and the lifetime of a new token. */
+export interface TokenOptions {
+  name: string
+  role: Role
+  /** Default: all. */
+  scopes?: Scope[] | undefined
+  /** The only projects that it can access. Default: the whole workspace. */
+  projectIds?: string[] | null | undefined
+  /** Null: never. Default: in a year. */
+  expiresAt?: Date | null | undefined
+}
+
+export interface MadeToken {
+  /** The text of the token. It is shown once, and only its digest is stored. */
+  text: string
+  token: StoredToken
+}
+
+const LIFETIME_MS = 365 * 86_400_000
+
+/** Returns an expiry, so that unused tokens end automatically. Doctor reports those that are still used. */
+function defaultExpiry(at: Date): Date {
+  return new Date(at.getTime() + LIFETIME_MS)
+}
+
+/** Whether a scope is for webhooks. They receive the events of the whole workspace, so a token of some projects cannot have it. */
+export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
+
+function defaultScopes(projectIds: string[] | null): Scope[] {
+  return allScopes.filter((scope) => !(projectIds && isWebhooksScope(scope)))
+}
+
+/** Creates a token in a workspace. */
+export async function createToken(
+  tx: Repositories,
+  workspaceId: string,
+  { name, role, projectIds = null, scopes = defaultScopes(projectIds), expiresAt }: TokenOptions,
+  at: Date,
+): Promise<MadeToken> {
+  const text = newToken()
+  const ends = expiresAt === undefined ? defaultExpiry(at) : expiresAt
+  const fields = { name, role, scopes, projectIds, digest: tokenDigest(text), expiresAt: ends }
+  const token = await tx.tokens.insert(workspaceId, fields, at)
+  return { text, token }
+}
+
+/** The time before its expiry from which a token is reported. */
+const NOTICE_MS = 30 * 86_400_000
+const MAX_REPORTED = 20
+
+/**
+ * Returns tokens of any workspace that end within 30 days and have no successor, except those created for such a short
+ * time.
+ */
+export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
+  return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
+}

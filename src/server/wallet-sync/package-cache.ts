@@ -1,0 +1,231 @@
+import { HTTPResponse } from 'h3'
+import { ApiError } from '../../core/errors.ts'
+import { createFairCache } from '../../storage/db/fair-cache.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/apple-wallet.ts'
+import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
+import { namesTag } from '../http/etag.ts'
+import { createBodyRoom } from '../http/middleware/in-flight.ts'
+import { createFairQueue, QueueFull } from '../images/images.ts'
+import type { Logger } from '../log.ts'
+import type { Issuing } from './issuing.ts'
+
+/** Signed packages of the current state of passes. The cache is keyed by content, so that it is never stale. */
+export interface Packages {
+  /**
+   * Responds to a request for a package: with 304 if the client has it, and to HEAD without signing it.
+   * @throws ApiError as build
+   */
+  answer(pass: StoredPass, request: Pick<Request, 'method' | 'headers'>, at: Date): Promise<HTTPResponse>
+  /**
+   * Returns the package.
+   * @throws ApiError PASS_ISSUING_FAILED if it cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
+   * Retry-After if too many are requested, in total or by the workspace
+   */
+  build(pass: StoredPass, at: Date): Promise<Buffer>
+  /**
+   * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the one
+   * that would exceed 64 MiB.
+   * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in transfer
+   * are too large, in total or of the workspace
+   */
+  bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle>
+}
+
+/** A file of packages (application/vnd.apple.pkpasses). */
+export interface Bundle {
+  file: Buffer
+  /** The number of passes that were processed, which is lower than requested if the file is full. */
+  taken: number
+  /** Call it when the file is no longer held: until then, its bytes count toward the limit of bundles. */
+  leave(): void
+}
+
+export interface PackagesOptions {
+  /** The maximum bytes of cached signatures of all workspaces. */
+  maxBytes?: number
+  /** The maximum number of running and waiting signatures, in total and per workspace. */
+  maxSigning?: number
+  maxSigningOfWorkspace?: number
+  /** The maximum bytes of a bundle. */
+  maxBundleBytes?: number
+  /** The maximum bytes of bundles in transfer of all workspaces; half of it per workspace. */
+  maxSendingBytes?: number
+  log?: Pick<Logger, 'warn'>
+}
+
+/** A package with the function that signs it. */
+interface SignablePackage extends UnsignedPackage {
+  sign(at: Date): Promise<Buffer>
+}
+
+/** The maximum number of versions whose warning is remembered. */
+const MAX_TOLD = 1_000
+
+/** A few thousand signatures. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+/** A quarter of a second of work for two cores, and half of that per workspace. */
+const MAX_SIGNING = 1_024
+const MAX_SIGNING_OF_WORKSPACE = 512
+
+/** Leaves one of the four threads of the pool to the database. */
+const SIGNING_AT_ONCE = 3
+
+/** Each holds ten complete packages. */
+const BUNDLES_AT_ONCE = 2
+/** Far below the 150 MB that iPhones accept: two bundles with their parts are in memory at once. */
+const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
+/** A client that reads slowly holds a bundle for up to two minutes. */
+const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
+const MAX_BUNDLES = 64
+const MAX_BUNDLES_OF_WORKSPACE = 16
+
+/** Creates packages with a cache of signatures by content (decisions/0014). */
+export function createPackages(
+  walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
+  issuing: Pick<Issuing, 'renderForApple'>,
+  options: PackagesOptions = {},
+): Packages {
+  const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
+  const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
+  const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
+  const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
+  const sending = createBodyRoom({
+    processBytes: maxSendingBytes,
+    workspaceBytes: maxSendingBytes / 2,
+    refuse: (isOwners) => busy({ isOwners }),
+  })
+  const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
+  const signing = new Map<string, Promise<Buffer>>()
+
+  const told = new Set<string>()
+
+  async function prepare(pass: StoredPass, at: Date): Promise<SignablePackage> {
+    const apple = await walletOf(pass)
+    const unsigned = await apple.preparePackage(await issuing.renderForApple(pass), at)
+    if (unsigned.ambiguous) tellOnce(pass, unsigned.ambiguous)
+    return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
+  }
+
+  /** Warns once per version, with places and without values: its passes can be opened thousands of times. */
+  function tellOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
+    if (told.has(templateVersionId)) return
+    if (told.size >= MAX_TOLD) told.clear()
+    told.add(templateVersionId)
+    const facts = { templateId, templateVersionId, templateVersion, ...ambiguous }
+    log?.warn(facts, 'values of a pass make two texts equal whose translations differ: iPhones show the first for both')
+  }
+
+  /** Returns a signature. Concurrent requests for the same content share it. */
+  function signatureOf(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
+    const { digest } = unsigned
+    const known = kept.get(workspaceId, digest)
+    if (known) return known
+    const pending = signing.get(digest) ?? sign(unsigned, workspaceId, at)
+    signing.set(digest, pending)
+    return pending
+  }
+
+  async function sign(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> {
+    try {
+      const signature = await queue.run(workspaceId, () => unsigned.sign(at))
+      kept.set(workspaceId, unsigned.digest, signature)
+      return signature
+    } catch (error) {
+      throw error instanceof QueueFull ? busy(error) : error
+    } finally {
+      signing.delete(unsigned.digest)
+    }
+  }
+
+  async function build(pass: StoredPass, at: Date): Promise<Buffer> {
+    const unsigned = await prepare(pass, at)
+    return unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
+  }
+
+  return {
+    async answer(pass, { method, headers }, at) {
+      const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
+      const answered: Record<string, string> = {
+        // Only the client may cache it, and must revalidate: the pass can be void, or its link revoked.
+        'cache-control': 'private, no-cache',
+        'last-modified': pass.modifiedAt.toUTCString(),
+      }
+      // Tags take precedence over dates (RFC 9110, 13.2.2), and a comparison of dates needs no rendering.
+      if (given.tag === null && isUnmodified(pass, given.since)) {
+        return new HTTPResponse(null, { status: 304, headers: answered })
+      }
+      const unsigned = await prepare(pass, at)
+      // Weak, since any signature of the same content is equivalent.
+      answered.etag = `W/"${unsigned.digest}"`
+      if (given.tag !== null && namesTag(given.tag, [unsigned.digest])) {
+        return new HTTPResponse(null, { status: 304, headers: answered })
+      }
+      answered['content-type'] = 'application/vnd.apple.pkpass'
+      if (method === 'HEAD') return new HTTPResponse(null, { headers: answered })
+      const file = unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
+      answered['content-length'] = String(file.length)
+      return new HTTPResponse(new Uint8Array(file.buffer as ArrayBuffer, file.byteOffset, file.length), {
+        headers: answered,
+      })
+    },
+
+    build,
+
+    async bundle(passes, at) {
+      const owner = passes[0]?.workspaceId ?? ''
+      const waiting = bundles.run(owner, async () => {
+        const shown: ZipEntry[] = []
+        let taken = 0
+        let unshown: ApiError | undefined
+        for (const [n, pass] of passes.entries()) {
+          const file = await build(pass, at).catch(asUnshown)
+          if (file instanceof ApiError) {
+            unshown ??= file
+          } else {
+            if (shown.length > 0 && bytesOf(shown) + file.length > maxBundleBytes) break
+            shown.push(zipEntry(fileName(n), file))
+          }
+          taken += 1
+        }
+        if (shown.length === 0) throw unshown ?? new Error('A bundle needs at least one pass')
+        const { reserve, leave } = sending.enter(owner)
+        reserve(bytesOf(shown))
+        return { file: zip(shown), taken, leave }
+      })
+      return waiting.catch((error: unknown) => {
+        throw error instanceof QueueFull ? busy(error) : error
+      })
+    },
+  }
+}
+
+function bytesOf(entries: ZipEntry[]): number {
+  return entries.reduce((sum, { bytes }) => sum + bytes.length, 0)
+}
+
+function fileName(n: number): string {
+  return `pass-${String(n + 1).padStart(2, '0')}.pkpass`
+}
+
+/** Returns the error of a pass whose values cannot be rendered: the other passes of the bundle are still sent. */
+function asUnshown(error: unknown): ApiError {
+  if (error instanceof ApiError && error.code === 'PASS_ISSUING_FAILED') return error
+  throw error
+}
+
+/**
+ * Whether the client has this version. Each version has a unique date. A later date comes from another server, or from
+ * before a restore, with other content.
+ */
+function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
+  return since !== null && modifiedAt.getTime() === Date.parse(since)
+}
+
+function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {
+  const message = isOwners
+    ? 'Too many passes of this workspace are opened at once; try again in a moment.'
+    : 'Too many passes are opened at once; try again in a moment.'
+  return new ApiError('SERVICE_UNAVAILABLE', { message, headers: { 'retry-after': '1' } })
+}

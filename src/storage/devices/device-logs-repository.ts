@@ -1,0 +1,118 @@
+import type { Knex } from 'knex'
+import { madeAt, newId } from '../../core/ids.ts'
+import { forUpdateSkipLocked, idIsChosen, joinPasses } from '../db/dialect.ts'
+import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
+
+/** A log message that a device sent about a pass. The device is not authenticated. */
+export interface NewDeviceLog {
+  passId: string
+  /** The digest of the device that the message names; null if it names none. */
+  device: string | null
+  message: string
+}
+
+export interface StoredDeviceLog extends NewDeviceLog {
+  id: string
+  externalPassId: string
+  at: Date
+}
+
+interface Row {
+  id: string
+  pass_id: string
+  external_pass_id: string
+  device: string | null
+  message: string
+}
+
+/** The filters of a list of messages. */
+export interface DeviceLogFilter {
+  projectId?: string[] | undefined
+  passId?: string[] | undefined
+}
+
+/**
+ * The maximum number of messages per pass; new ones replace the oldest. Anyone who knows the serial number of a pass can write
+ * this many.
+ */
+export const MAX_LOGS_OF_PASS = 50
+
+/** The maximum number of messages per workspace. New ones replace the oldest. */
+export const MAX_LOGS_OF_WORKSPACE = 5_000
+
+/** The number of messages that one statement deletes: far more than a request adds. */
+const TRIMMED = 200
+
+const SPEC: ListSpec = { name: 'device_logs', id: 'device_logs.id', sorts: { createdAt: { key: 'device_logs.id' } } }
+
+/** The messages that devices sent to the log endpoint of the PassKit web service. */
+export class DeviceLogs {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  /** Inserts messages, and deletes the oldest ones of their passes and of the workspace above the limits. */
+  async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
+    await this.db('device_logs').insert(
+      logs.map(({ passId, device, message }) => ({
+        id: newId(at),
+        workspace_id: workspaceId,
+        pass_id: passId,
+        device,
+        message,
+      })),
+    )
+    for (const passId of new Set(logs.map((log) => log.passId))) {
+      await this.trim(() => this.ofWorkspace(workspaceId).where({ pass_id: passId }), MAX_LOGS_OF_PASS)
+    }
+    await this.trim(() => this.ofWorkspace(workspaceId), MAX_LOGS_OF_WORKSPACE)
+  }
+
+  /**
+   * Returns a page of messages, newest first.
+   * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
+   */
+  async list(
+    workspaceId: string,
+    { projectId, passId, ...page }: DeviceLogFilter & PageRequest,
+  ): Promise<ListPage<StoredDeviceLog>> {
+    const filtered = this.db('device_logs').where('device_logs.workspace_id', workspaceId)
+    if (passId) filtered.whereIn('device_logs.pass_id', passId)
+    const projectIds = narrowProjects(this.scope, projectId)
+    if (projectIds) joinPasses(this.db, filtered, 'device_logs.pass_id').whereIn('passes.project_id', projectIds)
+    const request = { ...page, ...NEWEST_FIRST, projectId, passId }
+    const listed = await listPage<Row>(this.db, filtered, SPEC, request, (query) =>
+      query
+        .join('passes', 'passes.id', 'device_logs.pass_id')
+        .select('device_logs.id', 'pass_id', 'external_pass_id', 'device', 'message'),
+    )
+    return { ...listed, rows: listed.rows.map(toDeviceLog) }
+  }
+
+  /** Concurrent calls can leave a few messages too many, which the next call deletes. */
+  private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
+    const oldest = await kept()
+      .orderBy('id', 'desc')
+      .offset(room - 1)
+      .first('id')
+    if (!oldest) return
+    const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
+    // Skip rows that another transaction has locked, because that one deletes them.
+    const chosen = forUpdateSkipLocked(this.db, older)
+    await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return this.db('device_logs').where({ workspace_id: workspaceId })
+  }
+}
+
+function toDeviceLog(row: Row): StoredDeviceLog {
+  const { id, pass_id: passId, external_pass_id: externalPassId, device, message } = row
+  return { id, passId, externalPassId, device, message, at: madeAt(id) }
+}

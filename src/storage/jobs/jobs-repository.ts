@@ -1,0 +1,350 @@
+import { randomUUID } from 'node:crypto'
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
+import { insertForEach, insertRows } from '../db/bulk-rows.ts'
+import {
+  bindIds,
+  constant,
+  forShare,
+  forUpdateSkipLocked,
+  idIsChosen,
+  insertSelected,
+  isAmong,
+  isUnlocked,
+  rowLock,
+} from '../db/dialect.ts'
+import { runPrepared, runSilently } from '../db/prepared.ts'
+import type { FanOutChunk } from '../messages/broadcasts-repository.ts'
+import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
+import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
+
+/** A job that this worker holds until its lease ends. Every write must present the claim token. */
+export interface Job {
+  id: string
+  workspaceId: string
+  kind: JobKind
+  /** The row that the job is for. */
+  subject: string
+  correlationId: string | null
+  /** The number of runs, including this one. */
+  attempts: number
+  claimToken: string
+}
+
+/** A job to queue, due at `runAt` (default: immediately). */
+export interface NewJob {
+  workspaceId: string
+  kind: JobKind
+  subject: string
+  correlationId: string | null
+  runAt?: Date
+  /** One of many jobs, none of them urgent. */
+  isBulk?: boolean
+}
+
+/** A job that was taken from a worker that died, hangs, or lost its connection. */
+export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 'subject' | 'correlationId'> {
+  /** Whether it lapsed so often that it does not run again. */
+  isQuarantined: boolean
+}
+
+/** Options of a claim. */
+export interface ClaimOptions {
+  limit: number
+  leaseSeconds: number
+  /** `interactive` by default. The quarantine queue has no priorities. */
+  priority?: Priority
+  /** The workspace of the jobs; by default the first one with a due job. */
+  workspaceId?: string
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  kind: JobKind
+  subject: string
+  correlation_id: string | null
+  attempts: number
+  claim_token: string
+}
+
+/**
+ * The outbox: deferred work is a row that is written in the transaction of its cause. A claim moves `run_at` to the end
+ * of the lease, and `release` makes lapsed jobs due again. Workspaces take turns: a claim takes jobs of one workspace.
+ */
+export class Jobs {
+  private readonly db: Knex
+  private readonly onDue: (queue: Queue) => void
+
+  constructor(db: Knex, onDue: (queue: Queue) => void) {
+    this.db = db
+    this.onDue = onDue
+  }
+
+  /** Queues jobs. Workers of this process wake up when the transaction commits. */
+  async insert(jobs: NewJob[], at: Date): Promise<void> {
+    await insertRows(this.db, 'jobs', this.toRows(jobs, at))
+  }
+
+  private toRows(jobs: NewJob[], at: Date) {
+    for (const queue of new Set(jobs.map((job) => placeOf(job).queue))) this.onDue(queue)
+    return jobs.map((job) => ({
+      id: newId(at),
+      workspace_id: job.workspaceId,
+      kind: job.kind,
+      subject: job.subject,
+      correlation_id: job.correlationId,
+      ...placeOf(job),
+      run_at: (job.runAt ?? at).getTime(),
+      attempts: 0,
+      created_at: at.getTime(),
+    }))
+  }
+
+  /**
+   * Queues jobs whose single run covers all earlier requests: a waiting row is sufficient. The caller must lock the
+   * subject, so that concurrent calls cannot both miss the row.
+   */
+  async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
+    if (jobs.length === 0) return
+    const subjects = jobs.map(({ subject }) => subject)
+    const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
+    const known = new Set<string>(await forShare(this.db, waiting.whereIn('subject', subjects)).pluck('subject'))
+    await this.insert(
+      jobs.filter(({ subject }) => !known.has(subject)),
+      at,
+    )
+    const hastened = jobs.filter(({ subject, isBulk }) => known.has(subject) && !isBulk)
+    if (hastened.length > 0) await this.hasten(hastened)
+  }
+
+  /** Like `insertOnce`, except that only a due row is sufficient. A row scheduled for later is a separate job. */
+  async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
+    const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
+    const lock = rowLock(this.db, 'for share')
+    // Not the condition of the index of turns: a plan cached when few jobs waited would read all of it.
+    const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
+      and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
+    await insertForEach(this.db, lookup, `(${due}) is null`)
+  }
+
+  /** Gives waiting bulk jobs the priority of a single one. */
+  private async hasten(jobs: NewJob[]): Promise<void> {
+    const kind = jobs[0]!.kind
+    const subjects = jobs.map(({ subject }) => subject)
+    await this.db('jobs')
+      .whereIn('subject', subjects)
+      .where({ kind, ...placeOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
+      .update(placeOf({ kind }))
+    this.onDue(placeOf({ kind }).queue)
+  }
+
+  /**
+   * Queues a job for each notification of a broadcast whose pass ID is in the range. The job has the ID of the
+   * notification.
+   */
+  async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
+    const { queue, priority } = placeOf({ kind: 'send-broadcast-notification' })
+    this.onDue(queue)
+    const now = constant(this.db, 'bigint', at.getTime())
+    const columns = {
+      id: 'id',
+      workspace_id: 'workspace_id',
+      kind: constant(this.db, 'text', 'send-broadcast-notification'),
+      subject: 'id',
+      correlation_id: constant(this.db, 'text', correlationId),
+      queue: constant(this.db, 'text', queue),
+      priority: constant(this.db, 'text', priority),
+      run_at: now,
+      attempts: constant(this.db, 'integer', 0),
+      created_at: now,
+    }
+    const made = this.db('notifications').where({ broadcast_id: broadcastId })
+    if (chunk.after !== null) made.where('pass_id', '>', chunk.after)
+    if (chunk.upTo !== null) made.where('pass_id', '<=', chunk.upTo)
+    await insertSelected(this.db, 'jobs', columns, made)
+  }
+
+  /** Finds the next workspace in a queue with a job that can run. */
+  look(queue: Queue, at: Date, options: TurnOptions = {}): Promise<Look> {
+    return lookAround(this.db, queue, at, options)
+  }
+
+  /**
+   * Claims up to `limit` due jobs of one workspace, the oldest first and one per kind and subject, until the lease ends.
+   * Fails with an error that `isTaken` recognizes if another server claims a job of the same subject concurrently.
+   */
+  async claim(
+    queue: Queue,
+    at: Date,
+    { limit, leaseSeconds, priority = 'interactive', ...options }: ClaimOptions,
+  ): Promise<Job[]> {
+    const workspaceId = options.workspaceId ?? (await this.look(queue, at, { priority })).workspaceId
+    if (workspaceId === undefined) return []
+    const due = this.db('jobs')
+      .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, priority, at: at.getTime() })
+      .where({ workspace_id: workspaceId })
+      .orderBy('run_at')
+      .limit(limit)
+      .select('id', 'kind', 'subject', 'run_at')
+    const place = this.db.raw('row_number() over (partition by kind, subject order by run_at, id) as place')
+    const placed = this.db.from(forUpdateSkipLocked(this.db, due).as('due')).select('id', place)
+    const chosen = this.db.from(placed.as('placed')).where({ place: 1 }).select('id')
+    const rows: Row[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, chosen))
+      .update({
+        claim_token: randomUUID(),
+        run_at: at.getTime() + leaseSeconds * 1000,
+        attempts: this.db.raw('attempts + 1'),
+      })
+      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
+    return rows.map((row) => ({ ...toJob(row), attempts: row.attempts, claimToken: row.claim_token }))
+  }
+
+  /**
+   * Renews the leases of any number of claims. Lost jobs stay lost. Skips rows that a transaction has locked, to avoid
+   * deadlocks. Returns the jobs that were not renewed: see `renewLocked`.
+   */
+  async renew(jobs: Job[], until: Date): Promise<Job[]> {
+    const rows: { id: string }[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.held(jobs).select('id'))))
+      .update({ run_at: until.getTime() })
+      .returning('id')
+    const renewed = new Set(rows.map(({ id }) => id))
+    return jobs.filter(({ id }) => !renewed.has(id))
+  }
+
+  /**
+   * Renews jobs of one claim, after waiting for the transactions that lock them: those of a long job follow each other
+   * closely.
+   */
+  async renewLocked(jobs: Job[], until: Date): Promise<void> {
+    await this.held(jobs).update({ run_at: until.getTime() })
+  }
+
+  /**
+   * Locks the jobs that this worker still holds until the transaction ends, and returns them. The results of other jobs
+   * must not be written.
+   */
+  async lockHeld(jobs: Job[]): Promise<Job[]> {
+    if (jobs.length === 0) return []
+    // An update without a change locks a row on both databases.
+    const rows: Row[] = await this.held(jobs)
+      .update({ claim_token: this.db.ref('claim_token') })
+      .returning('id')
+    const held = new Set(rows.map(({ id }) => id))
+    return jobs.filter(({ id }) => held.has(id))
+  }
+
+  /**
+   * Locks a job that works in chunks. Returns false if this worker no longer holds it. A committed chunk is progress,
+   * so it resets the number of lapses: a long job survives any number of crashes with other causes.
+   */
+  async lockForChunk(job: Job): Promise<boolean> {
+    const { id, claimToken } = job
+    const sql = 'update jobs set lapses = 0 where id = :id and claim_token = :claimToken returning id'
+    return (await runPrepared(this.db, 'lock-for-chunk', { id, claimToken }, () => sql)).length > 0
+  }
+
+  /** Removes completed jobs, and returns those that this worker still held. Only their effects must be written. */
+  async complete(jobs: Job[]): Promise<Job[]> {
+    if (jobs.length === 0) return []
+    const values = { claimToken: jobs[0]!.claimToken, ids: bindIds(this.db, idsOf(jobs)) }
+    const isHeld = `${isAmong(this.db, 'id', 'ids')} and claim_token = :claimToken`
+    const rows = await runPrepared<{ id: string }>(
+      this.db,
+      'complete-jobs',
+      values,
+      () => `delete from jobs where ${isHeld} returning id`,
+    )
+    const done = new Set(rows.map(({ id }) => id))
+    return jobs.filter((job) => done.has(job.id))
+  }
+
+  /** Returns jobs to the queue for a later run, and returns how many this worker still held. */
+  async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
+    return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+  }
+
+  /** Like `retry`, for jobs that could not start or continue: the run does not count as an attempt. */
+  async snooze(jobs: Job[], runAt: Date): Promise<number> {
+    return this.held(jobs).update({
+      claim_token: null,
+      run_at: runAt.getTime(),
+      attempts: this.db.raw('attempts - 1'),
+    })
+  }
+
+  /** Discards jobs until an operator retries them. Returns false if this worker no longer held them. */
+  async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
+    const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
+    return count > 0
+  }
+
+  /**
+   * Removes waiting jobs of a kind and subjects, because the subject is gone or the caller does the work itself. Skips
+   * jobs that another transaction relies on (see `insertUnlessDue`).
+   */
+  async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
+    const values = { kind, subjects: bindIds(this.db, subjects) }
+    await runSilently(this.db, 'delete-waiting-jobs', values, () => {
+      const isWaiting = `${isAmong(this.db, 'subject', 'subjects')} and kind = :kind and claim_token is null and failed_at is null`
+      return `delete from jobs where ${isUnlocked(this.db, 'jobs', isWaiting)}`
+    })
+  }
+
+  /** Whether a job's lease has ended and the job is not rescued yet. */
+  async hasLapsed(at: Date): Promise<boolean> {
+    return (await this.lapsed(at).first('id')) !== undefined
+  }
+
+  /**
+   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Locked jobs have to wait.
+   * Rescued jobs are due again in the quarantine queue, except those that lapsed too often.
+   */
+  async release(at: Date): Promise<RescuedJob[]> {
+    const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`
+    const rows: (Row & { failed_at: number | null })[] = await this.db('jobs')
+      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
+      .update({
+        claim_token: null,
+        lapses: this.db.raw('lapses + 1'),
+        failed_at: this.db.raw(`case when ${isOver} then cast(? as bigint) end`, [at.getTime()]),
+        last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
+      })
+      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
+    if (rows.some((row) => row.failed_at === null)) this.onDue('quarantine')
+    return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
+  }
+
+  private lapsed(at: Date) {
+    return this.db('jobs').whereNotNull('claim_token').where('run_at', '<=', at.getTime())
+  }
+
+  /** Jobs of one claim share its token. */
+  private held(jobs: Job[]) {
+    const tokens = [...new Set(jobs.map(({ claimToken }) => claimToken))]
+    return this.db('jobs').whereIn('id', idsOf(jobs)).whereIn('claim_token', tokens)
+  }
+}
+
+const COLUMNS = {
+  id: 'uuid',
+  workspace_id: 'uuid',
+  kind: 'text',
+  subject: 'uuid',
+  correlation_id: 'text',
+  queue: 'text',
+  priority: 'text',
+  run_at: 'bigint',
+  attempts: 'integer',
+  created_at: 'bigint',
+} as const
+
+const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)
+
+function toJob(row: Pick<Row, 'id' | 'workspace_id' | 'kind' | 'subject' | 'correlation_id'>) {
+  const { id, kind, subject } = row
+  return { id, kind, subject, workspaceId: row.workspace_id, correlationId: row.correlation_id }
+}

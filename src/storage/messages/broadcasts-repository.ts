@@ -1,0 +1,332 @@
+import type { Knex } from 'knex'
+import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
+import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import { CAPPED_PLATFORM, type Platform } from '../../core/contract/platform.ts'
+import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
+import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
+import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
+import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { countsOf } from '../operations/counts.ts'
+import type { Emit } from '../operations/store-events.ts'
+import { whereIssuedAt } from '../passes/pass-change.ts'
+import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
+
+/** Passes after an ID (null: from the start) up to an ID (null: to the end). */
+export interface FanOutChunk {
+  after: string | null
+  upTo: string | null
+}
+
+/** A broadcast and its progress. */
+export interface StoredBroadcast {
+  id: string
+  projectId: string
+  body: WrittenText
+  options: MessageOptions
+  platforms: Platform[]
+  googleVia: GoogleVia
+  sendAt: Date | null
+  /** The time at which passes must be issued to be targets; null before the start. */
+  startedAt: Date | null
+  /** The last pass that the fan-out has processed. */
+  position: string | null
+  /** The number of notifications that were created. */
+  fannedOut: number
+  dispatchedAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+}
+
+export interface NewBroadcast extends NewMessage {
+  projectId: string
+  googleVia?: GoogleVia
+}
+
+interface Row {
+  id: string
+  project_id: string
+  body: string
+  body_by_language: string | null
+  options: string
+  platforms: string
+  google_via: GoogleVia | null
+  send_at: number | null
+  started_at: number | null
+  position: string | null
+  fanned_out: number
+  dispatched_at: number | null
+  created_at: number
+  updated_at: number
+}
+
+const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
+
+/** The broadcasts of projects, their progress, and the creation of their notifications. */
+export class Broadcasts {
+  private readonly db: Knex
+  private readonly emit: Emit
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
+    this.db = db
+    this.emit = emit
+    this.scope = scope
+  }
+
+  /** Returns false if the idempotency key is in use, including by a concurrent request. */
+  async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
+    const { projectId, platforms, googleVia = 'object' } = broadcast
+    const columns = {
+      project_id: projectId,
+      platforms: JSON.stringify(platforms),
+      google_via: googleVia,
+      fanned_out: 0,
+    }
+    return insertMessage(this.db, workspaceId, broadcast, { table: 'broadcasts', columns, at })
+  }
+
+  async find(workspaceId: string, projectId: string, id: string): Promise<StoredBroadcast | undefined> {
+    return toBroadcast(await this.rows(workspaceId).where({ project_id: projectId, id }).first())
+  }
+
+  async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredBroadcast | undefined> {
+    return toBroadcast(await this.rows(workspaceId).where({ idempotency_key: idempotencyKey }).first())
+  }
+
+  /** Locks the broadcast against fan-out and cancellation until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredBroadcast | undefined> {
+    return toBroadcast(await forUpdate(this.db, this.rows(workspaceId).where({ id })).first())
+  }
+
+  /** Returns a page of a project's broadcasts, newest first. */
+  async list(workspaceId: string, projectId: string, request: PageRequest): Promise<ListPage<StoredBroadcast>> {
+    const filtered = this.rows(workspaceId).where('broadcasts.project_id', projectId)
+    const sorted = { ...request, ...NEWEST_FIRST, projectId }
+    const page = await listPage<Row>(this.db, filtered, SPEC, sorted, (query) => query.select('broadcasts.*'))
+    return { ...page, rows: page.rows.map((row) => toBroadcast(row)!) }
+  }
+
+  /** Deletes the broadcast if it is still scheduled at that time. Returns whether it was. */
+  async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
+    return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
+  }
+
+  /** Deletes all broadcasts of a project that are scheduled at that time, and returns their IDs. */
+  deleteAllScheduled(workspaceId: string, projectId: string, at: Date): Promise<string[]> {
+    return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
+  }
+
+  /** Starts the fan-out to the passes that are issued at this time. The caller has locked the broadcast. */
+  async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
+    const now = at.getTime()
+    await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
+  }
+
+  /** Switches to one Google message per pass. The caller has locked the broadcast. */
+  async setByObject(workspaceId: string, id: string): Promise<void> {
+    await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
+  }
+
+  /**
+   * Whether passes of other projects, or of none, use the templates of the project's passes. They can be in the same classes at
+   * Google.
+   */
+  async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
+    const counted = () =>
+      countsOf(this.db, workspaceId, 'passes')
+        .groupBy('template_id')
+        .having(this.db.raw('sum(n) > 0'))
+        .select('template_id')
+    const ours = counted().where({ project_id: projectId })
+    return (await counted().whereNot({ project_id: projectId }).whereIn('template_id', ours).first()) !== undefined
+  }
+
+  /** Returns the next chunk of the fan-out. The caller has locked the broadcast. */
+  async findChunk(workspaceId: string, { projectId, position }: StoredBroadcast, passes: number): Promise<FanOutChunk> {
+    const last: { id: string } | undefined = await this.passesOf(workspaceId, projectId, position)
+      .orderBy('passes.id')
+      .offset(passes - 1)
+      .first('passes.id')
+    return { after: position, upTo: last?.id ?? null }
+  }
+
+  /**
+   * Creates a notification for each pass of the chunk that was issued when the broadcast started, saves the progress, and returns
+   * the number of notifications. The caller has locked the broadcast.
+   */
+  async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: FanOutChunk, at: Date): Promise<number> {
+    const { id, projectId, platforms, startedAt } = broadcast
+    const now = at.getTime()
+    const states = Object.fromEntries(
+      Object.entries(firstStates(platforms)).map(([name, state]) => [name, constant(this.db, 'text', state)]),
+    )
+    const columns = {
+      id: idsMadeAt(this.db, at),
+      workspace_id: 'passes.workspace_id',
+      pass_id: 'passes.id',
+      broadcast_id: constant(this.db, 'uuid', id),
+      [CAPPED_AT]: constant(this.db, 'bigint', platforms.includes(CAPPED_PLATFORM) ? startedAt!.getTime() : null),
+      device_count: constant(this.db, 'integer', 0),
+      ...states,
+      created_at: constant(this.db, 'bigint', now),
+      updated_at: constant(this.db, 'bigint', now),
+    }
+    const passes = this.passesOf(workspaceId, projectId, chunk.after)
+    if (chunk.upTo !== null) passes.where('passes.id', '<=', chunk.upTo)
+    const made = await insertSelected(this.db, 'notifications', columns, whereIssuedAt(passes, startedAt!))
+    await this.rows(workspaceId)
+      .where({ id })
+      .update({
+        ...(chunk.upTo === null ? { dispatched_at: now } : { position: chunk.upTo }),
+        fanned_out: this.db.raw('fanned_out + ?', [made]),
+        updated_at: now,
+      })
+    if (chunk.upTo === null) this.emit({ what: 'broadcast' })
+    return made
+  }
+
+  /** Counts the notifications of a broadcast by status. */
+  async countByStatus(
+    workspaceId: string,
+    id: string,
+  ): Promise<Omit<BroadcastStats, 'broadcastId' | 'status' | 'classErrors'>> {
+    const rows: { kind: string; n: number | string }[] = await countsOf(this.db, workspaceId, 'notifications')
+      .where({ key: id })
+      .groupBy('kind')
+      .select('kind')
+      .sum({ n: 'n' })
+    const counts = { fannedOut: 0, pending: 0, sent: 0, partial: 0, failed: 0, skipped: 0 }
+    for (const { kind, n } of rows) {
+      counts.fannedOut += Number(n)
+      counts[countNames[deliveryStatus(kind.split('/') as DeliveryState[])]] += Number(n)
+    }
+    return counts
+  }
+
+  /** Returns the audience of a broadcast that is sent at a time, based on current data. */
+  forecast(workspaceId: string, projectId: string, at: Date): Promise<Forecast> {
+    return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId, null), at), at)
+  }
+
+  /** Returns the audience of a broadcast that is sent to whole classes. */
+  async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
+    const installed = () =>
+      this.passesOf(workspaceId, projectId, null)
+        .join('google_objects', 'google_objects.pass_id', 'passes.id')
+        .whereNotNull('installed_at')
+    const meant = () => whereIssuedAt(installed(), at)
+    // An object with an unknown class gets a separate message.
+    const messages: { n: number | string }[] = await meant()
+      .groupBy('passes.google_identity_id')
+      .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
+    const count = async (some: Knex.QueryBuilder) => Number((await some.count({ n: '*' }).first()).n)
+    const inClasses = await count(installed().whereIn('class_suffix', meant().select('class_suffix')))
+    const reached = await count(meant().whereNotNull('class_suffix'))
+    return { messages: messages.map(({ n }) => Number(n)), others: inClasses - reached }
+  }
+
+  private rows(workspaceId: string) {
+    const ofWorkspace = this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
+    return withinProjects(ofWorkspace, this.scope, 'broadcasts.project_id')
+  }
+
+  private scheduled(workspaceId: string, projectId: string, at: Date) {
+    return this.rows(workspaceId).where({ project_id: projectId, started_at: null }).where('send_at', '>', at.getTime())
+  }
+
+  private passesOf(workspaceId: string, projectId: string, after: string | null) {
+    const query = this.db('passes').where({ 'passes.workspace_id': workspaceId, 'passes.project_id': projectId })
+    return after === null ? query : query.where('passes.id', '>', after)
+  }
+}
+
+const countNames = {
+  PENDING: 'pending',
+  SENT: 'sent',
+  PARTIAL: 'partial',
+  FAILED: 'failed',
+  SKIPPED: 'skipped',
+} as const
+
+function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
+  return (
+    row && {
+      id: row.id,
+      projectId: row.project_id,
+      body: toBody(row),
+      options: JSON.parse(row.options),
+      platforms: JSON.parse(row.platforms),
+      googleVia: row.google_via ?? 'object',
+      sendAt: toDate(row.send_at),
+      startedAt: toDate(row.started_at),
+      position: row.position,
+      fannedOut: row.fanned_out,
+      dispatchedAt: toDate(row.dispatched_at),
+      createdAt: new Date(row.created_at),
+      updatedAt: new Date(row.updated_at),
+    }
+  )
+}
+
+/** The audience of a broadcast. */
+export interface Forecast {
+  /** The number of issued passes. */
+  passCount: number
+  /** The number of these passes that are registered by a device. */
+  apple: number
+  /** The number of these passes that are installed at Google, for each identity. */
+  google: number[]
+  /** The number of these passes that have reached Google's cap. */
+  overCap: number
+}
+
+/** The cost of a broadcast to whole classes. */
+export interface ClassForecast {
+  /** The number of messages, for each identity. */
+  messages: number[]
+  /** The number of installed passes in those classes that are not issued. */
+  others: number
+}
+
+/** Returns the audience of a broadcast to passes at a time. */
+async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date): Promise<Forecast> {
+  const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
+  const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
+  // Run these sequentially: on large projects each is slow, and other reads need connections.
+  const all = await passes.clone().count({ n: '*' }).first()
+  const apple = await passes.clone().whereExists(registered).count({ n: '*' }).first()
+  const google: { n: number | string }[] = await passes
+    .clone()
+    .whereExists(installed)
+    .groupBy('passes.google_identity_id')
+    .count({ n: '*' })
+  const capped = await crowded(db, passes, at).first()
+  return {
+    passCount: Number(all.n),
+    apple: Number(apple.n),
+    google: google.map(({ n }) => Number(n)),
+    overCap: Number(capped.n),
+  }
+}
+
+/** Implements `exceedsCap` in SQL: selects passes with three sends that would share a 24-hour window with a send at this time. */
+function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
+  const t = at.getTime()
+  const triples = passes
+    .clone()
+    .join('notifications', 'notifications.pass_id', 'passes.id')
+    .where(CAPPED_AT, '>', t - CAP_WINDOW_MS)
+    .where(CAPPED_AT, '<', t + CAP_WINDOW_MS)
+    .select('notifications.pass_id', {
+      last_at: CAPPED_AT,
+      first_at: db.raw(`lag(${CAPPED_AT}, 2) over (partition by notifications.pass_id order by ${CAPPED_AT})`),
+    })
+  const last = 'case when last_at > :t then last_at else :t end'
+  const first = 'case when first_at < :t then first_at else :t end'
+  return db
+    .from(triples.as('triples'))
+    .whereNotNull('first_at')
+    .whereRaw(`(${last}) - (${first}) < :window`, { t, window: CAP_WINDOW_MS })
+    .countDistinct({ n: 'pass_id' })
+}

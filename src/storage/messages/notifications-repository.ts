@@ -1,0 +1,189 @@
+import type { Knex } from 'knex'
+import type { DeliveryState } from '../../core/contract/notifications.ts'
+import { platforms as allPlatforms, CAPPED_PLATFORM } from '../../core/contract/platform.ts'
+import { groupBy } from '../../core/group-by.ts'
+import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
+import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
+import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
+import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import type { ProjectScope } from '../db/project-scope.ts'
+import type { Emit } from '../operations/store-events.ts'
+import {
+  CAPPED_AT,
+  firstStates,
+  insertMessage,
+  type NewMessage,
+  type NotificationRow,
+  type StateColumns,
+  type StoredNotification,
+  selectNotification,
+  toNotification,
+} from './notification-row.ts'
+
+export interface NewNotification extends NewMessage {
+  passId: string
+}
+
+/** The columns that delivery writes. Omitted ones keep their values. */
+export interface NotificationChange extends Partial<StateColumns> {
+  started_at?: number
+  [CAPPED_AT]?: null
+  device_count?: number
+}
+
+const SPEC: ListSpec = {
+  name: 'notifications',
+  id: 'notifications.id',
+  sorts: { createdAt: { key: 'notifications.id' } },
+}
+
+/** The maximum number of places that are read per pass: at 3 per day, those of most of a year. */
+const MAX_PLACES = 1_000
+
+/** The notifications of passes, with their outcomes per platform. */
+export class Notifications {
+  private readonly db: Knex
+  private readonly emit: Emit
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
+    this.db = db
+    this.emit = emit
+    this.scope = scope
+  }
+
+  /** Returns false if the idempotency key is in use, including by a concurrent request. */
+  async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
+    const { passId, platforms, sendAt } = notification
+    const columns = {
+      pass_id: passId,
+      [CAPPED_AT]: platforms.includes(CAPPED_PLATFORM) ? (sendAt ?? at).getTime() : null,
+      device_count: 0,
+      ...firstStates(platforms),
+    }
+    return insertMessage(this.db, workspaceId, notification, { table: 'notifications', columns, at })
+  }
+
+  async find(workspaceId: string, passId: string, id: string): Promise<StoredNotification | undefined> {
+    return this.first(workspaceId, { 'notifications.pass_id': passId, 'notifications.id': id })
+  }
+
+  async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredNotification | undefined> {
+    return this.first(workspaceId, { 'notifications.idempotency_key': idempotencyKey })
+  }
+
+  /** Returns the text in the back field of a pass. */
+  async findBody(workspaceId: string, id: string): Promise<WrittenText | undefined> {
+    return (await this.first(workspaceId, { 'notifications.id': id }))?.body
+  }
+
+  /** Returns a page of a pass's notifications, newest first. */
+  async list(workspaceId: string, passId: string, request: PageRequest): Promise<ListPage<StoredNotification>> {
+    const filtered = this.ofPasses(workspaceId, [passId])
+    const sorted = { ...request, ...NEWEST_FIRST, passId }
+    const select = (query: Knex.QueryBuilder) => selectNotification(this.db, query)
+    const page = await listPage<NotificationRow>(this.db, filtered, SPEC, sorted, select)
+    return { ...page, rows: page.rows.map(toNotification) }
+  }
+
+  /** Deletes the notification if it is still scheduled at that time. Returns whether it was. */
+  async deleteScheduled(workspaceId: string, passId: string, id: string, at: Date): Promise<boolean> {
+    const scheduled = this.ofPasses(workspaceId, [passId])
+      .where({ id, started_at: null })
+      .where('send_at', '>', at.getTime())
+    return (await deleteReturningIds(this.db, scheduled)).length > 0
+  }
+
+  /** Returns the existing notifications, oldest first, and locks them until the transaction ends. */
+  async lock(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
+    const query = this.db('notifications')
+      .where('notifications.workspace_id', workspaceId)
+      .whereIn('notifications.id', ids)
+      .orderBy('notifications.id')
+    const rows: NotificationRow[] = await forUpdate(this.db, selectNotification(this.db, query), 'notifications')
+    return rows.map(toNotification)
+  }
+
+  /** Returns notifications by ID. Omits unknown ones. */
+  async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
+    const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
+    const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))
+    return rows.map(toNotification)
+  }
+
+  /**
+   * Returns the places of notifications under the cap of each pass, from a day before `first` until a day after `last`. A
+   * notification of a broadcast is certain to take its place once its delivery has begun.
+   */
+  async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
+    const rows: {
+      id: string
+      pass_id: string
+      [CAPPED_AT]: number
+      status: DeliveryState
+      is_certain: boolean | number
+    }[] = await this.ofPasses(workspaceId, passIds)
+      .where(CAPPED_AT, '>', first.getTime() - CAP_WINDOW_MS)
+      .where(CAPPED_AT, '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
+      .orderBy(['pass_id', CAPPED_AT])
+      .limit(MAX_PLACES * passIds.length)
+      .select('id', 'pass_id', CAPPED_AT, {
+        status: `${CAPPED_PLATFORM}_status`,
+        is_certain: this.db.raw('started_at is not null or broadcast_id is null'),
+      })
+    return rows.map((row) => ({
+      id: row.id,
+      passId: row.pass_id,
+      dueAt: new Date(row[CAPPED_AT]),
+      isCertain: Boolean(row.is_certain),
+      isSkipped: row.status === 'SKIPPED',
+    }))
+  }
+
+  /** Writes the outcome of each notification, with one statement per distinct change. */
+  async update(workspaceId: string, changes: Map<string, NotificationChange>, at: Date): Promise<void> {
+    for (const [change, alike] of groupBy(changes, ([, one]) => JSON.stringify(one))) {
+      const ids = alike.map(([id]) => id)
+      await this.db('notifications')
+        .where({ workspace_id: workspaceId })
+        .whereIn('id', ids)
+        .update({ ...JSON.parse(change), updated_at: at.getTime() })
+    }
+    for (const change of changes.values()) this.tellEnd(change)
+  }
+
+  private tellEnd(change: NotificationChange): void {
+    for (const platform of allPlatforms) {
+      const status = change[`${platform}_status`]
+      if (status && status !== 'PENDING') this.emit({ what: 'notification', platform, status })
+    }
+  }
+
+  private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {
+    const query = this.ofWorkspace(workspaceId).where(where)
+    const row: NotificationRow | undefined = await selectNotification(this.db, query).first()
+    return row && toNotification(row)
+  }
+
+  private ofPasses(workspaceId: string, passIds: string[]) {
+    const query = this.ofWorkspace(workspaceId)
+    return passIds.length === 1 ? query.where('notifications.pass_id', passIds[0]) : query.whereIn('pass_id', passIds)
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
+    if (!this.scope) return query
+    const pass = this.db('passes').whereRaw('passes.id = notifications.pass_id').whereIn('project_id', this.scope)
+    return query.whereExists(pass.select(this.db.raw('1')))
+  }
+}
+
+/** A notification that counts toward the cap: 3 of a pass in any 24 hours. */
+export interface Place {
+  id: string
+  passId: string
+  dueAt: Date
+  isCertain: boolean
+  /** Whether no one had the pass on the capped platform, which was sent nothing. */
+  isSkipped: boolean
+}

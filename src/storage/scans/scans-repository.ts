@@ -1,0 +1,200 @@
+import type { Knex } from 'knex'
+import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
+import { takeRandom } from '../../core/random.ts'
+import { rejections } from '../../core/rules/redemption/scan-decision.ts'
+import { insertRows } from '../db/bulk-rows.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Chains, SALT_BYTES } from '../evidence/chains.ts'
+import type { Emit } from '../operations/store-events.ts'
+import {
+  countAttempts,
+  listReplayEntries,
+  listReplayedPasses,
+  type ReplayEntry,
+  type ReplayedPass,
+  type ReplayFilter,
+} from './replay-rows.ts'
+import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
+import {
+  countByGate,
+  countScans,
+  type GateFigures,
+  type ScanFigures,
+  type ScanStatsRequest,
+  sumScans,
+} from './scan-stats.ts'
+import { countByTime, type TimeFigures, type TimeStatsRequest } from './time-stats.ts'
+
+/** The ledger of all attempts and reversals. The database rejects changes and deletions of its rows. */
+export class Scans {
+  private readonly db: Knex
+  private readonly emit: Emit
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
+    this.db = db
+    this.emit = emit
+    this.scope = scope
+  }
+
+  /**
+   * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent request.
+   */
+  async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
+    // Use a consistent order, so that two batches with the same externalRefs never deadlock.
+    const rows = scans.toSorted(byExternalRef).map((scan) => ({
+      ...toScanRow(workspaceId, scan),
+      chained: true,
+      salt: takeRandom(SALT_BYTES),
+    }))
+    const isNamed = scans.some(({ externalRef }) => externalRef !== null)
+    const ending = isNamed ? 'on conflict (workspace_id, external_ref) do nothing returning id' : ''
+    const found = await insertRows<{ id: string }>(this.db, 'scans', rows, ending)
+    const inserted = new Set((isNamed ? found : rows).map(({ id }) => id))
+    await new Chains(this.db).insertPending(workspaceId, 'scans', [...inserted])
+    for (const { id, result, reason, verified } of scans) {
+      if (inserted.has(id)) this.emit({ what: 'scan', result, reason, verified })
+    }
+    return inserted
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {
+    const row: ScanRow | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
+    return row && toScan(row)
+  }
+
+  /** Returns scans by external reference. Omits unknown ones. */
+  async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
+    const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
+    return rows.map(toScan)
+  }
+
+  /** Returns a page of the ledger, by operational time. */
+  list(workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
+    return listScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
+  }
+
+  counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
+    return countScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
+  }
+
+  countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
+    const projectId = narrowProjects(this.scope, request.projectId)
+    return countByGate(this.db, workspaceId, { ...request, projectId }, limit)
+  }
+
+  /** Returns the attempts per bucket. `starts` contains the beginning of each bucket. */
+  countsByTime(workspaceId: string, request: TimeStatsRequest, starts: readonly number[]): Promise<TimeFigures[]> {
+    const projectId = narrowProjects(this.scope, request.projectId)
+    return countByTime(this.db, workspaceId, { ...request, projectId }, starts)
+  }
+
+  /** Counts the attempts to evaluate again, up to `limit`. */
+  countAttempts(workspaceId: string, filter: ReplayFilter, limit: number): Promise<number> {
+    return countAttempts(this.db, workspaceId, filter, limit, this.scope)
+  }
+
+  listReplayedPasses(
+    workspaceId: string,
+    filter: ReplayFilter,
+    page: { after: string | undefined; limit: number },
+  ): Promise<ReplayedPass[]> {
+    return listReplayedPasses(this.db, workspaceId, filter, page, this.scope)
+  }
+
+  /**
+   * Returns the ledger of passes: for several passes up to `limit` items in any order, for one pass the next items by operational
+   * time.
+   */
+  listReplayEntries(
+    workspaceId: string,
+    passIds: string[],
+    page: { after?: ReplayEntry | undefined; limit: number },
+  ): Promise<ReplayEntry[]> {
+    return listReplayEntries(this.db, workspaceId, passIds, page, this.scope)
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return withinProjects(this.db('scans').where({ workspace_id: workspaceId }), this.scope, 'project_id')
+  }
+}
+
+function byExternalRef({ externalRef: a }: StoredScan, { externalRef: b }: StoredScan): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  return a < b ? -1 : Number(a > b)
+}
+
+/** The filters of the ledger. Values of one filter are alternatives. All filters must match. */
+export interface ScanListRequest extends Omit<ListRequest, 'sortBy' | 'sortDir'> {
+  passId?: string[] | undefined
+  projectId?: string[] | undefined
+  templateId?: string[] | undefined
+  result?: ScanResult[] | undefined
+  resultGroup?: 'denied'[] | undefined
+  reason?: LedgerReason[] | undefined
+  scanContextKey?: string[] | undefined
+  scanned?: { from?: Date; to?: Date } | undefined
+}
+
+/** Newest first, by operational time. */
+const SPEC: ListSpec = { name: 'scans', id: 'scans.id', sorts: { scannedAt: { key: 'scans.scanned_at' } } }
+
+async function listScans(db: Knex, workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
+  const query = db('scans').where('scans.workspace_id', workspaceId)
+  const { passId, projectId, templateId, result, resultGroup, reason, scanContextKey, scanned } = request
+  const columns = {
+    pass_id: passId,
+    project_id: projectId,
+    template_id: templateId,
+    reason,
+    scan_context_key: scanContextKey,
+  }
+  for (const [column, values] of Object.entries(columns)) whereAny(query, `scans.${column}`, values)
+  whereAny(query, 'scans.result', resultGroup)
+  if (result) {
+    query.where((or) => {
+      for (const value of result) or.orWhere(conditionOf(value))
+    })
+  }
+  if (scanned?.from) query.where('scans.scanned_at', '>=', scanned.from.getTime())
+  if (scanned?.to) query.where('scans.scanned_at', '<=', scanned.to.getTime())
+  const sorted: ListRequest = { ...request, sortBy: 'scannedAt', sortDir: 'desc' }
+  const isCounted = !passId && !scanned?.from && !scanned?.to
+  const count = isCounted ? () => countListed(db, workspaceId, request) : undefined
+  const page = await listPage<ScanRow>(db, query, SPEC, sorted, (rows) => rows.select('scans.*'), count)
+  return { ...page, rows: page.rows.map(toScan) }
+}
+
+/** Counts the scans that match the filters, if counters cover all of these. */
+async function countListed(db: Knex, workspaceId: string, request: ScanListRequest): Promise<number> {
+  const { projectId, templateId, result, resultGroup, reason, scanContextKey } = request
+  const rows = await sumScans(db, workspaceId, { projectId, templateId, scanContextKey })
+  const isListed = (row: Record<'scans.result' | 'scans.reason', string>) =>
+    (!reason || reason.some((one) => one === row['scans.reason'])) &&
+    (!resultGroup || resultGroup.some((one) => one === row['scans.result'])) &&
+    (!result ||
+      result.some((one) =>
+        Object.entries(conditionOf(one)).every(([name, value]) => row[name as keyof typeof row] === value),
+      ))
+  return rows.reduce(
+    (sum, { result, reason, n }) => (isListed({ 'scans.result': result, 'scans.reason': reason }) ? sum + n : sum),
+    0,
+  )
+}
+
+function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | undefined): void {
+  if (!values) return
+  const [only, ...others] = new Set(values)
+  if (only !== undefined && others.length === 0) query.where(column, only)
+  else query.whereIn(column, values)
+}
+
+/**
+ * Returns the condition for a result. A `denied` result of the ledger has that name; the specific results of scanners are found
+ * by their reason.
+ */
+function conditionOf(result: ScanResult): Record<string, string> {
+  const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
+  return reason ? { 'scans.reason': reason } : { 'scans.result': result }
+}

@@ -1,0 +1,288 @@
+import type { Knex } from 'knex'
+import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
+import type { Languages } from '../../core/contract/language-tags.ts'
+import type { TemplateVersion } from '../../core/contract/template-versions.ts'
+import { newId } from '../../core/ids.ts'
+import { inLanguage } from '../../core/rules/template/definition-languages.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
+import { createFairCache } from '../db/fair-cache.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { keyOfJson } from '../db/values.ts'
+import { countsOf } from '../operations/counts.ts'
+import {
+  defaultsOf,
+  type IdentityColumns,
+  type IdentityIds,
+  toIdentityIds,
+} from '../workspaces/identities-repository.ts'
+
+interface Row {
+  id: string
+  workspace_id: string
+  template_id: string
+  version: number
+  stage: 'draft' | 'published'
+  definition: string
+  created_at: number
+  published_at: number | null
+  updated_at: number
+}
+
+/** A version as lists show it, without its definition. */
+export interface StoredVersionSummary extends Omit<TemplateVersion, 'createdAt' | 'publishedAt' | 'updatedAt'> {
+  createdAt: Date
+  /** Null for a draft. */
+  publishedAt: Date | null
+  updatedAt: Date
+}
+
+export interface StoredVersion extends StoredVersionSummary {
+  definition: WrittenDefinition
+}
+
+/**
+ * A published version with the template data that rendering needs, and the identities of its new passes. The version is
+ * immutable.
+ */
+export interface PublishedVersion extends IdentityIds {
+  id: string
+  version: number
+  templateId: string
+  templateName: string
+  passType: PassType
+  projectId: string | null
+  projectName: string | null
+  /** The definition in its default language. */
+  definition: Definition
+}
+
+const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_at', 'published_at', 'updated_at'].map(
+  (column) => `template_versions.${column}`,
+)
+
+/** The maximum number of templates of a project whose languages a broadcast reads. */
+const MAX_TEMPLATES = 1_000
+
+/** The versions of templates: at most one draft, and published versions, which are immutable. */
+export class TemplateVersions {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  async insert(
+    workspaceId: string,
+    templateId: string,
+    version: number,
+    definition: WrittenDefinition,
+    at: Date,
+  ): Promise<StoredVersion> {
+    const row: Row = {
+      id: newId(at),
+      workspace_id: workspaceId,
+      template_id: templateId,
+      version,
+      stage: 'draft',
+      definition: JSON.stringify(definition),
+      created_at: at.getTime(),
+      published_at: null,
+      updated_at: at.getTime(),
+    }
+    await this.db('template_versions').insert(row)
+    return toVersion(row)
+  }
+
+  /** Returns a version of a template that is not deleted. */
+  async find(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
+    const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
+    return row && toVersion(row)
+  }
+
+  /** Like `find`, but locks the version until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
+    const row: Row | undefined = await forUpdate(
+      this.db,
+      this.live(workspaceId).where('template_versions.id', id),
+      'template_versions',
+    ).first(DETAIL)
+    return row && toVersion(row)
+  }
+
+  /** Returns the version with the highest number; `undefined` if the template has none. */
+  async findNewest(workspaceId: string, templateId: string): Promise<StoredVersion | undefined> {
+    const row: Row | undefined = await this.live(workspaceId)
+      .where({ template_id: templateId })
+      .orderBy('version', 'desc')
+      .first(DETAIL)
+    return row && toVersion(row)
+  }
+
+  /** Returns the versions without definitions, newest first. */
+  async list(workspaceId: string, templateId: string): Promise<StoredVersionSummary[]> {
+    const rows: Row[] = await this.live(workspaceId)
+      .where({ template_id: templateId })
+      .orderBy('version', 'desc')
+      .select(DETAIL.filter((column) => !column.endsWith('.definition')))
+    return rows.map(toSummary)
+  }
+
+  /** Replaces the definition of a draft that the caller has locked. */
+  async setDefinition(workspaceId: string, id: string, definition: WrittenDefinition, at: Date): Promise<void> {
+    await this.db('template_versions')
+      .where({ workspace_id: workspaceId, id })
+      .update({ definition: JSON.stringify(definition), updated_at: at.getTime() })
+  }
+
+  /** Publishes a draft permanently. The caller has locked it. */
+  async setPublished(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.db('template_versions')
+      .where({ workspace_id: workspaceId, id })
+      .update({ stage: 'published', published_at: at.getTime(), updated_at: at.getTime() })
+  }
+
+  /** Deletes a draft that the caller has locked. */
+  async delete(workspaceId: string, id: string): Promise<void> {
+    await this.db('template_versions').where({ workspace_id: workspaceId, id }).delete()
+  }
+
+  /** Returns the versions from which new passes of the templates are issued. Omits templates without one. */
+  async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
+    const rows = await withinProjects(this.rendering(workspaceId), this.scope, 'templates.project_id')
+      .whereRaw('template_versions.id = templates.published_version_id')
+      .whereNull('templates.deleted_at')
+      .whereIn('templates.id', templateIds)
+    return rows.map(toPublished)
+  }
+
+  /** Returns the versions of existing passes, including those of deleted templates. */
+  async listByIds(workspaceId: string, ids: string[]): Promise<PublishedVersion[]> {
+    return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
+  }
+
+  /** Returns the versions with which passes can have been rendered before they changed to a version, ordered by number. */
+  listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
+    return this.db('template_versions')
+      .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
+      .where('version', '<', version)
+      .orderBy('version')
+      .pluck('id')
+  }
+
+  /** Returns the overrides of versions for a platform, by ID. */
+  async listOverrides(workspaceId: string, ids: string[], platform: keyof Overrides): Promise<Map<string, unknown>> {
+    const rows: { id: string; overrides: string | null }[] = await this.db('template_versions')
+      .where({ workspace_id: workspaceId })
+      .whereIn('id', ids)
+      .select('id', this.db.raw(`${keyOfJson(this.db, 'definition', platform)} as overrides`))
+    return new Map(rows.map(({ id, overrides }) => [id, overrides === null ? {} : JSON.parse(overrides)]))
+  }
+
+  /**
+   * Returns the distinct languages of the published versions of a project's templates and of its passes' templates. Omits
+   * versions without languages.
+   */
+  async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
+    const templates = await countsOf(this.db, workspaceId, 'passes')
+      .where({ project_id: projectId })
+      .groupBy('template_id')
+      .having(this.db.raw('sum(n) > 0'))
+      .limit(MAX_TEMPLATES)
+      .pluck('template_id')
+    const rows: { languages: string | null }[] = await this.db('template_versions')
+      .where({ workspace_id: workspaceId, stage: 'published' })
+      .where((query) =>
+        query
+          .whereIn('template_id', templates)
+          .orWhereIn('template_id', (ofProject) =>
+            ofProject.from('templates').where({ workspace_id: workspaceId, project_id: projectId }).select('id'),
+          ),
+      )
+      .distinct(this.db.raw(`${keyOfJson(this.db, 'definition', 'languages')} as languages`))
+    return rows.flatMap((row) => (row.languages === null ? [] : [JSON.parse(row.languages)]))
+  }
+
+  /** Returns a published version by number, including those of deleted templates. */
+  async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
+    const row = await this.rendering(workspaceId)
+      .where({ template_id: templateId, version, stage: 'published' })
+      .first()
+    return row && toPublished(row)
+  }
+
+  private live(workspaceId: string) {
+    const live = this.db('template_versions')
+      .join('templates', 'templates.id', 'template_versions.template_id')
+      .where({ 'template_versions.workspace_id': workspaceId, deleted_at: null })
+    return withinProjects(live, this.scope, 'templates.project_id')
+  }
+
+  private rendering(workspaceId: string) {
+    return this.db('template_versions')
+      .join('templates', 'templates.id', 'template_versions.template_id')
+      .join('workspaces', 'workspaces.id', 'template_versions.workspace_id')
+      .leftJoin('projects', 'projects.id', 'templates.project_id')
+      .where('template_versions.workspace_id', workspaceId)
+      .select('template_versions.*', {
+        template_name: 'templates.name',
+        pass_type: 'templates.pass_type',
+        project_id: 'projects.id',
+        project_name: 'projects.name',
+        ...defaultsOf(this.db),
+      })
+  }
+}
+
+function toSummary(row: Row): StoredVersionSummary {
+  return {
+    id: row.id,
+    templateId: row.template_id,
+    version: row.version,
+    stage: row.stage,
+    createdAt: new Date(row.created_at),
+    publishedAt: toDate(row.published_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}
+
+function toVersion(row: Row): StoredVersion {
+  return { ...toSummary(row), definition: JSON.parse(row.definition) }
+}
+
+function toPublished(
+  row: Row &
+    IdentityColumns & {
+      template_name: string
+      pass_type: PassType
+      project_id: string | null
+      project_name: string | null
+    },
+): PublishedVersion {
+  return {
+    id: row.id,
+    version: row.version,
+    templateId: row.template_id,
+    templateName: row.template_name,
+    passType: row.pass_type,
+    projectId: row.project_id,
+    projectName: row.project_name,
+    ...toIdentityIds(row),
+    definition: inLanguage(parseOnce(row)),
+  }
+}
+
+/** The length of the definitions that are kept, as JSON. */
+const MAX_KEPT = 4 * 1024 * 1024
+
+const parsed = createFairCache<{ json: string; definition: WrittenDefinition }>(MAX_KEPT, ({ json }) => json.length)
+
+/** Returns the same object for the same version, so that what is compiled of its definition is found again. */
+function parseOnce({ workspace_id: workspaceId, id, definition: json }: Row): WrittenDefinition {
+  const known = parsed.get(workspaceId, id)
+  if (known?.json === json) return known.definition
+  const definition = JSON.parse(json)
+  parsed.set(workspaceId, id, { json, definition })
+  return definition
+}

@@ -1,0 +1,311 @@
+import type { Knex } from 'knex'
+import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import { newId } from '../../core/ids.ts'
+import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
+import { type Columns, insertRows, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
+import { forUpdate, forUpdateSkipLocked, idIsChosen } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { runPrepared } from '../db/prepared.ts'
+import type { Emit } from '../operations/store-events.ts'
+import {
+  type CompletedAttempt,
+  type DeliveryRow,
+  type DueDelivery,
+  insertAttempts,
+  listAttempts,
+  type PayloadRow,
+  type ProgressRow,
+  payloadOf,
+  type RecordedAttempt,
+  type StoredAttempt,
+  type StoredDelivery,
+  toDelivery,
+  toDeliveryRow,
+  toProgress,
+  toProgressRow,
+} from './delivery-row.ts'
+
+/** An endpoint that receives deliveries. */
+export interface Target {
+  id: string
+  generation: number
+}
+
+/** A stored event. */
+export interface EventRow {
+  id: string
+  type: Delivery['eventType']
+}
+
+export interface DeliveryFilters extends ListRequest {
+  webhookId?: string[] | undefined
+  eventType?: Delivery['eventType'][] | undefined
+  status?: DeliveryStatus[] | undefined
+  lastAttempt?: 'failed'[] | undefined
+}
+
+type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures: number; endpoint_updated_at: number }
+
+/** IDs ascend with the creation time. */
+const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
+
+/** Pages that are filtered by status or last attempt read deliveries, other pages read their keys. */
+const specs = {
+  webhook_deliveries: specOf('webhook_deliveries.id'),
+  delivery_keys: specOf('delivery_keys.id'),
+}
+
+const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
+
+/** The deliveries of events to endpoints, with all attempts. */
+export class Deliveries {
+  private readonly db: Knex
+  private readonly emit: Emit
+
+  constructor(db: Knex, emit: Emit) {
+    this.db = db
+    this.emit = emit
+  }
+
+  /** Queues a delivery for each event and endpoint. */
+  async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
+    const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
+    await insertRows(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
+    return deliveries
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await this.one(workspaceId, id).first()
+    return row && toDelivery(row)
+  }
+
+  /** Returns the body that every attempt sends. */
+  async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
+    const row: PayloadRow | undefined = await this.withEvents(workspaceId).where('webhook_deliveries.id', id).first()
+    return row && payloadOf(row)
+  }
+
+  /** Returns the attempts, oldest first. */
+  listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
+    return listAttempts(this.db, workspaceId, deliveryId)
+  }
+
+  /** Returns a page of the deliveries of a workspace, newest first (decisions/0012). */
+  async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
+    const { webhookId, eventType, status, lastAttempt } = request
+    // Most deliveries have succeeded, so filters by endpoint or type are more selective.
+    const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
+    const isByProgress = isByStatus || lastAttempt
+    const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
+    const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
+    if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
+    if (eventType) filtered.whereIn(`${table}.event_type`, eventType)
+    if (status && !isByProgress) filtered.join('webhook_deliveries', 'webhook_deliveries.id', 'delivery_keys.id')
+    if (status) filtered.whereIn('webhook_deliveries.status', status)
+    if (lastAttempt) filtered.whereNotNull('webhook_deliveries.last_error')
+    const page = await listPage<DeliveryRow>(this.db, filtered, specs[table], request, (query) =>
+      query.select('webhook_deliveries.*'),
+    )
+    return { ...page, rows: page.rows.map(toDelivery) }
+  }
+
+  /** Makes a delivery due now. The caller has locked its endpoint. */
+  async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
+    const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    if (!row) return undefined
+    const delivery = toDelivery(row)
+    // Planned attempts of an older generation no longer apply.
+    const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
+    const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
+    await this.one(workspaceId, id).update(toDeliveryRow(queued))
+    return queued
+  }
+
+  /** Returns the due deliveries of an endpoint, longest waiting first, without those that are in flight. */
+  async listDue(
+    workspaceId: string,
+    target: Target,
+    { at, limit, underWay }: { at: Date; limit: number; underWay: string[] },
+  ): Promise<DueDelivery[]> {
+    const { id: webhookId, generation } = target
+    const values = { workspaceId, webhookId, generation, at: at.getTime(), underWay: JSON.stringify(underWay), limit }
+    const columns = ['id', 'event_type', 'created_at', ...PROGRESS_COLUMNS].map(
+      (column) => `webhook_deliveries.${column}`,
+    )
+    const seenAt = performance.now()
+    const rows = await runPrepared<DueRow>(
+      this.db,
+      'due-deliveries',
+      values,
+      () =>
+        `select ${columns.join(', ')}, events.correlation_id, events.data, webhooks.erasures,
+          webhooks.generation as endpoint_generation, webhooks.updated_at as endpoint_updated_at
+        from webhook_deliveries join events on events.id = webhook_deliveries.event_id
+        join webhooks on webhooks.id = :webhookId
+        where webhook_deliveries.workspace_id = :workspaceId and webhook_deliveries.webhook_id = :webhookId
+          and webhook_deliveries.generation = :generation and webhook_deliveries.status = 'PENDING'
+          and webhook_deliveries.due_at <= :at and ${isNotInJson(this.db, 'webhook_deliveries.id', 'underWay')}
+        order by webhook_deliveries.due_at limit :limit`,
+    )
+    return rows.map((row) => {
+      const { endpoint_generation: seen, erasures, endpoint_updated_at: updatedAt } = row
+      const endpoint = { generation: seen, erasures, updatedAt: new Date(updatedAt), seenAt }
+      return { id: row.id, payload: payloadOf(row), progress: toProgress(row), endpoint }
+    })
+  }
+
+  /** Returns the time of the next attempt for an endpoint; `undefined` if there is none. */
+  async findNextDue(workspaceId: string, target: Target): Promise<Date | undefined> {
+    const row: { due_at: number } | undefined = await this.pending(workspaceId, target.id)
+      .where('generation', target.generation)
+      .orderBy('due_at')
+      .first('due_at')
+    return row && new Date(row.due_at)
+  }
+
+  /** Writes attempts and the progress of their deliveries. The caller is the only sender of the endpoint. */
+  async record(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<void> {
+    const expected = attempts.map((attempt) => {
+      const { id, progress: read } = attempt.delivery
+      return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
+    })
+    const written = await writeProgressOfUnchanged(this.db, workspaceId, expected, at)
+    const made: RecordedAttempt[] = expected.filter(({ id }) => written.has(id))
+    if (made.length < attempts.length) {
+      const others = attempts.filter(({ delivery }) => !written.has(delivery.id))
+      made.push(...(await this.recordChanged(workspaceId, others, at)))
+    }
+    if (made.length === 0) return
+    await insertAttempts(this.db, workspaceId, made)
+    for (const { progress } of made) this.emit({ what: 'attempt', status: progress.status })
+  }
+
+  /** Records attempts of deliveries that were redelivered, ended, or deleted while they were sent. */
+  private async recordChanged(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<RecordedAttempt[]> {
+    const ids = attempts.map(({ delivery }) => delivery.id)
+    const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
+    const rows: (ProgressRow & { id: string })[] = await forUpdate(this.db, query.select('id', ...PROGRESS_COLUMNS))
+    const current = new Map(rows.map((row) => [row.id, toProgress(row)]))
+    const made = attempts.flatMap((attempt) => {
+      const { id } = attempt.delivery
+      const now = current.get(id)
+      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
+    })
+    await writeProgress(this.db, workspaceId, made, at)
+    return made
+  }
+
+  /** Whether deliveries of an older generation of the endpoint are pending. */
+  async hasStale(workspaceId: string, webhookId: string, before: number): Promise<boolean> {
+    return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
+  }
+
+  /**
+   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, which might be
+   * redelivering them.
+   */
+  async end(
+    workspaceId: string,
+    webhookId: string,
+    { before, at, limit }: { before: number; at: Date; limit: number },
+  ): Promise<void> {
+    const stale = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
+    const chosen = idIsChosen(this.db, forUpdateSkipLocked(this.db, stale))
+    await this.db('webhook_deliveries').whereRaw(chosen).update({
+      status: 'FAILED',
+      due_at: null,
+      resume_at: null,
+      is_redelivery: false,
+      last_error: ENDED_WITH_ENDPOINT,
+      updated_at: at.getTime(),
+    })
+  }
+
+  private one(workspaceId: string, id: string) {
+    return this.db('webhook_deliveries').where({ workspace_id: workspaceId, id })
+  }
+
+  private pending(workspaceId: string, webhookId: string) {
+    return this.db('webhook_deliveries').where({ workspace_id: workspaceId, webhook_id: webhookId, status: 'PENDING' })
+  }
+
+  private withEvents(workspaceId: string) {
+    return this.db('webhook_deliveries')
+      .join('events', 'events.id', 'webhook_deliveries.event_id')
+      .where('webhook_deliveries.workspace_id', workspaceId)
+      .select(['id', 'event_type', 'created_at'].map((column) => `webhook_deliveries.${column}`))
+      .select('events.correlation_id', 'events.data')
+  }
+}
+
+function newDelivery(workspaceId: string, event: EventRow, target: Target, at: Date): StoredDelivery {
+  return {
+    id: newId(at),
+    workspaceId,
+    webhookId: target.id,
+    eventId: event.id,
+    eventType: event.type,
+    generation: target.generation,
+    status: 'PENDING',
+    dueAt: at,
+    scheduledAttempts: 0,
+    isRedelivery: false,
+    resumeAt: null,
+    attemptCount: 0,
+    lastResponseCode: null,
+    lastError: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+}
+
+const PROGRESS: Columns = {
+  status: 'text',
+  due_at: 'bigint',
+  scheduled_attempts: 'integer',
+  is_redelivery: 'boolean',
+  resume_at: 'bigint',
+  attempt_count: 'integer',
+  last_response_code: 'integer',
+  last_error: 'text',
+}
+
+/** The columns that an attempt changes and that decide the next attempt. */
+const PROGRESS_COLUMNS = Object.keys(PROGRESS)
+
+interface Progressed {
+  id: string
+  progress: DeliveryProgress
+}
+
+/** Writes the progress of deliveries that the caller has locked. */
+async function writeProgress(db: Knex, workspaceId: string, deliveries: Progressed[], at: Date): Promise<void> {
+  const changes = deliveries.map(({ id, progress }) => ({ id, set: changeOf(progress, at) }))
+  await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
+}
+
+/** Like `writeProgress`, for deliveries that have not changed since they were read. Returns their IDs. */
+function writeProgressOfUnchanged(
+  db: Knex,
+  workspaceId: string,
+  deliveries: (Progressed & { read: DeliveryProgress })[],
+  at: Date,
+): Promise<Set<string>> {
+  const changes = deliveries.map(({ id, progress, read }) => ({
+    id,
+    set: changeOf(progress, at),
+    read: { ...toProgressRow(read) },
+  }))
+  const update = { name: 'progress-of-unchanged', table: TABLE, set: CHANGED, read: READ }
+  return updateRows(db, workspaceId, update, changes)
+}
+
+const TABLE = 'webhook_deliveries'
+const CHANGED: Columns = { ...PROGRESS, updated_at: 'bigint' }
+
+/** Columns that detect concurrent changes: a redelivery, an attempt, and an end each change at least one. */
+const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
+
+function changeOf(progress: DeliveryProgress, at: Date): Row {
+  return { ...toProgressRow(progress), updated_at: at.getTime() }
+}

@@ -1,0 +1,281 @@
+import type { Knex } from 'knex'
+import type { Webhook } from '../../core/contract/webhooks.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { runPrepared } from '../db/prepared.ts'
+
+/** An endpoint as it is stored, with encrypted secrets. */
+export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> {
+  workspaceId: string
+  secret: string
+  /** The retired secrets, newest first. Each one signs in addition to the current secret until its end. */
+  retiredSecrets: RetiredSecret[]
+  /** Deliveries of an older generation are never sent. */
+  generation: number
+  /** The first failure since the last success. */
+  failingSince: Date | null
+  /** The number of erasures of pending deliveries. A delivery that was read before an erasure must not be sent. */
+  erasures: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+export interface WebhookToSend extends StoredWebhook {
+  /** Whether deliveries of an older generation are pending. */
+  hasStale: boolean
+}
+
+/** The fields for creating or changing an endpoint. */
+export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
+
+/** A sealed secret from before a rotation, which is valid until a given time. */
+export interface RetiredSecret {
+  secret: string
+  until: Date
+}
+
+export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
+
+interface Row {
+  id: string
+  workspace_id: string
+  url: string
+  events: string
+  description: string
+  status: Webhook['status']
+  disabled_reason: string | null
+  secret: string
+  retired_secrets: string
+  generation: number
+  failing_since: number | null
+  erasures: number
+  created_at: number
+  updated_at: number
+}
+
+/** Columns by name, because those of a prepared statement must not change. */
+const COLUMNS: (keyof Row)[] = [
+  'id',
+  'workspace_id',
+  'url',
+  'events',
+  'description',
+  'status',
+  'disabled_reason',
+  'secret',
+  'retired_secrets',
+  'generation',
+  'failing_since',
+  'erasures',
+  'created_at',
+  'updated_at',
+]
+
+const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_deliveries.webhook_id = webhooks.id
+  and webhook_deliveries.generation < webhooks.generation and webhook_deliveries.status = 'PENDING') as has_stale`
+
+const SPEC: ListSpec = {
+  name: 'webhooks',
+  id: 'webhooks.id',
+  // IDs ascend with the creation time.
+  sorts: { createdAt: { key: 'webhooks.id' } },
+}
+
+/** The endpoints of webhooks, their sealed secrets, and their state. */
+export class Webhooks {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** @param id the ID for which the caller has encrypted the secret */
+  async insert(
+    workspaceId: string,
+    id: string,
+    fields: WebhookFields & { secret: string },
+    at: Date,
+  ): Promise<StoredWebhook> {
+    const epoch = await this.nextEpoch(workspaceId)
+    const [row] = await this.db('webhooks')
+      .insert({
+        ...fields,
+        id,
+        workspace_id: workspaceId,
+        events: JSON.stringify(fields.events),
+        subscribed_at: subscribedAt(fields.events, epoch),
+        status: 'ENABLED',
+        generation: 1,
+        created_at: at.getTime(),
+        updated_at: at.getTime(),
+      })
+      .returning('*')
+    return toWebhook(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
+    const [row] = await runPrepared<Row>(
+      this.db,
+      'find-webhook',
+      { workspaceId, id },
+      () => `select ${COLUMNS.join(', ')} from webhooks where workspace_id = :workspaceId and id = :id`,
+    )
+    return row && toWebhook(row)
+  }
+
+  /** Returns the oldest endpoint with an address. */
+  async findIdByUrl(workspaceId: string, url: string): Promise<string | undefined> {
+    const row: Pick<Row, 'id'> | undefined = await this.db('webhooks')
+      .where({ workspace_id: workspaceId, url })
+      .orderBy('id')
+      .first('id')
+    return row?.id
+  }
+
+  /** Like `find`, with the data that a sender needs. */
+  async findToSend(workspaceId: string, id: string): Promise<WebhookToSend | undefined> {
+    const [row] = await runPrepared<Row & { has_stale: boolean | 0 | 1 }>(
+      this.db,
+      'find-webhook-to-send',
+      { workspaceId, id },
+      () => `select ${COLUMNS.join(', ')}, ${HAS_STALE} from webhooks where workspace_id = :workspaceId and id = :id`,
+    )
+    return row && { ...toWebhook(row), hasStale: Boolean(row.has_stale) }
+  }
+
+  /** Like `find`, but locks the endpoint until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
+    const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(COLUMNS)
+    return row && toWebhook(row)
+  }
+
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
+    const page = await listPage<Row>(
+      this.db,
+      this.db('webhooks').where('webhooks.workspace_id', workspaceId),
+      SPEC,
+      request,
+      (query) => query.select('webhooks.*'),
+    )
+    return { ...page, rows: page.rows.map(toWebhook) }
+  }
+
+  /** Changes an endpoint; returns `undefined` if it does not exist. New event types are subscribed from now. */
+  async update(
+    workspaceId: string,
+    id: string,
+    { events, ...fields }: Partial<WebhookFields>,
+    at: Date,
+  ): Promise<StoredWebhook | undefined> {
+    if (!events) return this.change(workspaceId, id, fields, at)
+    const epoch = await this.nextEpoch(workspaceId)
+    const row: { subscribed_at: string } | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(
+      'subscribed_at',
+    )
+    if (!row) return undefined
+    const kept: Record<string, number> = JSON.parse(row.subscribed_at)
+    const changes = { ...fields, events: JSON.stringify(events), subscribed_at: subscribedAt(events, epoch, kept) }
+    return this.change(workspaceId, id, changes, at)
+  }
+
+  /** Returns false if the endpoint does not exist. */
+  async delete(workspaceId: string, id: string): Promise<boolean> {
+    return (await this.one(workspaceId, id).delete()) > 0
+  }
+
+  /** Enables an endpoint. Events that happened while it was disabled are not sent. */
+  async setEnabled(workspaceId: string, id: string, at: Date): Promise<StoredWebhook | undefined> {
+    const epoch = await this.nextEpoch(workspaceId)
+    const webhook = await this.findForUpdate(workspaceId, id)
+    if (!webhook) return undefined
+    const enabled = { status: 'ENABLED', disabled_reason: null, failing_since: null }
+    return this.change(workspaceId, id, { ...enabled, subscribed_at: subscribedAt(webhook.events, epoch) }, at)
+  }
+
+  /** Disables an endpoint. Its pending deliveries become those of an older generation. */
+  setDisabled(workspaceId: string, id: string, reason: string, at: Date): Promise<StoredWebhook | undefined> {
+    const generation = this.db.raw('generation + 1')
+    return this.change(workspaceId, id, { status: 'DISABLED', disabled_reason: reason, generation }, at)
+  }
+
+  /** Sets the time since which every attempt has failed; null after a success. */
+  async setFailingSince(workspaceId: string, id: string, since: Date | null): Promise<void> {
+    await this.one(workspaceId, id).update({ failing_since: since?.getTime() ?? null })
+  }
+
+  /** Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired ones. */
+  setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
+    return this.change(workspaceId, id, secretColumns(secrets), at)
+  }
+
+  /** Returns the secrets of all workspaces, for a change of the server key. */
+  async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
+    const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'retired_secrets')
+    return rows.map((row) => ({
+      id: row.id,
+      secrets: { secret: row.secret, retiredSecrets: toRetired(row.retired_secrets) },
+    }))
+  }
+
+  /** Replaces secrets unless they were rotated in the meantime. */
+  async replaceSecrets(id: string, { secret }: SealedSecrets, renewed: SealedSecrets): Promise<void> {
+    await this.db('webhooks').where({ id, secret }).update(secretColumns(renewed))
+  }
+
+  /** Increments the epoch of subscriptions of the workspace. */
+  private async nextEpoch(workspaceId: string): Promise<number> {
+    const [row] = await this.db('workspaces')
+      .where({ id: workspaceId })
+      .update({ webhook_epoch: this.db.raw('webhook_epoch + 1') })
+      .returning('webhook_epoch')
+    return row.webhook_epoch
+  }
+
+  /** Changes an endpoint. Every change increases `updated_at`, so that a sender can detect it. */
+  private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
+    const moment = at.getTime()
+    const updatedAt = this.db.raw('case when updated_at < :moment then :moment else updated_at + 1 end', { moment })
+    const [row] = await this.one(workspaceId, id)
+      .update({ ...changes, updated_at: updatedAt })
+      .returning('*')
+    return row && toWebhook(row)
+  }
+
+  private one(workspaceId: string, id: string) {
+    return this.db('webhooks').where({ workspace_id: workspaceId, id })
+  }
+}
+
+/** Returns the epoch at which each type was subscribed, as JSON. Existing subscriptions keep their epoch. */
+function subscribedAt(events: readonly string[], epoch: number, before: Record<string, number> = {}): string {
+  return JSON.stringify(Object.fromEntries(events.map((type) => [type, before[type] ?? epoch])))
+}
+
+function secretColumns({ secret, retiredSecrets }: SealedSecrets) {
+  const retired = retiredSecrets.map(({ secret, until }) => ({ secret, until: until.getTime() }))
+  return { secret, retired_secrets: JSON.stringify(retired) }
+}
+
+function toRetired(text: string): RetiredSecret[] {
+  const retired: { secret: string; until: number }[] = JSON.parse(text)
+  return retired.map(({ secret, until }) => ({ secret, until: new Date(until) }))
+}
+
+function toWebhook(row: Row): StoredWebhook {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    url: row.url,
+    events: JSON.parse(row.events),
+    description: row.description,
+    status: row.status,
+    disabledReason: row.disabled_reason,
+    secret: row.secret,
+    retiredSecrets: toRetired(row.retired_secrets),
+    generation: row.generation,
+    failingSince: toDate(row.failing_since),
+    erasures: row.erasures,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}

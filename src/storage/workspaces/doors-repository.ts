@@ -1,0 +1,281 @@
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import { updateRows } from '../db/bulk-rows.ts'
+import { toDate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+
+/** A door. Its ID is that of its token. */
+export interface StoredDoor extends DoorReport {
+  id: string
+  name: string
+  projectId: string
+  /** Null if the project is deleted. */
+  projectName: string | null
+  gate: string
+  createdAt: Date
+  expiresAt: Date
+  /** Null if the door has made no request since it was claimed. */
+  lastSeenAt: Date | null
+  revokedAt: Date | null
+}
+
+/** An invitation to store, with only the digest of its code. */
+export interface NewDoorInvitation {
+  projectId: string
+  gate: string
+  codeDigest: string
+  uses: number
+  expiresAt: Date
+}
+
+/** The invitation that was claimed. */
+export interface ClaimedInvitation {
+  workspaceId: string
+  projectId: string
+  gate: string
+  workspace: { suspendedAt: Date | null; expiresAt: Date | null }
+}
+
+/** The state that a door reports; null if it has not reported any. */
+export interface DoorReport {
+  version: string | null
+  pendingScans: number | null
+}
+
+/** A request of a door, with the state that it reported. */
+export interface DoorState extends DoorReport {
+  doorId: string
+  at: Date
+}
+
+interface Row {
+  id: string
+  name: string
+  project_id: string
+  project_name: string | null
+  gate: string
+  created_at: number
+  expires_at: number
+  last_seen_at: number
+  version: string | null
+  pending_scans: number | null
+  revoked_at: number | null
+}
+
+/** The number of remaining uses of an invitation that was revoked. */
+const ENDED = -1
+
+const SPEC: ListSpec = { name: 'doors', id: 'doors.id', sorts: { createdAt: { key: 'doors.id' } } }
+
+/** The fields of a door that can change. */
+export interface DoorChange {
+  name?: string | undefined
+  gate?: string | undefined
+}
+
+export interface DoorListRequest extends ListRequest {
+  projectId?: string[] | undefined
+  revoked?: boolean | undefined
+  /** Only this door. */
+  id?: string | undefined
+}
+
+/** Doors, and invitations for doors. */
+export class Doors {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  /** Creates an invitation and returns its ID. The caller has locked the project. */
+  async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
+    const id = newId(at)
+    await this.db('door_invitations').insert({
+      id,
+      workspace_id: workspaceId,
+      project_id: invitation.projectId,
+      gate: invitation.gate,
+      code_digest: invitation.codeDigest,
+      uses_left: invitation.uses,
+      expires_at: invitation.expiresAt.getTime(),
+    })
+    return id
+  }
+
+  /** Revokes an invitation. Its row is kept so that claims can report this. Returns whether there was an invitation to revoke. */
+  async endInvitation(workspaceId: string, id: string): Promise<boolean> {
+    const query = this.db('door_invitations').where({ workspace_id: workspaceId, id }).where('uses_left', '<>', ENDED)
+    return (await withinProjects(query, this.scope, 'project_id').update({ uses_left: ENDED })) > 0
+  }
+
+  /** Counts the usable invitations of a project, their remaining uses, and its active doors. */
+  async counts(
+    workspaceId: string,
+    projectId: string,
+    at: Date,
+  ): Promise<{ invitations: number; uses: number; doors: number }> {
+    const ofProject = { workspace_id: workspaceId, project_id: projectId }
+    const open = await this.db('door_invitations')
+      .where(ofProject)
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', at.getTime())
+      .first(this.db.raw('count(*) as n, sum(uses_left) as uses'))
+    const doors = await this.live(at)
+      .where({ 'doors.workspace_id': workspaceId, 'doors.project_id': projectId })
+      .count({ n: '*' })
+      .first()
+    return { invitations: Number(open.n), uses: Number(open.uses ?? 0), doors: Number(doors?.n) }
+  }
+
+  /**
+   * Uses an invitation once, if possible. Finds it across workspaces, because the code identifies it. A single statement, so that
+   * concurrent claims never exceed the number of uses.
+   */
+  async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
+    const [row] = await this.open(codeDigest, at)
+      .update({ uses_left: this.db.raw('uses_left - 1') })
+      .returning(['workspace_id', 'project_id', 'gate'])
+    if (!row) return undefined
+    const workspace = await this.db('workspaces').where({ id: row.workspace_id }).first('suspended_at', 'expires_at')
+    return {
+      workspaceId: row.workspace_id,
+      projectId: row.project_id,
+      gate: row.gate,
+      workspace: { suspendedAt: toDate(workspace.suspended_at), expiresAt: toDate(workspace.expires_at) },
+    }
+  }
+
+  /** Whether a claim with this code would succeed; otherwise, why not. */
+  async invitationState(codeDigest: string, at: Date): Promise<'open' | 'used_up' | 'ended' | 'unknown'> {
+    const row = await this.db('door_invitations').where({ code_digest: codeDigest }).first('uses_left', 'expires_at')
+    if (!row) return 'unknown'
+    if (row.uses_left === ENDED || row.expires_at <= at.getTime()) return 'ended'
+    return row.uses_left > 0 ? 'open' : 'used_up'
+  }
+
+  private open(codeDigest: string, at: Date) {
+    return this.db('door_invitations')
+      .where({ code_digest: codeDigest })
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', at.getTime())
+  }
+
+  /** Turns a token into a door. */
+  async insert(workspaceId: string, door: { id: string; projectId: string; gate: string }, at: Date): Promise<void> {
+    const { id, projectId, gate } = door
+    const row = { id, workspace_id: workspaceId, project_id: projectId, gate, last_seen_at: at.getTime() }
+    await this.db('doors').insert(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredDoor | undefined> {
+    const row: Row | undefined = await selectDoor(this.ofWorkspace(workspaceId).where('doors.id', id)).first()
+    return row && toDoor(row)
+  }
+
+  async list(workspaceId: string, request: DoorListRequest): Promise<ListPage<StoredDoor>> {
+    const { projectId, revoked, id } = request
+    const filtered = this.ofWorkspace(workspaceId)
+    if (projectId) filtered.whereIn('doors.project_id', projectId)
+    if (id !== undefined) filtered.where('doors.id', id)
+    if (revoked !== undefined) {
+      const ofDoor = this.db('tokens').whereRaw('tokens.id = doors.id').select(this.db.raw('1'))
+      filtered.whereExists(revoked ? ofDoor.whereNotNull('revoked_at') : ofDoor.whereNull('revoked_at'))
+    }
+    const page = await listPage<Row>(this.db, filtered, SPEC, request, selectDoor)
+    return { ...page, rows: page.rows.map(toDoor) }
+  }
+
+  /** Changes the name or the gate of a door. Returns false if it does not exist. */
+  async update(workspaceId: string, id: string, { name, gate }: DoorChange): Promise<boolean> {
+    const own = () => this.ofWorkspace(workspaceId).where('doors.id', id)
+    if (!(await own().first('doors.id'))) return false
+    if (gate !== undefined) await own().update({ gate })
+    if (name !== undefined) await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ name })
+    return true
+  }
+
+  /** Revokes a door. Returns false if it does not exist. Revoking it again keeps the first time. */
+  async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    const found = await this.ofWorkspace(workspaceId).where('doors.id', id).pluck('doors.id')
+    await this.revokeTokens(workspaceId, found, at)
+    return found.length > 0
+  }
+
+  /**
+   * Revokes all doors of a project. Deletes invitations first, which waits for concurrent claims, so that their doors are
+   * revoked, too.
+   */
+  async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
+    await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()
+    const ids = this.ofWorkspace(workspaceId).where({ project_id: projectId }).select('id')
+    await this.revokeTokens(workspaceId, ids, at)
+  }
+
+  /** Saves the reports of doors with one statement. */
+  async setSeen(workspaceId: string, states: DoorState[]): Promise<void> {
+    const changes = states.map(({ doorId, at, version, pendingScans }) => ({
+      id: doorId,
+      set: { last_seen_at: at.getTime(), version, pending_scans: pendingScans },
+    }))
+    if (changes.length === 0) return
+    const set = { last_seen_at: 'bigint', version: 'text', pending_scans: 'integer' } as const
+    await updateRows(this.db, workspaceId, { name: 'set-doors-seen', table: 'doors', set }, changes)
+  }
+
+  /** Counts the active doors of all workspaces that were seen since a time, and the pending scans of all active doors. */
+  async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
+    const online = await this.live(at).where('last_seen_at', '>=', seenSince.getTime()).count({ n: '*' }).first()
+    const pending = await this.live(at).where('pending_scans', '>', 0).sum({ n: 'pending_scans' }).first()
+    return { online: Number(online?.n), pendingScans: Number(pending?.n ?? 0) }
+  }
+
+  private revokeTokens(workspaceId: string, ids: string[] | Knex.QueryBuilder, at: Date) {
+    return this.db('tokens')
+      .where({ workspace_id: workspaceId })
+      .whereIn('id', ids as string[])
+      .whereNull('revoked_at')
+      .update({ revoked_at: at.getTime() })
+  }
+
+  /** Selects the doors of all workspaces whose tokens are valid. */
+  private live(at: Date) {
+    return this.db('doors')
+      .join('tokens', 'tokens.id', 'doors.id')
+      .whereNull('tokens.revoked_at')
+      .where('tokens.expires_at', '>', at.getTime())
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return withinProjects(this.db('doors').where('doors.workspace_id', workspaceId), this.scope, 'doors.project_id')
+  }
+}
+
+function selectDoor(doors: Knex.QueryBuilder): Knex.QueryBuilder {
+  return doors
+    .join('tokens', 'tokens.id', 'doors.id')
+    .leftJoin('projects', 'projects.id', 'doors.project_id')
+    .select('doors.*', 'tokens.name', 'tokens.created_at', 'tokens.expires_at', 'tokens.revoked_at', {
+      project_name: 'projects.name',
+    })
+}
+
+function toDoor(row: Row): StoredDoor {
+  return {
+    id: row.id,
+    name: row.name,
+    projectId: row.project_id,
+    projectName: row.project_name,
+    gate: row.gate,
+    createdAt: new Date(row.created_at),
+    expiresAt: new Date(row.expires_at),
+    // The row was created at the same time as the token.
+    lastSeenAt: row.last_seen_at === row.created_at ? null : new Date(row.last_seen_at),
+    version: row.version,
+    pendingScans: row.pending_scans,
+    revokedAt: toDate(row.revoked_at),
+  }
+}

@@ -1,0 +1,329 @@
+import type { Knex } from 'knex'
+import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { newId } from '../../core/ids.ts'
+import { NIL_UUID } from '../../core/uuid.ts'
+import { forUpdate, toDate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+
+/** The reserved name of the default identity, which the flags of `serve` define. It has no row. */
+export const SERVER_IDENTITY = 'server'
+
+/** An identity that signs and updates passes, in addition to the one in the server's flags (decisions/0019). */
+export interface StoredIdentity {
+  id: string
+  platform: Platform
+  /** Unique on the server. */
+  name: string
+  /** A retired identity issues no new passes but maintains its existing ones. */
+  status: 'active' | 'retired'
+  isSandbox: boolean
+  /** The Apple pass type, which has at most one identity. */
+  passTypeIdentifier: string | null
+  teamIdentifier: string | null
+  /** The ID of an issuer account. Each has one identity. */
+  issuerId: string | null
+  /** The expiry of the certificate; null if nothing expires. */
+  expiresAt: Date | null
+  /** The certificates and keys, sealed with the server key; null if the machine has its own account. */
+  sealed: string | null
+  /** Incremented with every change. */
+  version: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** Returns the account at the platform that passes of the identity belong to. */
+export function accountOf({ passTypeIdentifier, issuerId }: StoredIdentity): string | null {
+  return passTypeIdentifier ?? issuerId
+}
+
+/** The fields of a new identity. */
+export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
+
+/** The identities that passes are made under; null is that of the server. */
+export type IdentityIds = Record<`${Platform}IdentityId`, string | null>
+
+/** The columns of `IdentityIds`. */
+export type IdentityColumns = Record<`${Platform}_identity_id`, string | null>
+
+/** The names of the columns of `IdentityIds`. */
+export const identityColumns = platforms.map((platform) => `${platform}_identity_id` as const)
+
+/** Returns the identities that a record names, without its other fields; the server's own for the others. */
+export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
+  const names = platforms.map((platform) => `${platform}IdentityId` as const)
+  return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
+}
+
+/** Returns the identities of a row. */
+export function toIdentityIds(row: IdentityColumns): IdentityIds {
+  return Object.fromEntries(
+    platforms.map((platform) => [`${platform}IdentityId`, row[`${platform}_identity_id`]]),
+  ) as IdentityIds
+}
+
+/** Returns the columns of those identities that are given. */
+export function toIdentityColumns(ids: Partial<IdentityIds>): Partial<IdentityColumns> {
+  const columns = platforms.map((platform) => [`${platform}_identity_id`, ids[`${platform}IdentityId`]] as const)
+  return Object.fromEntries(columns.filter(([, id]) => id !== undefined))
+}
+
+interface Row {
+  id: string
+  platform: Platform
+  name: string
+  status: StoredIdentity['status']
+  is_sandbox: boolean
+  pass_type_identifier: string | null
+  team_identifier: string | null
+  issuer_id: string | null
+  expires_at: number | null
+  sealed: string | null
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+/** An identity that is granted to a workspace. */
+interface GrantedRow extends Row {
+  is_retired: boolean
+}
+
+const GRANTED = ['identities.*', 'granted.is_retired']
+
+const SPEC: ListSpec = {
+  name: 'identities',
+  id: 'identities.id',
+  sorts: {
+    name: { key: 'identities.name', type: 'text' },
+    createdAt: { key: 'identities.created_at' },
+  },
+}
+
+/** The identities of a server, the workspaces that can use them, and where each is the default. */
+export class Identities {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
+  async insert(
+    identity: NewIdentity,
+    sealedFor: (id: string) => string | null,
+    at: Date,
+  ): Promise<StoredIdentity | undefined> {
+    const id = newId(at)
+    const row: Row = {
+      id,
+      platform: identity.platform,
+      name: identity.name,
+      status: 'active',
+      is_sandbox: identity.isSandbox,
+      pass_type_identifier: identity.passTypeIdentifier,
+      team_identifier: identity.teamIdentifier,
+      issuer_id: identity.issuerId,
+      expires_at: identity.expiresAt?.getTime() ?? null,
+      sealed: sealedFor(id),
+      version: 1,
+      created_at: at.getTime(),
+      updated_at: at.getTime(),
+    }
+    const inserted = await this.db('identities').insert(row).onConflict().ignore().returning('id')
+    return inserted.length > 0 ? toIdentity(row) : undefined
+  }
+
+  /** Returns the identity with a name, pass type, or issuer. */
+  async findAny(
+    text: Partial<Pick<StoredIdentity, 'name' | 'passTypeIdentifier' | 'issuerId'>>,
+  ): Promise<StoredIdentity | undefined> {
+    const row: Row | undefined = await this.db('identities')
+      .where((any) => {
+        if (text.name) any.orWhere({ name: text.name })
+        if (text.passTypeIdentifier) any.orWhere({ pass_type_identifier: text.passTypeIdentifier })
+        if (text.issuerId) any.orWhere({ issuer_id: text.issuerId })
+      })
+      .first()
+    return row && toIdentity(row)
+  }
+
+  /** Returns an identity by name and locks it until the transaction ends. */
+  async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
+    const row: Row | undefined = await forUpdate(this.db, this.db('identities').where({ name })).first()
+    return row && toIdentity(row)
+  }
+
+  /** Returns all identities of the server, by name. */
+  async listAll(): Promise<StoredIdentity[]> {
+    return (await this.db<Row>('identities').orderBy('name')).map(toIdentity)
+  }
+
+  /** Returns the version of each identity, in one small read that servers repeat often. */
+  async versions(): Promise<Map<string, number>> {
+    const rows: Pick<Row, 'id' | 'version'>[] = await this.db('identities').select('id', 'version')
+    return new Map(rows.map(({ id, version }) => [id, version]))
+  }
+
+  /** Returns identities by ID. Omits unknown ones. */
+  async listByIds(ids: string[]): Promise<StoredIdentity[]> {
+    const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
+    return rows.map(toIdentity)
+  }
+
+  /** Returns a page of the identities that are granted to a workspace. Identities that it can no longer use are retired. */
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
+    const granted = joinGrants(this.db('identities'), workspaceId)
+    const page = await listPage<GrantedRow>(this.db, granted, SPEC, request, (query) =>
+      joinGrants(query, workspaceId).select(GRANTED),
+    )
+    return { ...page, rows: page.rows.map(toGranted) }
+  }
+
+  /** Returns an identity that is granted to a workspace, and locks it until the transaction ends. */
+  async findGranted(workspaceId: string, id: string): Promise<StoredIdentity | undefined> {
+    const one = joinGrants(this.db('identities'), workspaceId).where('identities.id', id)
+    const row: GrantedRow | undefined = await forUpdate(this.db, one).first(GRANTED)
+    return row && toGranted(row)
+  }
+
+  /** Changes an identity that the caller has locked. */
+  async update(
+    id: string,
+    change: Partial<Pick<StoredIdentity, 'status' | 'expiresAt' | 'sealed'>>,
+    at: Date,
+  ): Promise<void> {
+    const { expiresAt, ...others } = change
+    await this.db('identities')
+      .where({ id })
+      .update({
+        ...others,
+        ...(expiresAt !== undefined && { expires_at: expiresAt?.getTime() ?? null }),
+        version: this.db.raw('version + 1'),
+        updated_at: at.getTime(),
+      })
+  }
+
+  /** Replaces the sealed secrets with the same ones under another server key, unless they changed in the meantime. */
+  async replaceSealed(id: string, before: string, sealed: string): Promise<void> {
+    await this.db('identities').where({ id, sealed: before }).update({ sealed })
+  }
+
+  /** Allows a workspace to use an identity. */
+  async insertGrant(workspaceId: string, identityId: string): Promise<void> {
+    await this.db('workspace_identities')
+      .insert({ workspace_id: workspaceId, identity_id: identityId, is_retired: false })
+      .onConflict(['workspace_id', 'identity_id'])
+      .merge()
+  }
+
+  /** Stops a workspace from issuing new passes under an identity. Returns false if the identity was not granted. */
+  async retireGrant(workspaceId: string, identityId: string): Promise<boolean> {
+    const grant = this.db('workspace_identities').where({ workspace_id: workspaceId, identity_id: identityId })
+    return (await grant.update({ is_retired: true })) > 0
+  }
+
+  /** Sets the identity of new passes of a workspace or of one of its projects; null inherits the default. */
+  async setDefault(
+    { workspaceId, projectId }: { workspaceId: string; projectId?: string | undefined },
+    platform: Platform,
+    identityId: string | null,
+  ): Promise<void> {
+    const change = { [`${platform}_identity_id`]: identityId }
+    if (projectId === undefined) await this.db('workspaces').where({ id: workspaceId }).update(change)
+    else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
+  }
+
+  /** Returns up to `limit` workspaces and projects that use the identity as their default, optionally of one workspace. */
+  async listUses(
+    { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
+    limit: number,
+    workspaceId?: string,
+  ): Promise<IdentityUse[]> {
+    const column = `${platform}_identity_id`
+    const ofWorkspace = workspaceId === undefined ? {} : { 'workspaces.id': workspaceId }
+    const workspaces: { workspace: string }[] = await this.db('workspaces')
+      .where({ [column]: id, ...ofWorkspace })
+      .orderBy('name')
+      .limit(limit)
+      .select({ workspace: 'name' })
+    const projects: IdentityUse[] = await this.db('workspace_identities')
+      .where({ identity_id: id, ...ofWorkspace })
+      .join('projects', 'projects.workspace_id', 'workspace_identities.workspace_id')
+      .join('workspaces', 'workspaces.id', 'projects.workspace_id')
+      .where(`projects.${column}`, id)
+      .orderBy('projects.id')
+      .limit(limit)
+      .select({ workspace: 'workspaces.name', project: 'projects.name' })
+    return [...workspaces, ...projects]
+  }
+
+  /** Returns the names of up to `limit` workspaces that can use the identity. */
+  async listUsers(id: string, limit: number): Promise<string[]> {
+    return this.db('workspace_identities')
+      .where({ identity_id: id, is_retired: false })
+      .join('workspaces', 'workspaces.id', 'workspace_identities.workspace_id')
+      .orderBy('workspaces.name')
+      .limit(limit)
+      .pluck('workspaces.name')
+  }
+
+  /** Returns the workspaces that can have passes under the identity. */
+  async listWorkspaces(id: string): Promise<string[]> {
+    return this.db('workspace_identities').where({ identity_id: id }).orderBy('workspace_id').pluck('workspace_id')
+  }
+
+  /** Returns the identities of new passes of a project, or of a workspace. */
+  async findDefaults(workspaceId: string, projectId: string | null): Promise<IdentityIds> {
+    const row: IdentityColumns | undefined = await this.db('workspaces')
+      .leftJoin('projects', (join) =>
+        join.on('projects.workspace_id', 'workspaces.id').andOnVal('projects.id', projectId ?? NIL_UUID),
+      )
+      .where('workspaces.id', workspaceId)
+      .first(defaultsOf(this.db))
+    return row ? toIdentityIds(row) : identityIdsOf({})
+  }
+}
+
+/** Returns the columns of the default identities of a project, for a query of `projects` and `workspaces`. */
+export function defaultsOf(db: Knex): Record<string, Knex.Raw> {
+  const ofPlatform = (platform: Platform) =>
+    db.raw(`coalesce(projects.${platform}_identity_id, workspaces.${platform}_identity_id)`)
+  return Object.fromEntries(platforms.map((platform) => [`${platform}_identity_id`, ofPlatform(platform)]))
+}
+
+/** A use as a default: of a project, or of a workspace if no project is given. */
+export interface IdentityUse {
+  workspace: string
+  project?: string
+}
+
+/** Joins the identities that are granted to a workspace. */
+function joinGrants(identities: Knex.QueryBuilder, workspaceId: string): Knex.QueryBuilder {
+  return identities
+    .join({ granted: 'workspace_identities' }, 'granted.identity_id', 'identities.id')
+    .where('granted.workspace_id', workspaceId)
+}
+
+function toGranted(row: GrantedRow): StoredIdentity {
+  const identity = toIdentity(row)
+  return row.is_retired ? { ...identity, status: 'retired' } : identity
+}
+
+function toIdentity(row: Row): StoredIdentity {
+  return {
+    id: row.id,
+    platform: row.platform,
+    name: row.name,
+    status: row.status,
+    isSandbox: Boolean(row.is_sandbox),
+    passTypeIdentifier: row.pass_type_identifier,
+    teamIdentifier: row.team_identifier,
+    issuerId: row.issuer_id,
+    expiresAt: toDate(row.expires_at),
+    sealed: row.sealed,
+    version: row.version,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}

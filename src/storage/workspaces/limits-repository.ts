@@ -1,0 +1,205 @@
+import type { Knex } from 'knex'
+import {
+  defaultLimits,
+  type LimitName,
+  limitNames,
+  NEAR_PERCENT,
+  type WorkspaceLimits,
+} from '../../core/rules/pass/workspace-limits.ts'
+import { lockRows } from '../db/dialect.ts'
+
+/** The columns of a workspace's limits; null means the default. */
+export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
+
+const columns = {
+  webhooks: 'webhooks',
+  passes: 'passes',
+  storedBytes: 'stored_bytes',
+  waitingJobs: 'waiting_jobs',
+  draftsPerTemplate: 'drafts_per_template',
+  scheduledSends: 'scheduled_sends',
+  requestsInFlight: 'requests_in_flight',
+} as const satisfies Record<LimitName, string>
+
+/** The columns of limits, for combined queries. */
+export const limitColumns = Object.values(columns)
+
+function limitColumn(name: LimitName): string {
+  return columns[name]
+}
+
+/** The limits that operators set per workspace. */
+export class Limits {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Returns the limits of a workspace, including defaults. */
+  async find(workspaceId: string): Promise<WorkspaceLimits> {
+    return toLimits(await this.db('workspace_limits').where({ workspace_id: workspaceId }).first())
+  }
+
+  /** Changes limits. Omitted limits keep their values; null restores the default. */
+  async set(workspaceId: string, changes: Partial<Record<LimitName, number | null>>): Promise<void> {
+    const row = Object.fromEntries(
+      limitNames.filter((name) => changes[name] !== undefined).map((name) => [columns[name], changes[name]]),
+    )
+    await this.db('workspace_limits')
+      .insert({ workspace_id: workspaceId, ...row })
+      .onConflict('workspace_id')
+      .merge(Object.keys(row).length > 0 ? Object.keys(row) : ['workspace_id'])
+  }
+}
+
+/** Returns the limits of a row, including defaults. */
+export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
+  return Object.fromEntries(
+    limitNames.map((name) => [name, row?.[columns[name]] ?? defaultLimits[name]]),
+  ) as WorkspaceLimits
+}
+
+/** The usage that triggers count. Reading it takes constant time. */
+export interface StoredUsage {
+  passes: number
+  /** The bytes of images, definitions of template versions, and variables of passes. */
+  storedBytes: number
+}
+
+/** The usage of each limited resource, except for those that each process counts itself. */
+export type WorkspaceUsage = Record<Exclude<LimitName, 'requestsInFlight'>, number>
+
+/** A limit, summed over all workspaces. */
+export interface UsageOverview {
+  limit: keyof WorkspaceUsage
+  total: number
+  /** The number of workspaces that have used most or all of it. */
+  near: number
+}
+
+/** The usage of workspaces. Triggers count resources that can be numerous (decisions/0005); indexes cover the rest. */
+export class Usage {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  /** Locks the decisions on the usage of a workspace until the transaction ends. Call it before limited rows are written. */
+  async lock(workspaceId: string): Promise<void> {
+    // The lock still allows inserts of rows that refer to the workspace.
+    await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
+  }
+
+  /** Returns the usage that triggers count (decisions/0005). */
+  async findStored(workspaceId: string): Promise<StoredUsage> {
+    return (await this.listStored([workspaceId])).get(workspaceId) ?? { passes: 0, storedBytes: 0 }
+  }
+
+  /** Returns the usage of several workspaces. Omits those without any. */
+  async listStored(workspaceIds: string[]): Promise<Map<string, StoredUsage>> {
+    if (workspaceIds.length === 0) return new Map()
+    const rows = await this.db('workspace_usage')
+      .whereIn('workspace_id', workspaceIds)
+      .groupBy('workspace_id')
+      .select('workspace_id', { passes: this.db.raw('sum(passes)'), bytes: this.db.raw('sum(stored_bytes)') })
+    return new Map(
+      rows.map(({ workspace_id: id, passes, bytes }) => [id, { passes: Number(passes), storedBytes: Number(bytes) }]),
+    )
+  }
+
+  async countWebhooks(workspaceId: string): Promise<number> {
+    return countOf(this.db('webhooks').where({ workspace_id: workspaceId }))
+  }
+
+  async countDrafts(workspaceId: string, templateId: string): Promise<number> {
+    return countOf(this.drafts(workspaceId).where({ template_id: templateId }))
+  }
+
+  /** Counts notifications and broadcasts that are scheduled after a time. */
+  async countScheduled(workspaceId: string, at: Date): Promise<number> {
+    const scheduled = (table: string) =>
+      countOf(this.db(table).where({ workspace_id: workspaceId, started_at: null }).where('send_at', '>', at.getTime()))
+    return (await scheduled('notifications')) + (await scheduled('broadcasts'))
+  }
+
+  private waitingJobs() {
+    // The condition of the index.
+    return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
+  }
+
+  /**
+   * Counts the waiting jobs of a workspace.
+   * @param atMost the number at which to stop counting; no limit by default
+   */
+  async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
+    const waiting = this.waitingJobs().where({ workspace_id: workspaceId })
+    if (atMost === undefined) return countOf(waiting)
+    return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
+  }
+
+  /** Returns the usage of all limited resources of a workspace. */
+  async read(workspaceId: string, at: Date): Promise<WorkspaceUsage> {
+    const drafts = this.drafts(workspaceId).groupBy('template_id').count({ n: '*' }).as('drafts')
+    const most = await this.db(drafts).max({ n: 'n' }).first()
+    return {
+      webhooks: await this.countWebhooks(workspaceId),
+      ...(await this.findStored(workspaceId)),
+      waitingJobs: await this.countWaitingJobs(workspaceId),
+      draftsPerTemplate: Number(most?.n ?? 0),
+      scheduledSends: await this.countScheduled(workspaceId, at),
+    }
+  }
+
+  /** Returns the sums for monitoring, with the number of workspaces near a limit but not their names. */
+  async overview(at: Date): Promise<UsageOverview[]> {
+    const perWorkspace = (rows: Knex.QueryBuilder, used = 'count(*)', total = used) =>
+      rows.groupBy('workspace_id').select('workspace_id', this.db.raw(`${used} as used, ${total} as total`))
+    const stored = (column: string) => perWorkspace(this.db('workspace_usage'), `sum(${column})`)
+    const drafts = this.db('template_versions').whereRaw(`stage = 'draft'`).groupBy('workspace_id', 'template_id')
+    const draftsPerTemplate = this.db(drafts.select('workspace_id').count({ n: '*' }).as('drafts'))
+    const scheduled = ['notifications', 'broadcasts'].map((table) =>
+      this.db(table).where({ started_at: null }).where('send_at', '>', at.getTime()).select('workspace_id'),
+    )
+    const used: Record<keyof WorkspaceUsage, Knex.QueryBuilder> = {
+      webhooks: perWorkspace(this.db('webhooks')),
+      passes: stored('passes'),
+      storedBytes: stored('stored_bytes'),
+      waitingJobs: perWorkspace(this.waitingJobs()),
+      // A limit per template. A workspace is as near to it as its template with the most drafts.
+      draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
+      scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
+    }
+    const overviews: UsageOverview[] = []
+    for (const [limit, rows] of Object.entries(used)) {
+      overviews.push(await this.addUp(limit as UsageOverview['limit'], rows))
+    }
+    return overviews
+  }
+
+  private async addUp(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
+    const allowed = this.db.raw('coalesce(workspace_limits.:column:, :byDefault)', {
+      column: limitColumn(limit),
+      byDefault: defaultLimits[limit],
+    })
+    const isNear = this.db.raw('used.used * 100 >= :percent * :allowed', { percent: NEAR_PERCENT, allowed })
+    const row = await this.db(used.as('used'))
+      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'used.workspace_id')
+      .first(
+        this.db.raw('coalesce(sum(used.total), 0) as total'),
+        this.db.raw('coalesce(sum(case when ? then 1 else 0 end), 0) as near', [isNear]),
+      )
+    return { limit, total: Number(row.total), near: Number(row.near) }
+  }
+
+  /** Includes drafts of deleted templates, whose rows remain. */
+  private drafts(workspaceId: string) {
+    return this.db('template_versions').where({ workspace_id: workspaceId }).whereRaw(`stage = 'draft'`)
+  }
+}
+
+async function countOf(query: Knex.QueryBuilder): Promise<number> {
+  const row = await query.count({ n: '*' }).first()
+  return Number(row.n)
+}

@@ -1,0 +1,183 @@
+import type { Knex } from 'knex'
+import type { Project } from '../../core/contract/projects.ts'
+import { idBound, newId } from '../../core/ids.ts'
+import { forUpdate } from '../db/dialect.ts'
+import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { HOUR_MS } from '../operations/counters.ts'
+import { countsOf } from '../operations/counts.ts'
+import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
+import {
+  type IdentityColumns,
+  type IdentityIds,
+  identityIdsOf,
+  toIdentityColumns,
+  toIdentityIds,
+} from './identities-repository.ts'
+
+interface Row extends IdentityColumns {
+  id: string
+  name: string
+  description: string
+  color: Project['color']
+  created_at: number
+  updated_at: number
+}
+
+export interface StoredProject extends Omit<Project, 'createdAt' | 'updatedAt'> {
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** The fields for creating or changing a project. */
+export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
+
+export interface ProjectCounts {
+  templateCount: number
+  livePassCount: number
+  totalPassCount: number
+  googleInstallCount: number
+  passesAddedLast7Days: number
+}
+
+const WEEK_MS = 7 * 86_400_000
+
+const SPEC: ListSpec = {
+  name: 'projects',
+  id: 'projects.id',
+  sorts: {
+    createdAt: { key: 'projects.created_at' },
+    updatedAt: { key: 'projects.updated_at' },
+    name: { key: 'projects.name', type: 'beginning' },
+  },
+}
+
+/** The projects of workspaces and their counts. */
+export class Projects {
+  private readonly db: Knex
+  private readonly scope: ProjectScope
+
+  constructor(db: Knex, scope?: ProjectScope) {
+    this.db = db
+    this.scope = scope
+  }
+
+  async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
+    const row: Row = {
+      id: newId(at),
+      ...fields,
+      ...(toIdentityColumns(identityIdsOf({})) as IdentityColumns),
+      created_at: at.getTime(),
+      updated_at: at.getTime(),
+    }
+    await this.db('projects').insert({ ...row, workspace_id: workspaceId })
+    return toProject(row)
+  }
+
+  async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
+    const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
+    return row && toProject(row)
+  }
+
+  /** Like `find`, but locks the project until the transaction ends. */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
+    const row: Row | undefined = await forUpdate(this.db, this.ofWorkspace(workspaceId).where({ id })).first()
+    return row && toProject(row)
+  }
+
+  /** Returns up to two projects with a name, oldest first, so that the caller can detect ambiguous names. */
+  async listIdsByName(workspaceId: string, name: string): Promise<string[]> {
+    return this.ofWorkspace(workspaceId).where({ name }).orderBy('id').limit(2).pluck('id')
+  }
+
+  /** Returns the projects of all workspaces, for operators. */
+  async listOfAll(): Promise<{ workspaceId: string; id: string }[]> {
+    return this.db('projects').orderBy('id').select({ workspaceId: 'workspace_id' }, 'id')
+  }
+
+  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
+    const page = await listPage<Row>(this.db, this.ofWorkspace(workspaceId), SPEC, request, (query) =>
+      query.select('projects.*'),
+    )
+    return { ...page, rows: page.rows.map(toProject) }
+  }
+
+  /** Returns `undefined` if the project does not exist. */
+  async update(
+    workspaceId: string,
+    id: string,
+    { name, description, color, ...ids }: Partial<ProjectFields & IdentityIds>,
+    at: Date,
+  ): Promise<StoredProject | undefined> {
+    const [row] = await this.ofWorkspace(workspaceId)
+      .where({ id })
+      .update({
+        name,
+        description,
+        color,
+        ...toIdentityColumns(ids),
+        updated_at: at.getTime(),
+      })
+      .returning('*')
+    return row && toProject(row)
+  }
+
+  /**
+   * Deletes a project. Its templates are detached immediately, its passes by the job `detach-project`. Returns false if it does
+   * not exist.
+   */
+  async delete(workspaceId: string, id: string): Promise<boolean> {
+    if (!(await this.findForUpdate(workspaceId, id))) return false
+    await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })
+    return (await this.ofWorkspace(workspaceId).where({ id }).delete()) > 0
+  }
+
+  async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
+    const now = at.getTime()
+    const since = now - WEEK_MS
+    const ofProject = { project_id: id }
+    const counted = (counter: Parameters<typeof countsOf>[2]) =>
+      countsOf(this.db, workspaceId, counter).where(ofProject).sum('n')
+    const passes = () => this.db('passes').where({ workspace_id: workspaceId, ...ofProject })
+    const issuing = passes().whereIn('id', issuingPasses(this.db, workspaceId)).whereIn('status', UNISSUED)
+    // The rest of the hour in which the week began.
+    const recent = passes().where('id', '>=', idBound(since + 1))
+    const hour = Math.floor(since / HOUR_MS)
+    const row: Record<string, number | string | null> = await this.db.first({
+      templates: this.db('templates')
+        .where({ workspace_id: workspaceId, ...ofProject, deleted_at: null })
+        .count('*'),
+      total: counted('passes'),
+      issued: counted('passes').where({ kind: 'ISSUED' }),
+      lapsed: lapsedPasses(this.db, workspaceId, now).where(ofProject).count('*'),
+      issuing: issuing.count('*'),
+      installs: counted('google-installs'),
+      recent: counted('passes-by-hour').where('hour', '>', hour),
+      first_hour: recent.where('id', '<', idBound((hour + 1) * HOUR_MS)).count('*'),
+    })
+    const n = (name: string) => Number(row[name] ?? 0)
+    return {
+      templateCount: n('templates'),
+      livePassCount: n('issued') - n('lapsed') + n('issuing'),
+      totalPassCount: n('total'),
+      googleInstallCount: n('installs'),
+      passesAddedLast7Days: n('recent') + n('first_hour'),
+    }
+  }
+
+  private ofWorkspace(workspaceId: string) {
+    return withinProjects(this.db('projects').where('projects.workspace_id', workspaceId), this.scope, 'projects.id')
+  }
+}
+
+function toProject(row: Row): StoredProject {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    color: row.color,
+    ...toIdentityIds(row),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  }
+}

@@ -1,0 +1,277 @@
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import type { Role, Scope } from '../../core/route.ts'
+import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
+import { bindIds, forUpdate, isAmong, toDate } from '../db/dialect.ts'
+import { grouped } from '../db/grouped.ts'
+import { runPrepared } from '../db/prepared.ts'
+import type { DoorReport } from './doors-repository.ts'
+import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits-repository.ts'
+
+/** An access token as it is stored, with the SHA-256 digest instead of the token. */
+export interface StoredToken {
+  id: string
+  workspaceId: string
+  name: string
+  role: Role
+  scopes: Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  lastUsedAt: Date | null
+  revokedAt: Date | null
+  /** The projects that the token can access; null for the whole workspace. */
+  projectIds: string[] | null
+  /** The token that replaced it in a rotation, which set its expiry. */
+  replacedBy: string | null
+}
+
+/** A token with the limits and usage of its workspace. */
+export interface TokenWithWorkspace extends StoredToken {
+  workspace: {
+    name: string
+    suspendedAt: Date | null
+    expiresAt: Date | null
+    offlineScanning: boolean
+    limits: WorkspaceLimits
+    usage: StoredUsage
+  }
+  /** For the token of a door: its gate, its last report, and whether a request of it is recorded. */
+  door: (DoorReport & { gate: string; isSeen: boolean }) | null
+}
+
+/** The usage of an empty workspace. Also used for doors, whose scans do not add stored data. */
+const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
+
+/** A token that expires soon. */
+export interface EndingToken {
+  id: string
+  name: string
+  workspaceName: string
+  expiresAt: Date
+}
+
+/** A token to store, with only its digest. */
+export interface NewToken {
+  name: string
+  role: Role
+  scopes: Scope[]
+  projectIds: string[] | null
+  digest: string
+  expiresAt: Date | null
+}
+
+interface Row {
+  id: string
+  workspace_id: string
+  name: string
+  role: Role
+  scopes: string
+  created_at: number
+  expires_at: number | null
+  last_used_at: number | null
+  revoked_at: number | null
+  project_ids: string | null
+  replaced_by: string | null
+}
+
+/** The access tokens, which are found by their digest. */
+export class Tokens {
+  private readonly db: Knex
+
+  constructor(db: Knex) {
+    this.db = db
+  }
+
+  async insert(workspaceId: string, token: NewToken, at: Date): Promise<StoredToken> {
+    const row: Row = {
+      id: newId(at),
+      workspace_id: workspaceId,
+      name: token.name,
+      role: token.role,
+      scopes: JSON.stringify(token.scopes),
+      created_at: at.getTime(),
+      expires_at: token.expiresAt?.getTime() ?? null,
+      last_used_at: null,
+      revoked_at: null,
+      project_ids: token.projectIds && JSON.stringify(token.projectIds),
+      replaced_by: null,
+    }
+    await this.db('tokens').insert({ ...row, digest: token.digest })
+    return toToken(row)
+  }
+
+  /** Finds a token across workspaces, because it identifies its workspace. Concurrent calls share a query. */
+  findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
+    return findTogether(this.db, digest)
+  }
+
+  /**
+   * Returns a token and locks it until the transaction ends; `undefined` for the token of a door, which is claimed again instead
+   * of rotated.
+   */
+  async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
+    const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
+    const row: Row | undefined = await forUpdate(this.db, query).first()
+    return row && toToken(row)
+  }
+
+  /** Sets the expiry and the successor of a token that was rotated. The caller has locked the token. */
+  async setReplaced(
+    workspaceId: string,
+    id: string,
+    { by, expiresAt }: { by: string; expiresAt: Date },
+  ): Promise<void> {
+    await this.db('tokens')
+      .where({ workspace_id: workspaceId, id })
+      .update({ replaced_by: by, expires_at: expiresAt.getTime() })
+  }
+
+  /**
+   * Returns the tokens of all workspaces that expire between two times and have no successor, in order of expiry. Omits tokens
+   * whose whole lifetime is shorter than the interval.
+   */
+  async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
+    const rows = await this.exceptDoors()
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .where({ revoked_at: null, replaced_by: null })
+      .where('tokens.expires_at', '>', from.getTime())
+      .where('tokens.expires_at', '<=', until.getTime())
+      .whereRaw('tokens.expires_at - tokens.created_at > ?', [until.getTime() - from.getTime()])
+      .orderBy('tokens.expires_at')
+      .limit(limit)
+      .select('tokens.id', 'tokens.name', 'tokens.expires_at', { workspace_name: 'workspaces.name' })
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      workspaceName: row.workspace_name,
+      expiresAt: new Date(row.expires_at),
+    }))
+  }
+
+  /** Returns the tokens of a workspace in the order of creation, without those of doors. */
+  async list(workspaceId: string): Promise<StoredToken[]> {
+    const rows: Row[] = await this.exceptDoors().where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
+    return rows.map(toToken)
+  }
+
+  /** Returns the tokens of all workspaces with a name, for operators. */
+  async listIdsByName(name: string): Promise<string[]> {
+    return this.db('tokens').where({ name }).orderBy('id').pluck('id')
+  }
+
+  /** Whether no token of any workspace was ever used. */
+  async isUnused(): Promise<boolean> {
+    return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
+  }
+
+  /** Revokes a token of the workspace. Returns false if it does not exist. Revoking it again keeps the first time. */
+  async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    const count = await this.db('tokens')
+      .where({ workspace_id: workspaceId, id })
+      .update({ revoked_at: this.db.raw('coalesce(revoked_at, cast(? as bigint))', [at.getTime()]) })
+    return count > 0
+  }
+
+  async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
+  }
+
+  private exceptDoors() {
+    const ofDoor = this.db('doors').whereRaw('doors.id = tokens.id').select(this.db.raw('1'))
+    return this.db('tokens').whereNotExists(ofDoor)
+  }
+}
+
+const COLUMNS = [
+  'id',
+  'workspace_id',
+  'name',
+  'role',
+  'scopes',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+  'revoked_at',
+  'project_ids',
+  'replaced_by',
+  'digest',
+] as const satisfies (keyof Row | 'digest')[]
+
+interface FoundRow extends Row, LimitsRow {
+  digest: string
+  door_gate: string | null
+  door_version: string | null
+  door_pending_scans: number | null
+  /** The time of the claim until the first request. */
+  door_last_seen_at: number | null
+  workspace_name: string
+  workspace_suspended_at: number | null
+  workspace_expires_at: number | null
+  offline_scanning: boolean | 0 | 1
+}
+
+const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(TokenWithWorkspace | undefined)[]> => {
+  const digests = take()
+  const rows = await runPrepared<FoundRow>(db, 'find-tokens', { digests: bindIds(db, digests) }, () =>
+    db('tokens')
+      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
+      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
+      .leftJoin('doors', 'doors.id', 'tokens.id')
+      .whereRaw(isAmong(db, 'digest', 'digests', 'text'))
+      // List the columns by name: PostgreSQL rejects a prepared statement after its columns change.
+      .select(
+        ...COLUMNS.map((column) => `tokens.${column}`),
+        ...limitColumns.map((column) => `workspace_limits.${column}`),
+        {
+          door_gate: 'doors.gate',
+          door_version: 'doors.version',
+          door_pending_scans: 'doors.pending_scans',
+          door_last_seen_at: 'doors.last_seen_at',
+          workspace_name: 'workspaces.name',
+          workspace_suspended_at: 'workspaces.suspended_at',
+          workspace_expires_at: 'workspaces.expires_at',
+          offline_scanning: 'workspaces.offline_scanning',
+        },
+      ),
+  )
+  const limited = rows.filter((row) => row.door_gate === null).map((row) => row.workspace_id)
+  const usage = await new Usage(db).listStored([...new Set(limited)])
+  const tokens = new Map<string, TokenWithWorkspace>()
+  for (const row of rows) {
+    const door = doorOf(row)
+    tokens.set(row.digest, {
+      ...toToken(row),
+      workspace: {
+        name: row.workspace_name,
+        suspendedAt: toDate(row.workspace_suspended_at),
+        expiresAt: toDate(row.workspace_expires_at),
+        offlineScanning: Boolean(row.offline_scanning),
+        limits: toLimits(row),
+        usage: door ? NOTHING : (usage.get(row.workspace_id) ?? NOTHING),
+      },
+      door,
+    })
+  }
+  return digests.map((digest) => tokens.get(digest))
+})
+
+function doorOf(row: FoundRow) {
+  const { door_gate: gate, door_version: version, door_pending_scans: pendingScans } = row
+  return gate === null ? null : { gate, version, pendingScans, isSeen: row.door_last_seen_at !== row.created_at }
+}
+
+function toToken(row: Row): StoredToken {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    role: row.role,
+    scopes: JSON.parse(row.scopes),
+    createdAt: new Date(row.created_at),
+    expiresAt: toDate(row.expires_at),
+    lastUsedAt: toDate(row.last_used_at),
+    revokedAt: toDate(row.revoked_at),
+    projectIds: row.project_ids === null ? null : JSON.parse(row.project_ids),
+    replacedBy: row.replaced_by,
+  }
+}

@@ -1,0 +1,172 @@
+import { hash } from 'node:crypto'
+import { ApiError, validationError } from '../../core/errors.ts'
+import { mapInSlices } from '../../core/slices.ts'
+import type { LoadImageFiles, Wallet } from '../wallet.ts'
+import { type AppleIdentity, assertSound } from './apple-identity.ts'
+import { createImageSets, type ImageSet, toImageSets } from './image-files.ts'
+import { checkOverrides, checkPoster, compileOverrides } from './overrides/override-check.ts'
+import type { JsonObject } from './overrides/overrides.ts'
+import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
+import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './package.ts'
+import { type ApplePass, buildPassJson } from './pass-json.ts'
+import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
+
+/** Creates packages for Apple Wallet with one identity. */
+export interface AppleWallet extends Wallet {
+  readonly platform: 'apple'
+  /** Returns pass.json without a package. */
+  passJson(pass: ApplePass): JsonObject
+  /**
+   * Prepares everything of a package except its signature, which is the slow part. The identity must be valid at the
+   * time.
+   * @throws ApiError PASS_ISSUING_FAILED if an image cannot be read, or the images are too large; APPLE_SIGNING_FAILED
+   */
+  preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
+  /**
+   * Signs a package. A signature is valid for any package with the same content.
+   * @throws ApiError APPLE_SIGNING_FAILED
+   */
+  signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
+  /** Uses a renewed certificate of the same pass type and team for further signatures. */
+  renew(identity: AppleIdentity): void
+}
+
+/** A package (application/vnd.apple.pkpass) without its signature. */
+export interface UnsignedPackage {
+  /**
+   * The ID of the signed content and the signer: SHA-256 of the manifest, which has a digest of every file, and the
+   * certificate.
+   */
+  digest: string
+  manifestSha256: Buffer
+  /** A text that is shown with the wrong translation in a language, because values made it equal to another one. */
+  ambiguous?: AmbiguousText & { language: string }
+  /** Returns the package with the signature. */
+  complete(signature: Buffer): Buffer
+}
+
+/** The identity and services of an Apple wallet. */
+export interface AppleWalletOptions {
+  identity: AppleIdentity
+  /** The base URL of the web service that phones call, without /v1. Phones require https. */
+  webServiceUrl: string
+  loadImageFiles: LoadImageFiles
+  /** The maximum size of the images in a package, in bytes; 20 MiB by default. */
+  maxImageBytes?: number
+}
+
+/**
+ * A noisy poster in all scales has 12 MiB. The limit bounds the memory of a download with different images in many
+ * languages.
+ */
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024
+
+const TOO_LARGE =
+  'The images of the package exceed 20 MiB in all scales and languages. Use smaller ones, or fewer by language.'
+
+/** Creates the wallet of an Apple identity: see AppleWallet. */
+export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
+  const { webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
+  let { identity, sign, name } = signerOf(options.identity)
+  const imageSets = createImageSets(loadImageFiles)
+
+  /** Loads sets one at a time, so that those of a pass with too many images are never in memory together. */
+  async function imagesOf({ card, translations, translatedImages = translations }: ApplePass): Promise<ImageSet[]> {
+    const sets: ImageSet[] = []
+    let bytes = 0
+    for (const shown of toImageSets(card, translatedImages)) {
+      const set = await imageSets(shown)
+      bytes += set.part.size
+      if (bytes > maxImageBytes) throw new ApiError('PASS_ISSUING_FAILED', { message: TOO_LARGE })
+      sets.push(set)
+    }
+    return sets
+  }
+  const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
+  /** Returns pass.json, and the strings of each language if there are several. */
+  async function filesOf(pass: ApplePass): Promise<Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] }> {
+    const json = passJson(pass)
+    const file = packageFile('pass.json', Buffer.from(JSON.stringify(json)))
+    const { card, translations = [] } = pass
+    if (card.language === undefined) return { files: [file] }
+    const read = await mapInSlices(translations, (other) => ({
+      language: other.language!,
+      ...stringsOf(json, passJson({ ...pass, card: other })),
+    }))
+    const others = read.map(({ language, strings }) => [language, strings] as const)
+    const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
+    // Include the default language, which a phone looks for among the others.
+    const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
+    const languages = [[card.language, originals] as const, ...others]
+    const ofLanguages = languages.map(([language, strings]) =>
+      packageFile(`${language}.lproj/pass.strings`, stringsFile(strings)),
+    )
+    return { files: [file, ...ofLanguages], ...(ambiguous && { ambiguous }) }
+  }
+
+  return {
+    platform: 'apple',
+    account: options.identity.passTypeIdentifier,
+    passJson,
+
+    async check(pass, at) {
+      assertSound(identity, at)
+      const { error } = PassJson.safeParse(passJson(pass))
+      const issues = error?.issues.filter(isRefusedByPhones) ?? []
+      if (issues.length > 0) throw unshowable(issues)
+      await imagesOf(pass)
+    },
+
+    async checkVersion({ definition, passType }, sample, at) {
+      assertSound(identity, at)
+      await imagesOf(sample)
+      return [...checkOverrides(definition, passType), ...checkPoster(definition, passType)]
+    },
+
+    compileValues: ({ definition, passType }) => compileOverrides(definition, passType),
+
+    async preparePackage(pass, at) {
+      assertSound(identity, at)
+      const sets = await imagesOf(pass)
+      const { files, ambiguous } = await filesOf(pass)
+      const digests = Object.assign({}, ...sets.map(({ digests }) => digests))
+      const parts = sets.map(({ part }) => part)
+      const ownDigests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
+      const manifest = Buffer.from(JSON.stringify({ ...digests, ...ownDigests }))
+      const manifestSha256 = hash('sha256', manifest, 'buffer')
+      return {
+        digest: `${manifestSha256.toString('base64url')}-${name}`,
+        manifestSha256,
+        ...(ambiguous && { ambiguous }),
+        complete: (signature) =>
+          zip([...files, zipEntry('manifest.json', manifest), zipEntry('signature', signature)], parts),
+      }
+    },
+
+    signPackage: ({ manifestSha256 }, at) =>
+      sign(manifestSha256, at).catch((cause: unknown) => {
+        throw new ApiError('APPLE_SIGNING_FAILED', { cause })
+      }),
+
+    renew(renewed) {
+      ;({ identity, sign, name } = signerOf(renewed))
+    },
+  }
+}
+
+/**
+ * Returns the signer of an identity, and a name that distinguishes its signatures from those of another certificate.
+ */
+function signerOf(identity: AppleIdentity) {
+  return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
+}
+
+function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiError {
+  const { message, details } = validationError(
+    issues.map((issue) => ({
+      path: issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
+      message: issue.message,
+    })),
+  )
+  return new ApiError('PASS_ISSUING_FAILED', { message: `Phones would reject pass.json: ${message}`, details })
+}

@@ -1,0 +1,285 @@
+import { z } from 'zod'
+import type { GoogleKind } from '../../../core/contract/definition.ts'
+import { REQUESTS_PER_SECOND } from '../../../core/contract/platform.ts'
+import { Uuid } from '../../../core/ids.ts'
+import type { GoogleRole } from '../fields.ts'
+import type { GoogleSigner } from '../google-identity.ts'
+import { type Overrides, withCleared } from '../objects.ts'
+import { type GoogleResource, parseAs } from '../resource.ts'
+import { GoogleApiError, type GoogleErrorKind, isRefused } from './api-error.ts'
+import { type HttpOptions, type HttpRequest, send } from './http.ts'
+import { createPacing, type Urgency } from './pacing.ts'
+import { createAccessTokens } from './token.ts'
+
+/** A message on an object or a class, shown by phones that hold it. */
+export interface GoogleMessage {
+  /** Unique within its object or class. */
+  id: string
+  header: string
+  body: string
+  /** The translations, in Google's format. */
+  localizedHeader?: object
+  localizedBody?: object
+}
+
+/** A message of an object, with all of its properties. */
+export type GoogleStoredMessage = Record<string, unknown>
+
+/** The Google Wallet REST API. Its calls are urgent, and those of `bulk` yield to them. */
+export interface GoogleApi extends GoogleCalls {
+  readonly bulk: GoogleCalls
+}
+
+/** Every method throws GoogleApiError. All except addMessage can be repeated. */
+export interface GoogleCalls {
+  /** Creates or replaces the class. Messages of broadcasts are lost unless they are kept. */
+  upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
+  /** Creates the class if it does not exist. */
+  insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
+  /**
+   * Creates or changes an object that may be new. Throws `missing` if its class does not exist, and `invalid` if the
+   * object has another kind. `retired` are previous overrides, whose keys are cleared if the object no longer has them.
+   */
+  upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
+  /** Like `upsertObject`, for an object that probably exists. */
+  updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
+  /**
+   * Expires an object that no longer belongs to its pass, and updates it. If Google rejects the update, the object only
+   * expires. A missing object is ignored.
+   */
+  expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
+  /**
+   * Shows the message on the pass, or on all passes of a class, and notifies phones. Google rejects the fourth within
+   * 24 hours with `quota`.
+   * @param role of the ID: an object by default
+   */
+  addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
+  /** Replaces only the messages of an object or a class. */
+  setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
+  /** Returns the class, or the object with its state in upper case. Throws `missing` if it does not exist. */
+  getObject(kind: GoogleKind, id: string, role?: GoogleRole): Promise<GoogleResource>
+}
+
+/** The URLs of Google, read for each request: emulators move when another process takes over. */
+export interface GoogleEndpoints {
+  /** The base URL of the REST API, including the version, without a trailing slash. */
+  api: string
+  /** The token endpoint. */
+  token: string
+}
+
+const googleEndpoints: GoogleEndpoints = {
+  api: 'https://walletobjects.googleapis.com/walletobjects/v1',
+  token: 'https://oauth2.googleapis.com/token',
+}
+
+/** Options of the API. */
+export interface GoogleApiOptions extends HttpOptions {
+  identity: GoogleSigner
+  endpoints?: GoogleEndpoints
+  /** The default is `REQUESTS_PER_SECOND`. */
+  requestsPerSecond?: number
+}
+
+/** Creates the Google Wallet API with paced requests: see GoogleApi. */
+export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
+  const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
+  const pacing = createPacing(requestsPerSecond)
+  const tokens = createAccessTokens({
+    identity,
+    get url() {
+      return endpoints.token
+    },
+    ...http,
+  })
+
+  async function call(urgency: Urgency, method: HttpRequest['method'], path: string, body?: object): Promise<string> {
+    const token = await tokens.get()
+    const attempt = async (withToken: string) => {
+      await pacing.turn(urgency)
+      return sendWith(withToken, method, path, body)
+    }
+    try {
+      return await attempt(token)
+    } catch (error) {
+      if (!(error instanceof GoogleApiError && error.status === 401)) throw error
+      // The token may have been revoked early: retry with a new one.
+      tokens.forget(token)
+      return attempt(await tokens.get())
+    }
+  }
+
+  async function sendWith(token: string, method: HttpRequest['method'], path: string, body?: object): Promise<string> {
+    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }
+    const { text } = await send(
+      { method, url: endpoints.api + path, headers, body: body && JSON.stringify(body) },
+      http,
+    )
+    return text
+  }
+
+  function calls(urgency: Urgency): GoogleCalls {
+    /** If Google asks for fewer writes, all of them wait. A quota on messages concerns a single object only. */
+    async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
+      try {
+        await call(urgency, method, path, body)
+      } catch (error) {
+        if (error instanceof GoogleApiError && asksForPause(error)) pacing.pause(error.retryAfterSeconds ?? 1)
+        throw error
+      }
+    }
+
+    async function getResource(kind: GoogleKind, id: string, role: GoogleRole): Promise<GoogleResource> {
+      const resource = parseAs(Resource, await call(urgency, 'GET', pathOf(kind, id, role)))
+      if (resource) return resource
+      const message = 'Google responded with something other than an object.'
+      throw new GoogleApiError({ kind: 'unavailable', message })
+    }
+
+    const insertClass = (kind: GoogleKind, resource: GoogleResource) => write('POST', `/${kind}Class`, resource)
+    const patchObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[]) =>
+      write('PATCH', `/${kind}Object/${encodeURIComponent(object.id)}`, withCleared(kind, object, retired))
+    const expireObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) => {
+      const expiry = { id: object.id, state: 'EXPIRED' }
+      const path = `/${kind}Object/${encodeURIComponent(object.id)}`
+      const shown = heal(patchObject(kind, { ...object, ...expiry }, retired), 'invalid', () =>
+        write('PATCH', path, expiry),
+      )
+      return heal(shown, 'missing', async () => undefined)
+    }
+    const upsertObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) =>
+      heal(write('POST', `/${kind}Object`, object), 'conflict', async () => {
+        try {
+          await patchObject(kind, object, retired)
+        } catch (error) {
+          if (isMissing(error) && (await isOtherKind(kind, object.id))) throw otherKind(kind, object.id)
+          throw error
+        }
+      })
+    /**
+     * Whether an existing ID belongs to another kind: IDs are unique across kinds. If it has this kind, its class is
+     * missing.
+     */
+    const isOtherKind = (kind: GoogleKind, id: string) =>
+      getResource(kind, id, 'Object').then(
+        () => false,
+        (error: unknown) => isMissing(error),
+      )
+
+    return {
+      insertClass: (kind, resource) => heal(insertClass(kind, resource), 'conflict', async () => undefined),
+
+      upsertClass: (kind, resource, { keepsMessages = false } = {}) =>
+        heal(insertClass(kind, resource), 'conflict', async () => {
+          const kept = keepsMessages ? messagesOfBroadcasts(await getResource(kind, resource.id, 'Class')) : []
+          const own = Array.isArray(resource.messages) ? resource.messages : []
+          const whole = kept.length > 0 ? { ...resource, messages: [...own, ...kept].slice(-MAX_MESSAGES) } : resource
+          await write('PUT', pathOf(kind, resource.id, 'Class'), whole)
+        }),
+
+      upsertObject,
+
+      expireObject,
+
+      updateObject: (kind, object, retired = []) =>
+        heal(patchObject(kind, object, retired), 'missing', () => upsertObject(kind, object, retired)),
+
+      async addMessage(kind, id, message, role = 'Object') {
+        const path = `${pathOf(kind, id, role)}/addMessage`
+        await call(urgency, 'POST', path, { message: { ...message, messageType: 'TEXT_AND_NOTIFY' } })
+      },
+
+      setMessages: (kind, id, messages, role = 'Object') =>
+        // A changed class needs another approval.
+        write('PATCH', pathOf(kind, id, role), {
+          messages,
+          ...(role === 'Class' && kind !== 'generic' && { reviewStatus: 'UNDER_REVIEW' }),
+        }),
+
+      getObject: (kind, id, role = 'Object') => getResource(kind, id, role),
+    }
+  }
+
+  return { ...calls('urgent'), bulk: calls('bulk') }
+}
+
+/** The maximum number of messages on an object or a class. */
+export const MAX_MESSAGES = 10
+
+/** Returns the messages of broadcasts to a class, as plain text, so that they do not notify again. */
+function messagesOfBroadcasts({ messages }: GoogleResource): GoogleStoredMessage[] {
+  const all: GoogleStoredMessage[] = Array.isArray(messages) ? messages : []
+  return all.filter(({ id }) => Uuid.safeParse(id).success).map((known) => ({ ...known, messageType: 'TEXT' }))
+}
+
+function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
+  return `/${kind}${role}/${encodeURIComponent(id)}`
+}
+
+/** Older objects have lower-case states. */
+const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
+
+/** Whether Google asked for a pause. A request that was rejected because of its wait has no status. */
+function asksForPause({ kind, status }: GoogleApiError): boolean {
+  return status === 503 || (status !== null && kind === 'quota')
+}
+
+const isMissing = (error: unknown) => error instanceof GoogleApiError && error.kind === 'missing'
+
+function otherKind(kind: GoogleKind, id: string): GoogleApiError {
+  const message =
+    `Google has ${id} as an object of another kind than ${kind}, and objects cannot change their kind. Publish a version of the template ` +
+    'with the google.kind that the object has, and upgrade its passes.'
+  return new GoogleApiError({ kind: 'invalid', message })
+}
+
+function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Promise<void>): Promise<void> {
+  return attempt.catch((error: unknown) => {
+    if (error instanceof GoogleApiError && error.kind === kind) return otherwise()
+    throw error
+  })
+}
+
+/**
+ * Stores for each issuer whether Google rejects the locations of its passes. Google accepts them only from issuers on
+ * its allowlist.
+ */
+export interface LocationRejections {
+  isRefused(issuerId: string): Promise<boolean>
+  insert(issuerId: string, message: string): Promise<void>
+}
+
+/**
+ * Wraps the calls so that none fails because the issuer is not allowed to set locations. After Google's first
+ * rejection, classes and objects of the issuer are sent without `merchantLocations`.
+ */
+export function withAllowedLocations(api: GoogleApi, rejections: LocationRejections): GoogleApi {
+  async function send(resource: GoogleResource, attempt: (sent: GoogleResource) => Promise<void>): Promise<void> {
+    if (resource.merchantLocations === undefined) return attempt(resource)
+    const { merchantLocations: _, ...rest } = resource
+    const [issuerId = ''] = resource.id.split('.')
+    if (await rejections.isRefused(issuerId)) return attempt(rest)
+    try {
+      await attempt(resource)
+    } catch (error) {
+      if (!refusesLocations(error)) throw error
+      await rejections.insert(issuerId, error.message)
+      await attempt(rest)
+    }
+  }
+
+  const guarded = (calls: GoogleCalls): GoogleCalls => ({
+    ...calls,
+    insertClass: (kind, resource) => send(resource, (sent) => calls.insertClass(kind, sent)),
+    upsertClass: (kind, resource, options) => send(resource, (sent) => calls.upsertClass(kind, sent, options)),
+    upsertObject: (kind, object, retired) => send(object, (sent) => calls.upsertObject(kind, sent, retired)),
+    updateObject: (kind, object, retired) => send(object, (sent) => calls.updateObject(kind, sent, retired)),
+    expireObject: (kind, object, retired) => send(object, (sent) => calls.expireObject(kind, sent, retired)),
+  })
+  return { ...guarded(api), bulk: guarded(api.bulk) }
+}
+
+/** Google has no code for it, only the text "Issuer not allowlisted for Merchant Locations. Please contact support." */
+export function refusesLocations(error: unknown): error is GoogleApiError {
+  return isRefused(error) && /merchant ?locations/i.test(error.message) && /allow-?list/i.test(error.message)
+}

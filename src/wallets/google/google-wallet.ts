@@ -1,0 +1,141 @@
+import { sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { GoogleKind } from '../../core/contract/definition.ts'
+import { ApiError, below, type Issue, issueDetails, listIssues } from '../../core/errors.ts'
+import type { Card } from '../../core/rules/display/card.ts'
+import type { Wallet, WalletPass } from '../wallet.ts'
+import { checkFields } from './check-fields.ts'
+import { buildClass, type ClassContent } from './classes.ts'
+import { typeOf } from './fields.ts'
+import type { GoogleSigner } from './google-identity.ts'
+import { buildObject } from './objects.ts'
+import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
+
+/** Creates classes, objects, and save links for one Google issuer. */
+export interface GoogleWallet extends Wallet {
+  readonly platform: 'google'
+  readonly issuerId: string
+  classOf(content: ClassContent): GoogleResource
+  objectOf(pass: WalletPass, at: Date): GoogleResource
+  /**
+   * Returns a link that saves passes whose classes and objects are already at Google, at most as many as `countFitting`
+   * returns.
+   * @throws ApiError GOOGLE_JWT_FAILED
+   */
+  saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
+  /**
+   * Returns how many of the first places, at most five, fit into a save link of 1,800 characters, which works
+   * everywhere.
+   */
+  countFitting(places: readonly GooglePlace[]): number
+}
+
+/** The signer of save links, and the public URL of this server. */
+export interface GoogleWalletOptions {
+  identity: GoogleSigner
+  /** Images and callbacks are only included with https, since Google uses no other scheme. */
+  publicUrl: string
+}
+
+/** Creates the wallet of a Google issuer: see GoogleWallet. */
+export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
+  const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
+  /** The issues of a class, by the card that its passes share. */
+  const checked = new WeakMap<Card, { kind: GoogleKind; issues: Issue[] }>()
+
+  function checkClass(kind: GoogleKind, pass: WalletPass, options: { needsLogos: boolean }): Issue[] {
+    const known = checked.get(pass.templateCard)
+    if (known?.kind === kind) return known.issues
+    const issues = checkFields(typeOf(kind, 'Class'), buildClass(issuer, pass), options)
+    checked.set(pass.templateCard, { kind, issues })
+    return issues
+  }
+
+  return {
+    platform: 'google',
+    account: identity.issuerId,
+    issuerId: identity.issuerId,
+    classOf: (content) => buildClass(issuer, content),
+    objectOf: (pass, at) => buildObject(issuer, pass, at),
+
+    async check(pass, at) {
+      const kind = kindOf(pass.card)
+      const options = { needsLogos: issuer.publicUrl.startsWith('https://') }
+      const issues = listIssues([
+        ...below('class', checkClass(kind, pass, options)),
+        ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
+      ])
+      const [first] = issues
+      if (!first) return
+      const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
+      throw new ApiError('PASS_ISSUING_FAILED', {
+        message: `Google would reject google.${first.path.join('.')}: ${first.message}${rest}.`,
+        details: { platform: 'google', ...issueDetails(issues) },
+      })
+    },
+
+    countFitting: (places) => countFitting(identity, places),
+
+    async saveUrl(places, at) {
+      return saveUrl(await buildSaveJwt(identity, claimsOf(identity, places, at)))
+    },
+  }
+}
+
+const signAsync = promisify(sign)
+
+type SaveClaims = ReturnType<typeof claimsOf>
+
+function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[], at: Date) {
+  const payload: Record<string, { id: string; classId: string }[]> = {}
+  for (const { kind, objectSuffix, classSuffix } of places) {
+    const object = { id: idOf(issuer, objectSuffix), classId: idOf(issuer, classSuffix) }
+    payload[`${kind}Objects`] = [...(payload[`${kind}Objects`] ?? []), object]
+  }
+  const iat = Math.floor(at.getTime() / 1000)
+  return { iss: issuer.clientEmail, aud: 'google', typ: 'savetowallet', iat, origins: [], payload }
+}
+
+/** The maximum length of the signed text. Google calls it safe, and browsers can truncate longer links. */
+const MAX_JWT_CHARACTERS = 1_800
+const MAX_LINK_OBJECTS = 5
+
+/** The length of signatures with keys of service accounts. */
+const SIGNATURE_CHARACTERS = 342
+const KEY_ID_CHARACTERS = 40
+
+/** Returns how many of the first places fit into the signed text of a link. */
+function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[]): number {
+  const header = encode({ alg: 'RS256', typ: 'JWT', kid: '0'.repeat(KEY_ID_CHARACTERS) })
+  const lengthOf = (count: number) =>
+    `${header}.${encode(claimsOf(issuer, places.slice(0, count), new Date()))}.`.length + SIGNATURE_CHARACTERS
+  let count = 1
+  while (count < Math.min(places.length, MAX_LINK_OBJECTS) && lengthOf(count + 1) <= MAX_JWT_CHARACTERS) count += 1
+  return count
+}
+
+/**
+ * Returns the signed text of a save link (RS256). It only names objects that exist at Google, so it is short enough to
+ * work everywhere (1,800 characters).
+ * @throws ApiError GOOGLE_JWT_FAILED
+ */
+async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
+  try {
+    if ('signJwt' in identity) return await identity.signJwt(claims)
+    const header = { alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId }
+    const signingInput = `${encode(header)}.${encode(claims)}`
+    const signature = await signAsync('sha256', Buffer.from(signingInput), identity.privateKey)
+    return `${signingInput}.${signature.toString('base64url')}`
+  } catch (cause) {
+    throw new ApiError('GOOGLE_JWT_FAILED', { cause })
+  }
+}
+
+/** Returns the URL that adds the pass to a user's Google Wallet. It is always Google's own. */
+function saveUrl(jwt: string): string {
+  return `https://pay.google.com/gp/v/save/${jwt}`
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}

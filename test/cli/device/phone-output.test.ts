@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
+import { bannerLines, describeDevice, drawDevice } from '../../../src/cli/device/phone-output.ts'
+import type { AppleDevice, GoogleDevice } from '../../../src/cli/device/phone-store.ts'
+import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { createGoogleWallet } from '../../../src/wallets/google/google-wallet.ts'
+import { passTypeIdentifier, type TestPass, teamIdentifier } from '../../wallets/apple/fixtures.ts'
+import { pass as googlePass, identity, publicUrl } from '../../wallets/google/samples.ts'
+import { serial, ticket } from './service.ts'
+
+const plain = { width: undefined, colorDepth: 1 } as const
+const times = { installedAt: '2026-07-01T12:00:00.000Z', updatedAt: '2026-07-01T12:00:00.000Z' }
+
+function iphone(variables: Record<string, string>, more: TestPass = {}): AppleDevice {
+  const identifiers = { passTypeIdentifier, teamIdentifier }
+  const json = buildPassJson(ticket(variables, more), identifiers, 'https://passes.example.com/apple')
+  const content = PassJson.parse(JSON.parse(JSON.stringify(json)))
+  const pass = { content, strings: {}, lastModified: null, ...times }
+  return { platform: 'apple', name: 'iphone', language: 'en', accounts: [], passes: [pass] }
+}
+
+function android(state: string): GoogleDevice {
+  const wallet = createGoogleWallet({ identity, publicUrl })
+  const sample = googlePass()
+  const messages = [{ id: 'm', header: 'News', body: 'Doors at 9' }]
+  const object = { ...wallet.objectOf(sample, new Date()), messages, state }
+  const kept = { directory: 'd', kind: 'generic', objectId: object.id, version: 1, ...times }
+  const passes = [{ ...kept, object, class: wallet.classOf(sample) }]
+  return { platform: 'google', name: 'android', language: 'en', deviceId: 'd', passes }
+}
+
+test('draws an Apple pass with its fields, barcode, and back', async () => {
+  const drawn = await drawDevice(iphone({ seat: '12A', news: 'Doors at 9' }), plain)
+  for (const text of ['Fair', 'Ada Lovelace', '12A', 'Doors at 9', '▄▄▄▄▄']) expect(drawn).toContain(text)
+  expect(drawn).not.toContain('***')
+})
+
+test('a poster ticket is drawn as newer iPhones show it, and as older ones do', async () => {
+  const semantics = { eventName: 'Night music', venueName: 'Hall', seats: [{ seatRow: 'F', seatNumber: '12' }] }
+  const poster = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], semantics }
+  const device = iphone({ seat: '12A' })
+  const [pass] = device.passes
+  const { generic, ...content } = pass!.content
+  const ticket = PassJson.parse({ ...content, ...poster, eventTicket: { primaryFields: [{ key: 'k', value: 'Old' }] } })
+  const [newer, older] = (await drawDevice({ ...device, passes: [{ ...pass!, content: ticket }] }, plain)).split(
+    'Before iOS 18:',
+  )
+  for (const text of ['Night music', 'Hall', 'Row', '12']) expect(newer).toContain(text)
+  expect(newer).not.toContain('▄▄▄▄▄')
+  expect(older).toContain('▄▄▄▄▄')
+})
+
+test('a Google pass is drawn with the rows that its class names, its messages, and its links', async () => {
+  const drawn = await drawDevice(android('active'), plain)
+  const texts = [
+    'EXAMPLE',
+    'Ada Lovelace',
+    'value of gate',
+    'value of row',
+    'Doors at 9',
+    'https://example.com/',
+    '▄▄▄▄▄',
+  ]
+  for (const text of texts) expect(drawn).toContain(text)
+  expect(drawn).not.toContain('***')
+})
+
+test('shows that a pass has ended', async () => {
+  expect(await drawDevice(iphone({ seat: '1' }, { voided: true }), plain)).toContain('*** VOID ***')
+  const expired = { expiresAt: new Date('2020-01-01T00:00:00Z') }
+  expect(await drawDevice(iphone({ seat: '1' }, expired), plain)).toContain('*** EXPIRED ***')
+  expect(await drawDevice(android('inactive'), plain)).toContain('*** INACTIVE ***')
+})
+
+test('draws only the named passes, and reports a phone without any', async () => {
+  expect(await drawDevice(iphone({ seat: '1' }), plain, new Set(['another']))).toBe('iphone holds no pass.')
+  expect(await drawDevice(iphone({ seat: '1' }), plain, new Set([serial]))).toContain('Ada Lovelace')
+})
+
+test('a banner appears below the organization name and cannot control the terminal', () => {
+  const change = { pass: serial, banners: ['Your seat is now \u001B[2JB-7.', 'News'], at: times.updatedAt }
+  const lines = bannerLines(iphone({ seat: 'B-7' }), change).split('\n')
+  expect(lines).toEqual(['▌ Fair', '▌ Your seat is now \uFFFD[2JB-7.', '▌ News'])
+  expect(bannerLines(iphone({ seat: 'B-7' }), { ...change, banners: [] })).toContain('(updated in silence)')
+})
+
+test('scripts get the passes of a phone without the tokens with which it registers', () => {
+  const described = describeDevice(iphone({ seat: '1' }))
+  expect(described).toMatchObject({ name: 'iphone', passes: [{ pass: serial, content: { organizationName: 'Fair' } }] })
+  expect(JSON.stringify(described)).not.toContain('token-of-at-least-16-characters')
+  expect(describeDevice(android('active'))).toMatchObject({ passes: [{ version: 1, object: { state: 'active' } }] })
+})

@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest'
+import { requireEmpty } from '../../../src/server/operator/copy-database.ts'
+import { emptyDatabase, migratedDatabase } from '../../support/databases.ts'
+
+test('a copy could be made into a PostgreSQL database without tables, and into no other', async () => {
+  await requireEmpty(await emptyDatabase('postgres'))
+  const used = await migratedDatabase('postgres')
+  await expect(requireEmpty(used)).rejects.toThrow('contains tables: choose an empty database')
+  await expect(requireEmpty(`${used}_gone`)).rejects.toThrow('the server has no database of that name')
+})

@@ -1,0 +1,204 @@
+import sharp from 'sharp'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { copyDatabase } from '../../../src/storage/copy/copy-rows.ts'
+import { notationFor, readRows } from '../../../src/storage/copy/rows.ts'
+import { tablesOf } from '../../../src/storage/copy/tables.ts'
+import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
+import { isPostgres, rowsOf } from '../../../src/storage/db/dialect.ts'
+import { migrate } from '../../../src/storage/db/migrate.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import { scan, scannable } from '../../server/api/scans/scan-support.ts'
+import { makeProject, passBody, publishedTemplate } from '../../server/fixtures.ts'
+import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects, migratedDatabase, type TestDialect } from '../../support/databases.ts'
+
+/** What a text may hold that a notation could trip over. */
+const odd = [
+  '"',
+  '""',
+  ',',
+  '\\',
+  '\\.',
+  'a\nb',
+  'a\r\nb',
+  'a\tb',
+  'null',
+  '{}',
+  "'",
+  '日本語 🎟',
+  '\u007f',
+  '-1',
+  '1e5',
+  'true',
+]
+
+/** What reads all kinds of things. */
+const lists = ['passes?sortBy=label', 'scans', 'scans/stats', 'templates', 'projects', 'webhooks', 'workspace', 'doors']
+
+describe.each(dialects)('from %s', (dialect) => {
+  const api = useApi(dialect)
+  const other = dialect === 'sqlite' ? 'postgres' : 'sqlite'
+
+  test('a copy contains everything unchanged, and works', async () => {
+    const workspace = await fill(api)
+    const target = await open(other)
+    const copied = await copyDatabase(api.database, target)
+    const rows = new Map(copied.map((table) => [table.name, table.rows]))
+    for (const name of [
+      'passes',
+      'scans',
+      'events',
+      'webhook_deliveries',
+      'counts',
+      'pass_identifiers',
+      'image_files',
+    ]) {
+      expect(rows.get(name), name).toBeGreaterThan(0)
+    }
+
+    const ask = askerOf(api, workspace, target)
+    for (const list of lists) {
+      const { status, body } = await workspace.send('GET', `/v1/${list}`)
+      expect(status, list).toBe(200)
+      expect(await ask('GET', `/v1/${list}`), list).toEqual(body)
+    }
+    const { items } = (await ask('GET', `/v1/passes?search=${encodeURIComponent('日本語')}`)) as {
+      items: { id: string }[]
+    }
+    expect(items).toHaveLength(1)
+    expect(await createStore(target).counts.listDifferences()).toEqual([])
+    expect(await structureOf(target)).toEqual(await structureOf(await open(other)))
+
+    const { id } = items[0]!
+    expect(await ask('PATCH', `/v1/passes/${id}`, { label: 'renamed' })).toMatchObject({ id, label: 'renamed' })
+    expect(await ask('GET', '/v1/passes?search=renamed')).toMatchObject({ total: 1 })
+    expect(await createStore(target).counts.listDifferences()).toEqual([])
+  })
+
+  test('a copy that was stopped at any place cannot be used, and resumes from there', async () => {
+    await fill(api)
+    const target = await open(other)
+    for (const limit of [1, 12, 25, 40, 60]) {
+      let seen = 0
+      const attempt = copyDatabase(api.database, target, {
+        onProgress: () => {
+          seen += 1
+          if (seen === limit) throw new Error('ended')
+        },
+      })
+      await expect(attempt).rejects.toThrow('ended')
+      await expect(migrate(target)).rejects.toThrow('is not complete')
+    }
+    await copyDatabase(api.database, target)
+    await expect(migrate(target)).resolves.toEqual([])
+    expect(await contentOf(target)).toEqual(await contentOf(api.database, notationFor(target.writer)))
+  })
+
+  test('reports rows that changed between two runs or differ', async () => {
+    const workspace = await fill(api)
+    const target = await open(other)
+    const stop = { onProgress: stopAt('check') }
+    await expect(copyDatabase(api.database, target, stop)).rejects.toThrow('ended')
+    await target.writer('templates').update({ description: 'altered' })
+    await expect(copyDatabase(api.database, target)).rejects.toThrow('templates has other rows in the copy')
+    await makeProject(workspace, 'made meanwhile')
+    await api.database.writer('projects').where({ name: 'made meanwhile' }).update({ name: 'of another name' })
+    await expect(copyDatabase(api.database, target)).rejects.toThrow('templates has other rows in the copy')
+    await api.database.writer('templates').update({ description: 'changed' })
+    await expect(copyDatabase(api.database, target)).rejects.toThrow('templates changed since the earlier run')
+  })
+
+  test('the database rejects writes during the copy, and allows reads', async () => {
+    const workspace = await fill(api)
+    const target = await open(other)
+    const order: string[] = []
+    let write: Promise<unknown> | undefined
+    const onProgress = ({ step }: { step: string }) => {
+      write ??= makeProject(workspace, 'meanwhile').then(() => order.push('written'))
+      if (step === 'finish') order.push('finish')
+    }
+    await copyDatabase(api.database, target, { onProgress })
+    expect((await workspace.send('GET', '/v1/passes')).status).toBe(200)
+    await write
+    expect(order).toEqual(['finish', 'written'])
+  })
+
+  test('a database that holds data is not copied into', async () => {
+    const target = await open(other)
+    await createStore(target).transaction((tx) => tx.workspaces.insert('default', new Date()))
+    await expect(copyDatabase(api.database, target)).rejects.toThrow('contains data')
+    await expect(migrate(target)).resolves.toEqual([])
+  })
+})
+
+async function open(dialect: TestDialect): Promise<Database> {
+  const database = openDatabase(await migratedDatabase(dialect))
+  onTestFinished(() => database.close())
+  return database
+}
+
+/** A workspace with some of everything. */
+async function fill(api: Api): Promise<TestWorkspace> {
+  const workspace = await api.workspace()
+  const { id: projectId } = await makeProject(workspace, `"Autumn", ${workspace.id}`)
+  const png = await sharp({ create: { width: 90, height: 90, channels: 3, background: '#123456' } })
+    .png()
+    .toBuffer()
+  await workspace.ok(contract.images.create, { body: png, contentType: 'image/png' })
+  const events = ['pass.scanned', 'pass.updated'] as ('pass.scanned' | 'pass.updated')[]
+  await workspace.ok(contract.webhooks.create, { body: { url: 'https://hooks.example/', events } })
+  const template = await publishedTemplate(workspace, { projectId, definition: scannable() })
+  const passes = odd.map((text, n) => {
+    const variables = { code: `${text}${n}`, seat: text.slice(0, 10) }
+    return passBody(template.id, { label: text, variables })
+  })
+  await workspace.ok(contract.passes.createBatch, { body: { passes } })
+  await api.runJobs()
+  for (const n of [0, 1, 1, 11]) await scan(workspace, { qrPayload: `${odd[n]}${n}`, context: { gate: odd[n]! } })
+  await workspace.ok(contract.broadcasts.create, { params: { id: projectId }, body: { body: 'Doors open' } })
+  await api.runJobs()
+  return workspace
+}
+
+/** Asks the same API on another database. */
+function askerOf(api: Api, { token }: TestWorkspace, database: Database) {
+  const app = api.createApp({ ...api.services, store: createStore(database) })
+  return async (method: string, path: string, body?: unknown): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+    return (await app.fetch(new Request(`https://passes.example${path}`, init))).json()
+  }
+}
+
+/** Every row that is copied, in no order. */
+async function contentOf({ reader }: Database, notation = notationFor(reader)): Promise<Record<string, string[]>> {
+  const content: Record<string, string[]> = {}
+  for (const table of await tablesOf(reader)) {
+    const { texts } = await readRows(reader, table, { notation, after: undefined, limit: 100_000 })
+    content[table.name] = texts.sort()
+  }
+  return content
+}
+
+/** Indexes, triggers, keys, and what is told of their values. */
+async function structureOf({ reader }: Database): Promise<unknown> {
+  const ask = async (sql: string) => rowsOf(reader, await reader.raw(sql))
+  if (!isPostgres(reader)) {
+    return [
+      await ask('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
+      await ask('select tbl, idx, stat from sqlite_stat1 order by 1, 2, 3'),
+    ]
+  }
+  return [
+    await ask(`select indexname, indexdef from pg_indexes where schemaname = 'public' order by 1`),
+    await ask(`select conname, pg_get_constraintdef(oid), convalidated from pg_constraint order by 1`),
+    await ask('select tgname, tgenabled from pg_trigger where not tgisinternal order by 1'),
+  ]
+}
+
+function stopAt(wanted: string) {
+  return ({ step }: { step: string }) => {
+    if (step === wanted) throw new Error('ended')
+  }
+}
