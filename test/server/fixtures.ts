@@ -68,7 +68,7 @@ export function makePass(workspace: TestWorkspace, templateId: string, options: 
   return workspace.ok(contract.passes.create, { body: passBody(templateId, options) })
 }
 
-/** A pass of a template of its own that the worker has issued. */
+/** Creates a pass of a separate template, issued by the worker. */
 export async function issuedPass(workspace: TestWorkspace, options: PassOptions & TemplateOptions = {}) {
   const template = await publishedTemplate(workspace, options)
   const { externalPassId, label, variables } = options

@@ -108,7 +108,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
     api.faults.replace(['google-locations'])
     expect(await hasLocations(await openOne())).toBe(false)
-    // Nobody asks Google again: it would take them now.
+    // Google would accept the objects now, but is not called again.
     api.faults.replace([])
     expect(await hasLocations(await openOne())).toBe(false)
     const rejections = createLocationRejections(createStore(api.database), () => api.now)

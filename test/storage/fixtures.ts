@@ -109,7 +109,7 @@ export async function insertPasses(
   return ids
 }
 
-/** What Google was sent of a pass. */
+/** Returns the object of a pass as it was sent to Google. */
 export function sentObject(passId: string, kind: GoogleKind = 'generic'): SentObject {
   return { kind, objectSuffix: `${passId}-${kind}`, classSuffix: `template-1-v1-${kind}`, templateVersionId: passId }
 }

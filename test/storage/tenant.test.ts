@@ -95,7 +95,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'images.lockKnown': (tx, intruder) => tx.images.lockKnown(intruder, [imageId]),
   'images.deleteOfPass': (tx, intruder, { pass }) => tx.images.deleteOfPass(intruder, pass),
   'images.list': (tx, intruder) => tx.images.list(intruder, [imageId]),
-  // Theirs are others than the defaults, which hold for whoever has none of his own.
+  // The intruder has other limits than the defaults, which apply without a row.
   'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
   'limits.set': (tx, intruder) => tx.limits.set(intruder, { passes: 1 }),
   'usage.lock': (tx, intruder) => tx.usage.lock(intruder),
@@ -408,7 +408,7 @@ const claim = { keyDigest: 'theirs', values: { gate: 'A' } }
 interface Ids {
   scan: string
   snapshot: StoredSnapshot
-  /** Of a door. */
+  /** The token of a door. */
   token: string
   invitation: string
   project: string
@@ -545,7 +545,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const identity = await tx.identities.insert(ofTheirs, () => 'sealed', start)
     await tx.identities.insertGrant(workspaceId, identity!.id)
     await tx.identities.setDefault({ workspaceId, projectId: project.id }, 'apple', identity!.id)
-    // As it stands now, so that another attempt finds it as it was read.
+    // Returns the current state, so that another attempt finds it unchanged.
     return {
       token,
       invitation,
@@ -633,7 +633,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
   return rows.map((some) => some.map((row) => JSON.stringify(row)).sort())
 }
 
-/** undefined, null, false, zero, and whatever holds nothing else. */
+/** Returns whether a value is undefined, null, false, zero, or contains only such values. */
 function isNothing(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === 0) return true
   if (value instanceof Set) return value.size === 0

@@ -11,7 +11,7 @@ import { png } from './templates/pictures.ts'
 /** Routes that change something and write no entry, each with what names the token instead. */
 const ownLedger = ['scans.create', 'scanner.report']
 
-/** Nothing that was written may stand in the log. */
+/** A text that must not appear in the log. */
 const SECRET = 'Xyzzy planted'
 
 interface Change {
@@ -258,7 +258,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const { answer, entries, correlationId, params } = await send(name)
       expect(entries).toHaveLength(1)
       const [entry] = entries
-      // Who claims a door has no other name.
+      // Only claims have a door with a name in the response.
       const { door } = answer.body as { door?: { id: string; name: string } }
       const made = (door ?? answer.body) as { id?: string; totalCreated?: number }
       const named = Object.values((params ?? {}) as Record<string, string>).at(-1)

@@ -219,7 +219,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     other = (await claimed(project.id, 'South')).door
   })
 
-  /** What a door's token may ask for; what is not here it may not. */
+  /** The endpoints that a door's token can call. All others are rejected. */
   const ALLOWED = [
     'doors.list',
     'doors.update',
@@ -340,7 +340,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
       }
     }
     expect(await seen()).toMatchObject({ ...first, lastSeenAt: api.now.toISOString() })
-    // Nobody else says anything of a door.
+    // Reports of other clients are ignored.
     await owner.send('GET', contract.tokens.current.path, { headers: { 'x-door-version': '9' } })
     await say({ 'x-door-pending': '0' })
     expect(await seen()).toMatchObject({ version: '0.3.0+abc', pendingScans: 0 })

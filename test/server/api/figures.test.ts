@@ -38,7 +38,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     return { workspace, project, template, from, figures }
   }
 
-  /** What the ledger and the events come to, hour by hour. */
+  /** Counts the ledger and the events by hour. */
   async function recount(workspace: TestWorkspace, projectId: string) {
     const db = api.database.writer
     const ours = new Set(await db('passes').where({ project_id: projectId }).pluck('id'))
@@ -140,7 +140,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     await packFigures(api.services)
     expect(await db('figures').where({ project_id: project.id })).toEqual([])
     expect(await figures(until)).toEqual(live)
-    // What comes late counts in its hour, and is packed with the others.
+    // Late events count in their hour, and are packed with the others.
     await api.services.store.transaction((tx) =>
       tx.figures.insert(workspace.id, [
         { projectId: project.id, hour: Date.parse(before[0]!.at) / HOUR, figure: 'opened/apple', n: 3 },
@@ -150,7 +150,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     expect(first).toEqual({ ...live[0], opened: { apple: 3, google: 0, other: 0 } })
     await packFigures(api.services)
     expect((await figures(until))[0]).toEqual(first)
-    // What a hand in the database broke, packed or not, `doctor --recount` makes what the ledger says.
+    // `doctor --recount` restores counts that were changed in the database, packed or not, from the ledger.
     const { store } = api.services
     const recountScans = () => store.transaction((tx) => tx.figures.recountScans(workspace.id, project.id))
     expect(await recountScans()).toEqual([])
@@ -210,7 +210,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
       items.reduce((all, item) => all + item[name], 0)
     const items = await figures({ by: 'month' })
     expect([sum(items, 'fetched'), sum(items, 'notified'), sum(items, 'expired')]).toEqual([2, 1, 1])
-    // Two devices were told of the label, and then of the message.
+    // Two devices were pushed for the label, and then for the message.
     expect(sum(items, 'pushed')).toBe(4)
     const other = await api.workspace()
     const elsewhere = { params: { id: project.id }, query: { from: expiresAt } }

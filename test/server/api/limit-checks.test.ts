@@ -38,7 +38,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       id: workspace.id,
       name: expect.stringMatching(/^workspace \d+$/),
       expiresAt: null,
-      // Nothing was chained yet.
+      // No entry is chained yet.
       ledgerPublicKey: null,
       limits: defaultLimits,
       usage: { ...nothing, requestsInFlight: 1 },
@@ -228,7 +228,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const refused of [await notify({ sendAt }), await broadcast({ sendAt })]) {
       expect(refused.body).toMatchObject({ details: overLimit('scheduledSends', 2).details })
     }
-    // What is there already, and what is sent at once, has nothing to do with it.
+    // The limit does not apply to existing notifications and immediate ones.
     expect([(await broadcast(keyed)).status, (await notify({})).status]).toEqual([200, 201])
     const { id: notificationId } = scheduled.body as { id: string }
     await workspace.ok(contract.notifications.cancel, { params: { id: pass.id, notificationId } })
@@ -251,7 +251,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(rejection).toMatchObject(overLimit('waitingJobs', 3))
     const message = { params: { id: pass.id }, body: { body: 'Doors' } }
     expect(await workspace.refused(contract.notifications.create, message)).toMatchObject(overLimit('waitingJobs', 3))
-    // What must not wait is never refused.
+    // Urgent requests are never rejected.
     await workspace.ok(contract.passes.void, { params: { id: pass.id }, body: {} })
     await api.runJobs()
     api.advance(1)
@@ -261,7 +261,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('requests in flight beyond the limit get 429 with Retry-After, and those of others continue', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     await limit(workspace, { requestsInFlight: 2 })
-    // The token is known from here on: requests enter in the order that they are sent in.
+    // The token is cached now, so that requests are handled in the order in which they are sent.
     await usageOf(workspace)
     const held: (() => void)[] = []
     const hold = () => {

@@ -13,10 +13,11 @@ import { usePhones } from '../inbound/phones.ts'
 import { png } from './templates/pictures.ts'
 
 /**
- * The answers that /openapi.json shows: recorded from the story below, which calls every endpoint of the contract. Where
- * answers change, or an endpoint is added to the contract and the story, PASSES_RECORD_EXAMPLES=1 writes them anew:
+ * The response examples of /openapi.json, recorded from the story below, which calls every endpoint of the contract.
+ * After a change of a response, or for a new endpoint in the contract and the story, PASSES_RECORD_EXAMPLES=1 writes
+ * them again:
  *
- *     PASSES_RECORD_EXAMPLES=1 npx vitest run test/server/api/response-examples.test.ts
+ *    PASSES_RECORD_EXAMPLES=1 npx vitest run test/server/api/response-examples.test.ts
  */
 const FILE = join(import.meta.dirname, '../../../src/core/response-examples.json')
 
@@ -237,13 +238,13 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   return settled(answers)
 }
 
-/** What was sent, but for files. */
+/** Returns the request without files. */
 function requestOf(call: object): object {
   const { body, ...where } = call as { body?: unknown; contentType?: string }
   return where.contentType === undefined ? { ...where, ...(body !== undefined && { body }) } : {}
 }
 
-/** The oldest event that is kept, as a follower is told it. */
+/** Returns the oldest stored event, as a follower receives it. */
 async function firstEvent({ api: { app }, token }: TestWorkspace): Promise<unknown> {
   const headers = { authorization: `Bearer ${token}`, 'last-event-id': '00000000-0000-0000-0000-000000000000' }
   const { body } = await app.fetch(new Request('https://passes.example/v1/events', { headers }))

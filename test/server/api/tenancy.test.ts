@@ -135,7 +135,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const [kind, id] of Object.entries(ids)) {
       const body = bodies[name]
       const names = Object.keys(route.params!.shape)
-      // What stands below another row is asked for below the owner's, too.
+      // Resources below another one are also requested below the owner's resource.
       for (const parent of names.length > 1 ? [id, ids.pass, ids.project] : [id]) {
         const params = Object.fromEntries(names.map((name, n) => [name, n === names.length - 1 ? id : parent]))
         const target = targetOf(route, { params, query: queries[name] ?? {} })

@@ -13,7 +13,7 @@ import {
   publishedTemplate,
 } from '../fixtures.ts'
 
-// What every id of another project answers is held in tenancy.test.ts.
+// tenancy.test.ts checks the responses for every ID of another project.
 describe.each(dialects)('a token that is bound to a project, on %s', (dialect) => {
   const api = useApi(dialect)
   let owner: TestWorkspace

@@ -23,7 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
     stopTime(performance.now() + 2_000)
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
-    // What is remembered of a token, a template and the queue is read with the first.
+    // The first pass fills the caches of the token, the template, and the queue.
     await makePass(workspace, template.id)
     const { code } = await scannablePass(workspace)
     await scan(workspace, { qrPayload: code, scanContextKey: 'first' })
@@ -67,7 +67,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('a worker needs at most this many round trips for a pass, its webhook, and its phones', async () => {
-    // What it has just seen stays so, however slow the machine.
+    // Keeps cached values valid, even on a slow machine.
     stopTime(performance.now())
     const workspace = await api.workspace()
     const receiver = await startReceiver()
@@ -84,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
       return jobHandlers[jobs[0]!.kind](jobs, { ...api.services, store })
     }
 
-    // What is remembered is read with the first. An answer that is late is recorded behind others, so the least counts.
+    // The first round fills the caches. A late response is recorded with later ones, so the minimum counts.
     const rounds: [string, number, number][][] = []
     for (const _ of ['remembers', 'counts', 'counts', 'counts']) {
       const made: [string, number, number][] = []
@@ -110,7 +110,7 @@ describe.each(dialects)('on %s', (dialect) => {
         .map((made) => made[queue]!)
         .reduce((one, other) => (other[2] < one[2] ? other : one)),
     )
-    // Of Google's one marks the send, so that what is equal is never sent (decision 0015).
+    // One of Google's trips marks the send, so that unchanged objects are not sent again (decision 0015).
     const [issuing, webhooks, pushes, google] = dialect === 'sqlite' ? [8, 10, 7, 13] : [7, 8, 5, 13]
     expect(least).toEqual([
       ['issuing', 1, issuing],
@@ -138,7 +138,7 @@ describe.each(dialects)('on %s', (dialect) => {
       return { claimed: jobs.length, commits: commits(statements) }
     }
 
-    // What is remembered of a token, a template and the queue is read with the first.
+    // The first pass fills the caches of the token, the template, and the queue.
     await create()
     await issue()
     // Its two reads follow each other where another workspace was here within the last second.

@@ -4,7 +4,7 @@ import { insertPasses, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from '../jobs/fixtures.ts'
 
-/** The schedules run on whoever holds this one. */
+/** Creates the lease of the scheduler. Only its holder runs the schedules. */
 const open = (services: TestServices) => createLease(services, 'scheduler')
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await holder.hold()).toBe(true)
       expect(await other.hold()).toBe(false)
     }
-    // The holder dies as the clock goes back: nobody waits an hour for its end.
+    // The holder stops while the clock is set back. The next one must not wait an hour for the lease to end.
     services.advance(-3600)
     expect(await other.hold()).toBe(true)
   })

@@ -15,7 +15,7 @@ test.each([
   onTestFinished(() => clock.mockRestore())
   const pace = createPace({ first: 250, most: 400 })
   const taken: number[] = []
-  // What nobody waits for is done as late as in the commit.
+  // All the time of the work is spent in the commit.
   const store = {
     transaction: async <T>(work: (tx: Repositories) => Promise<T>) => {
       now += 1_000

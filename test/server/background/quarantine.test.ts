@@ -86,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(1)
     await releaseJobs(services)
     expect(await lapsesOf(services, subject!)).toBe(1)
-    // It comes to life again and knows nothing of it.
+    // The suspended worker resumes, and its lease has ended.
     expect(await services.store.transaction((tx) => tx.jobs.complete([job!]))).toEqual([])
     const metrics = await services.metrics.registry.getSingleMetricAsString('passes_job_runs_total')
     expect(metrics).toContain('outcome="lapsed"} 1')
@@ -232,7 +232,7 @@ function claim({ store, clock }: TestServices, queue: Queue, options: Partial<Cl
   return store.transaction((tx) => tx.jobs.claim(queue, clock(), { limit: 100, leaseSeconds: 10, ...options }))
 }
 
-/** Whatever is claimed lapses, as when the process that holds it is killed. */
+/** Ends the leases of all claimed jobs, as if their process was killed. */
 async function lapse(services: TestServices): Promise<void> {
   services.advance(10)
   await releaseJobs(services)

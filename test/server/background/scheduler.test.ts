@@ -94,7 +94,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const ids = await insertIssued(services, 100)
     services.advance(10)
     await Promise.all(schedulers.map((scheduler) => scheduler.tick()))
-    // The run of a second may hold some of them still: whoever comes later passes over what it holds.
+    // The previous run might still lock some of them. Later runs skip locked rows.
     await within(5_000, async () => expect(await statuses(services, ids)).toEqual({ EXPIRED: 100 }))
     const passes = await services.store.passes.listByIds(services.workspaceId, ids)
     expect(new Set(passes.map((pass) => pass.walletVersion))).toEqual(new Set([2]))

@@ -196,7 +196,7 @@ test.each([
 })
 
 test('a body that comes slowly and steadily is taken', async () => {
-  // What looks for slow bodies goes by a clock that stands still until some of this one has come.
+  // The search for slow bodies uses a clock that is stopped until part of this body has arrived.
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const progress = new EventEmitter()

@@ -34,7 +34,7 @@ test('a damaged SQLite file is not ready and takes no writes, until a start has 
   const list = () =>
     later.forRequests(workspaceId).projects.list(workspaceId, { limit: 1, sortBy: 'name', sortDir: 'asc' })
   const write = () => later.transaction((tx) => tx.settings.insert('a', 'b'))
-  // Nobody has met the damage so far.
+  // The damage has not been read yet.
   expect((await readiness()).integrity).toBe(true)
   await write()
   expect(isUnavailable(await errorOf(list()))).toBe(true)
@@ -64,7 +64,7 @@ async function rootOf({ writer }: Database, table: string): Promise<number> {
   return rootpage
 }
 
-/** Writes over one page of the file, and returns what stood there. */
+/** Overwrites one page of the file. Returns its previous content. */
 function overwrite(file: string, page: number, content: Buffer): Buffer {
   const descriptor = openSync(file, 'r+')
   try {

@@ -49,7 +49,9 @@ function onFileFinished(cleanUp: () => void) {
   cleanUps.push(cleanUp)
 }
 
-/** A server's files with the first certificate in them, and a watch that looks only when it is told to. */
+/**
+ * Writes a server's files with the first certificate, and creates a watch that checks them only when the test calls it.
+ */
 function watchFiles(renew: (identity: AppleIdentity) => void = () => undefined) {
   const folder = temporaryFolder()
   const file = (name: string) => join(folder, name)
@@ -248,7 +250,10 @@ interface HeldPush {
   answer(): void
 }
 
-/** A server of HTTP/2 over TLS that asks for client certificates, as APNs does, and answers a push when it is told to. */
+/**
+ * Starts an HTTP/2 server over TLS that requires client certificates, as APNs does, and responds to a push when the
+ * test releases it.
+ */
 async function startApns() {
   const { serverCertificatePem, serverKeyPem, rootPem } = await createTestIdentity()
   const held: HeldPush[] = []

@@ -30,7 +30,7 @@ import { isLong } from '../../support/long.ts'
 
 const keys = { current: Buffer.alloc(32, 7), previous: [] }
 
-/** A ledger of some scans, of which one pass was erased, and an audit log, both chained. */
+/** Creates a ledger of scans, including one whose pass was erased, and an audit log. Both are chained. */
 async function openChained(dialect: TestDialect) {
   const opened = await openTestStore(dialect)
   const { store } = opened
@@ -82,7 +82,7 @@ async function faultsOf(store: Store, options = {}, chains: readonly ChainName[]
 
 class Undo extends Error {}
 
-/** What is found once something was done behind the back of the server, which is undone then. */
+/** Returns the faults that are found after a change of the database. The change is undone afterwards. */
 async function faultsAfter(
   database: Database,
   tamper: (tx: Knex) => Promise<unknown>,
@@ -100,7 +100,7 @@ async function faultsAfter(
   return faults
 }
 
-/** Whoever has the database needs no leave of its triggers. */
+/** Drops the triggers, as an attacker with access to the database could. */
 async function dropTriggers({ dialect, writer }: Database): Promise<void> {
   if (dialect === 'postgres') return
   const names: string[] = await writer('sqlite_schema').where({ type: 'trigger', tbl_name: 'scans' }).pluck('name')
@@ -139,7 +139,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await faultsOf(store)).toEqual([])
     const publicKey = chains[0]!.publicKey!
     expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----/)
-    // Of what was erased nothing is left to guess by.
+    // The entries contain no digest from which erased data could be guessed.
     const entries = await chaining.store.chainReader.listEntries({ workspaceId, chain: 'scans' }, 0, 10)
     expect(entries[1]).toMatchObject({ salt: null, commitment: expect.anything() })
   })
@@ -256,7 +256,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { chains, waiting } = await verifyChains(store, 'scans')
     expect(chains).toMatchObject([{ entries: 8, adopted: 4, erased: 4, faultCount: 0 }])
     expect(waiting).toBe(0)
-    // And once more, now that all is chained.
+    // Erase again, now that everything is chained.
     await store.transaction((tx) => tx.erasure.erase(workspaceId, passes[0].id, passes[0].identifierDigest, start))
     expect(await verifyChains(store, 'scans')).toMatchObject({ chains: [{ erased: 8, faultCount: 0 }] })
   })
@@ -317,7 +317,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await tx('chain_heads').where(key).update(old)
     }
     expect(await faultsAfter(database, rollBack)).toMatchObject([{ kind: 'cut', sequence: 5, toSequence: 5 }])
-    // Nothing in the database says so once the heads of hours are gone, too: one that was kept elsewhere does.
+    // If the heads of hours are deleted too, only a head that was stored elsewhere reveals the change.
     const rollAllBack = async (tx: Knex) => {
       await rollBack(tx)
       await tx('chain_signed_heads').where(key).delete()
@@ -325,7 +325,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await faultsAfter(database, rollAllBack)).toEqual([])
     expect(await faultsAfter(database, rollAllBack, { kept: [kept!] })).toMatchObject([{ kind: 'cut', sequence: 5 }])
 
-    // A chain is never begun anew, whatever is deleted of it.
+    // A chain is never restarted, even if entries are deleted.
     const head = await database.reader('chain_heads').where(key).first()
     await database.writer('chain_heads').where(key).delete()
     await scan(passes[0].id)

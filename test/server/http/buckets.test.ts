@@ -4,14 +4,14 @@ import { monotonicSeconds } from '../../../src/server/monotonic-clock.ts'
 
 const rate = { perSecond: 100, burst: 200 }
 
-/** What a bucket gives in so many seconds to whoever asks all the time. */
+/** Returns the maximum number of requests that a bucket allows a constant sender in the given number of seconds. */
 const limit = (seconds: number) => rate.burst + rate.perSecond * seconds
 
 const SECONDS = 5
 const STEP = 0.001
 const EXCHANGE = 0.15
 
-/** Requests a second at each server; far more than the limit lets through. */
+/** Requests a second at each server; far more than the limit. */
 const loads: [string, number[]][] = [
   ['one server', [1000]],
   ['two, balanced', [500, 500]],
@@ -22,25 +22,25 @@ const loads: [string, number[]][] = [
   ['four, all to one', [1000, 0, 0, 0]],
 ]
 
-test.each(loads)('%s: what passes is within 20 % of the limit', (_, load) => {
+test.each(loads)('%s: accepted requests are within 20 % of the limit', (_, load) => {
   const passed = run(load, SECONDS)
   expect(passed).toBeGreaterThan(limit(SECONDS) * 0.8)
   expect(passed).toBeLessThan(limit(SECONDS) * 1.2)
 })
 
-test.each(loads)('%s: so it is with a burst that is but a fifth of the limit', (_, load) => {
+test.each(loads)('%s: accepted requests are within 20 % of the limit with a burst of a fifth of it', (_, load) => {
   const passed = run(load, SECONDS, { perSecond: 100, burst: 20 })
   expect(passed).toBeGreaterThan(520 * 0.8)
   expect(passed).toBeLessThan(520 * 1.2)
 })
 
-test.each(loads)('%s: a key that keeps to the limit is never refused', (_, load) => {
+test.each(loads)('%s: a key within the limit is never rejected', (_, load) => {
   const total = load.reduce((sum, one) => sum + one, 0)
   const gentle = load.map((one) => (one / total) * rate.perSecond * 0.95)
   expect(run(gentle, SECONDS)).toBe(asked(gentle, SECONDS))
 })
 
-test('a small limit is nobody starved of', () => {
+test('every party gets its share of a small limit', () => {
   const small = { perSecond: 1, burst: 0 }
   const passed = run([50, 50], 10, small)
   expect(passed).toBeGreaterThanOrEqual(9)
@@ -48,7 +48,7 @@ test('a small limit is nobody starved of', () => {
 })
 
 describe('alone', () => {
-  test('the burst goes through at once, and then so many a second', () => {
+  test('accepts the burst immediately, and then the rate', () => {
     const buckets = createBuckets(rate)
     expect(takeAll(buckets, 'key', 0)).toBe(200)
     expect(takeAll(buckets, 'key', 0.5)).toBe(50)
@@ -56,14 +56,14 @@ describe('alone', () => {
     expect(takeAll(buckets, 'key', 60)).toBe(200)
   })
 
-  test('whoever is refused is told when the next request may come', () => {
+  test('a rejection contains the time of the next accepted request', () => {
     const buckets = createBuckets({ perSecond: 2, burst: 0 })
     expect(takeAll(buckets, 'key', 0)).toBe(1)
     expect(buckets.take('key', 0)).toBeCloseTo(0.5)
     expect(buckets.take('key', 0.5)).toBe(undefined)
   })
 
-  test('of many keys a thousand are shared, and those that are full again are deleted', () => {
+  test('shares at most a thousand keys, and deletes those whose buckets are full again', () => {
     const buckets = createBuckets(rate)
     for (let n = 0; n < 5_000; n += 1) buckets.take(`key ${n}`, n / 1_000)
     expect(Object.keys(buckets.usage(5))).toHaveLength(1_000)
@@ -73,7 +73,7 @@ describe('alone', () => {
     expect(buckets.size()).toBe(1)
   })
 
-  test('requests that were not shared, since too many keys were, are not shared later either', () => {
+  test('requests of keys beyond the maximum are not shared later either', () => {
     const buckets = createBuckets(rate)
     buckets.take('least', 0)
     for (let n = 0; n < 2_000; n += 1) buckets.take(`key ${n % 1_000}`, 0)
@@ -82,7 +82,7 @@ describe('alone', () => {
     expect(buckets.usage(6)).toEqual({ least: 1 })
   })
 
-  test('keys that no other process shares are deleted once they are full, when another key comes', () => {
+  test('a new key deletes full keys that no other process shares', () => {
     const now = monotonicSeconds()
     const buckets = createExpiringCache(rate)
     for (let n = 0; n < 1_000; n += 1) buckets.take(`key ${n}`, now)
@@ -93,7 +93,7 @@ describe('alone', () => {
   })
 })
 
-test('nobody is shut out for longer than a second more than the burst takes to come back, whatever the others say', () => {
+test('no key is blocked more than a second longer than its burst takes to refill', () => {
   const buckets = createBuckets(rate)
   buckets.merge('other', 'key', 1_000_000, 0)
   buckets.share(2, 0)
@@ -102,7 +102,9 @@ test('nobody is shut out for longer than a second more than the burst takes to c
 })
 
 describe('parties of a key', () => {
-  /** How many requests pass in ten seconds, of greedy parties and of a gentle one, which comes after the burst of the others. */
+  /**
+   * Returns the accepted requests in ten seconds, of greedy parties and of a gentle one that starts after their burst.
+   */
   function compete(greedy: number, gentlePerSecond: number) {
     const buckets = createBuckets(rate)
     const passed = { greedy: 0, gentle: 0, refused: 0 }
@@ -129,7 +131,7 @@ describe('parties of a key', () => {
     expect(passed.greedy + passed.gentle).toBeGreaterThan(0.9 * rate.perSecond * 10)
   })
 
-  test('one alone has half of the burst, and then the whole rate', () => {
+  test('a single party gets half of the burst, and then the whole rate', () => {
     const buckets = createBuckets(rate)
     const takeMany = (now: number) => {
       let taken = 0

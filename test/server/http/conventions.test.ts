@@ -16,7 +16,7 @@ const paths = [...new Set(allRoutes.map(({ route }) => route.path))].map((path) 
   return { path, route: routes[0]!, methods: routes.map(({ method }) => method) }
 })
 
-// What stands between a request and the handlers is the same on both databases.
+// The code between a request and the handlers is the same on both databases.
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace

@@ -10,7 +10,7 @@ import { makePass, makeProject, publishedTemplate } from '../fixtures.ts'
 
 const lists = allRoutes.filter(({ route }) => 'cursor' in shapeOf(route))
 
-/** A list under each of its sorts: what makes a cursor of its own. */
+/** Lists with each of their sorts, since each has separate cursors. */
 const walks = lists.flatMap(({ name, route }) => {
   const sorts = (shapeOf(route).sortBy as { def: { innerType: { options: string[] } } } | undefined)?.def.innerType
   return (sorts?.options ?? [undefined]).map((sortBy) => ({ name, route, sortBy }))
@@ -48,7 +48,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         real.push({ walk, cursor: nextCursor! })
       }
     }
-    // Of projects, templates, passes and the snapshot, by each of their sorts.
+    // Lists projects, templates, passes, and the snapshot, with each sort.
     expect(real.length).toBeGreaterThanOrEqual(16)
     let forged = 0
     for (const walk of walks) {
@@ -77,7 +77,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const { list } = contract.projects
     const long = '𝒜'.repeat(254)
-    // Names that begin alike for longer than a cursor holds are in the order in which they were made.
+    // Names that share a prefix longer than a cursor are in the order of creation.
     const names = ['b', 'c', 'a', 'd', 'e'].map((end) => long + end)
     const made: string[] = []
     for (const name of [...names, 'Alone', '𝒵']) {
@@ -105,7 +105,10 @@ function shapeOf({ query }: Route): Record<string, unknown> {
   return (query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {}
 }
 
-/** What somebody writes who has seen cursors: of before there was a seal, without one, and under a key of his own. */
+/**
+ * Returns cursors as an attacker could write them who has seen real ones: in the old format without a seal, without a
+ * seal, and sealed with another key.
+ */
 function madeUp({ sortBy = 'createdAt' }: Walk): string[] {
   const id = '019f1d8c-e5e8-7000-8025-f33068c84a16'
   const keys = ['text', 'a\0b', '\ud800', '', 7, -1, 0.5, 2 ** 53, null, {}, [], true, id, 'x'.repeat(200)]

@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
         const answer = await workspace.send(route.method, target, { body, headers })
         statuses.add(answer.status)
         expect(answer.status, answer.text).toBeLessThan(500)
-        // What is wrong with an item of a batch is told in its result.
+        // The result of a batch item reports its errors.
         const isWhole = typeof body === 'object' && route.body && !headers['content-type'] && !batches.includes(name)
         if (isWhole && !described(route, JSON_BODY)(body))
           expect(answer.status, answer.text).toBeGreaterThanOrEqual(400)

@@ -45,7 +45,7 @@ const shaped = fc.constantFrom(
 /** Ids that are there, by the name of the property that would hold one: templateId, projectId. */
 export type KnownIds = Record<string, string[]>
 
-/** What a JSON Schema asks for, mostly: now and then a value somewhere inside is anything else. */
+/** Generates values of a JSON Schema. Occasionally, a nested value does not match it. */
 export function valuesOf(schema: JsonSchema, ids: KnownIds, name = ''): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 40, arbitrary: soundValues(schema, ids, name) }, { weight: 1, arbitrary: oddValues })
 }

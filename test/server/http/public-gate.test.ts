@@ -8,7 +8,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([promise, Promise.resolve(pending)])) === pending
 }
 
-test('an address has its part of what is answered at once; another gets in past those that wait', async () => {
+test('an address has its share of concurrent requests, and another one precedes its waiting requests', async () => {
   const gate = createPublicGate(roomy)
   const leave = await gate.enter('a')
   await gate.enter('a')
@@ -25,7 +25,7 @@ test('an address has its part of what is answered at once; another gets in past 
   expect(await isPending(other)).toBe(true)
 })
 
-test('whoever waits behind an address that has its part is let in first', async () => {
+test('a request behind an address that uses its share is admitted first', async () => {
   const gate = createPublicGate({ ...roomy, atOnce: 3 })
   await gate.enter('a')
   await gate.enter('a')
@@ -37,7 +37,7 @@ test('whoever waits behind an address that has its part is let in first', async 
   expect(await isPending(blocked)).toBe(true)
 })
 
-test('a line that is full, or takes too long, is 503 with Retry-After', async () => {
+test('returns 503 with Retry-After if the queue is full or too slow', async () => {
   const full = { code: 'SERVICE_UNAVAILABLE', headers: { 'retry-after': expect.stringMatching(/^\d+$/) } }
   const gate = createPublicGate({ ...roomy, atOnceByAddress: 1 })
   await gate.enter('a')
@@ -53,7 +53,7 @@ test('a line that is full, or takes too long, is 503 with Retry-After', async ()
   await hasty.enter('a')
 })
 
-test('requests that wait have a bound in all, and whoever was admitted waits no longer', async () => {
+test('waiting requests have a total limit, which admitted ones do not count towards', async () => {
   const gate = createPublicGate({ atOnce: 1, atOnceByAddress: 1, waiting: 1, waitingByAddress: 5, patienceMs: 60_000 })
   const leave = await gate.enter('a')
   const waiting = gate.enter('a')

@@ -14,7 +14,7 @@ const attempts = (count: number, send: () => Promise<{ status: number; headers: 
 
 const refused = (answers: { status: number }[]) => answers.filter(({ status }) => status === 429).length
 
-/** All that a test sends is sent in one moment, however long that takes. */
+/** Stops the clock, so that all requests of a test have the same time. */
 function stopTime() {
   beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()))
   afterEach(() => void vi.restoreAllMocks())
@@ -44,7 +44,7 @@ describe('with a limit', () => {
   })
 })
 
-// At a server of its own: guesses come from the same address.
+// Use a separate server, because guesses come from the same address.
 describe('with a separate limit', () => {
   const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
   stopTime()

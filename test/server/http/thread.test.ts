@@ -14,7 +14,10 @@ afterEach(() => {
 
 const LARGE = 100_000
 
-/** Who came in, in order, with the way out of each. Letters in capitals come with much to do. */
+/**
+ * Enters workspaces in order, and records their admissions with the function that ends each. Capital letters have much
+ * work.
+ */
 function come(workspaces: string, enter: 'enterRequest' | 'enterJobs' = 'enterRequest') {
   const inside: { name: string; leave: Leave }[] = []
   const refused: string[] = []
@@ -43,20 +46,20 @@ async function pass(milliseconds: number, use = used): Promise<void> {
   await vi.advanceTimersByTimeAsync(milliseconds)
 }
 
-/** Of `a` and `b`, `a` has done much of late, and the thread has no time to spare. */
+/** Brings the thread to a state in which `a` has used much time recently, `b` has not, and no time is left. */
 async function aIsHeavy(): Promise<void> {
   const before = come('Ab')
   await pass(100, 1)
   for (const name of ['A', 'b']) before.leave(name)
 }
 
-test('nobody waits while the thread has time to spare', async () => {
+test('no request waits while the event loop has spare time', async () => {
   const { names } = come('AAAAAAAAb')
   await pass(100, 0.5)
   expect(names()).toBe('AAAAAAAAb')
 })
 
-test('a workspace that is alone does not wait for itself', async () => {
+test('a single workspace does not wait for itself', async () => {
   await pass(100, 1)
   const { names } = come('AAAAAA')
   await pass(100)
@@ -64,7 +67,7 @@ test('a workspace that is alone does not wait for itself', async () => {
 })
 
 test.each(['enterRequest', 'enterJobs'] as const)(
-  'while time is short and small ones of its own come, a workspace begins large ones by %s a tenth of a second apart',
+  'when time is short, %s spaces the large requests of a workspace with small ones by 0.1 s',
   async (enter) => {
     await pass(100, 1)
     const door = come('a')
@@ -77,7 +80,7 @@ test.each(['enterRequest', 'enterJobs'] as const)(
     expect(names()).toBe('AA')
     await pass(300)
     expect(names()).toBe('AAAAA')
-    // Nobody was at the door for a while.
+    // The gate was idle for a while.
     const later = come('AAA', enter)
     await pass(0)
     expect(later.names()).toBe('AAA')
@@ -96,7 +99,7 @@ test('lists of a workspace do not wait for its small requests, nor do single job
 })
 
 test.each(['enterRequest', 'enterJobs'] as const)(
-  'while time is short, who does much has one in work by %s, and the others several',
+  'when time is short, %s admits one request of a busy workspace at a time, and several of others',
   async (enter) => {
     await aIsHeavy()
     const { names, leave } = come('AAAbbb', enter)
@@ -112,7 +115,7 @@ test.each(['enterRequest', 'enterJobs'] as const)(
   },
 )
 
-test('who does much begins when nobody who does less is at work, or after a quarter of a second', async () => {
+test('a busy workspace starts when no idler one works, or after a quarter of a second', async () => {
   await aIsHeavy()
   const light = come('b')
   await pass(0)
@@ -131,7 +134,7 @@ test('who does much begins when nobody who does less is at work, or after a quar
   expect(heavy.names()).toBe('A')
 })
 
-test('what was done is forgotten in time, and who has time to spare waits for nobody', async () => {
+test('past work expires, and a workspace with spare time does not wait', async () => {
   await aIsHeavy()
   const { names } = come('AAA')
   await pass(100)
@@ -140,7 +143,7 @@ test('what was done is forgotten in time, and who has time to spare waits for no
   expect(names()).toBe('AAA')
 })
 
-test('what is small does not wait for what is large, of a workspace that does much, either', async () => {
+test('small requests do not wait for large ones, not even in a busy workspace', async () => {
   await aIsHeavy()
   come('bbAA')
   const { names } = come('aaaaaaaaaa')
@@ -156,7 +159,7 @@ test('jobs of a workspace do not take the places of its requests', async () => {
   expect(names()).toBe('A')
 })
 
-test('a request that waits for ten seconds is refused, and gives up its place in the line', async () => {
+test('a request that waits for ten seconds is rejected and leaves the queue', async () => {
   await aIsHeavy()
   const { refused, names, leave } = come('AA')
   for (let second = 0; second < 11; second += 1) {
@@ -170,7 +173,7 @@ test('a request that waits for ten seconds is refused, and gives up its place in
   expect(later.names()).toBe('A')
 })
 
-test('a workspace that has been away for ten seconds holds nobody back', async () => {
+test('a workspace that was idle for ten seconds delays no other', async () => {
   await aIsHeavy()
   await pass(2_000)
   const { names } = come('AAA')
@@ -181,7 +184,7 @@ test('a workspace that has been away for ten seconds holds nobody back', async (
   expect(names()).toBe('AAA')
 })
 
-test('what has waited for long gets its turn while another goes on', async () => {
+test('a request that waited long gets its turn while another continues', async () => {
   await aIsHeavy()
   const { names, leave } = come('AAA', 'enterJobs')
   await pass(100)
@@ -193,7 +196,7 @@ test('what has waited for long gets its turn while another goes on', async () =>
   leave('A')
   await pass(0)
   leave('A')
-  // The next gives way for a moment, longer after it came than a workspace is remembered that is away.
+  // The next one pauses, longer than an idle workspace is remembered.
   await pass(100)
   expect(names()).toBe('')
   await pass(300)

@@ -9,7 +9,7 @@ describe('on a failure', () => {
     vi.restoreAllMocks()
   })
 
-  /** What a caller is told when the database fails in this way; not by `send`, for which a 500 is a broken test. */
+  /** Returns the response to a given failure of the database. Does not use `send`, which fails for a 500. */
   async function answerTo(error: unknown) {
     const workspace: TestWorkspace = await api.workspace()
     vi.spyOn(api.services.store.forRequests(workspace.id).projects, 'list').mockRejectedValue(error)

@@ -12,7 +12,7 @@ import { dialects, oneDialect } from '../../support/databases.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 import { eventually, gate } from '../jobs/fixtures.ts'
 
-/** Of the broken identity there is more to do than a queue takes at once. */
+/** The broken identity has more jobs than a queue claims at once. */
 const [BROKEN, SOUND] = [40, 2]
 const queues = {
   ...queueOptions,
@@ -83,7 +83,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of ids) await workspace.ok(contract.passes.update, { params: { id }, body: { label } })
   }
 
-  /** Calls that are sound must not count as hanging, however busy the machine: the clock stands still, and they would never be due. */
+  /** Prevents valid calls from counting as hanging on a busy machine. The clock is stopped, so they never time out. */
   function work(given: Partial<Services>, how = 'answers') {
     const { identities: registry, clock, log, metrics } = api.services
     const nameOf = (id: string) => registry.list().find((one) => one.id === id)!.name
@@ -93,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     onTestFinished(() => worker.stop())
   }
 
-  /** That wallets of a platform were told of the last change of all of these. */
+  /** Returns whether wallets of a platform were notified of the last change of all passes. */
   const isTold = async (workspace: TestWorkspace, ids: string[], platform: 'apple' | 'google') => {
     for (const id of ids) {
       const { apple, google, walletVersion } = await workspace.ok(contract.passes.wallets, { params: { id } })
@@ -324,7 +324,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(async () => {
       const rows = await waiting()
       expect(rows.map(({ run_at }) => Number(run_at) > api.now.getTime())).toEqual([true, true])
-      // Nothing was tried, and no try is counted.
+      // No call was tried, and no attempt is counted.
       expect(rows.map(({ attempts, claim_token }) => [attempts, claim_token])).toEqual([
         [0, null],
         [0, null],
@@ -334,7 +334,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expectTold(workspace, sound, 'google')
     expect(tried).toEqual([])
 
-    // The clock stands still: what was put off comes since the identity was renewed.
+    // The clock is stopped. The snoozed jobs run because the identity was renewed.
     isSound = true
     await store.transaction((tx) => tx.identities.update(pass!.googleIdentityId!, {}, api.now))
     await registry.refresh()

@@ -39,7 +39,10 @@ beforeAll(async () => {
   keyFile = (await google).serviceAccountJson
 })
 
-/** What a process of a fleet keeps of identities, with server keys of its own, and the certificates that it signs with by identity. */
+/**
+ * Simulates the identities of a process of a fleet, with its own server keys. Returns the certificates that it signs
+ * with, by identity.
+ */
 function startProcess(databaseUrl: string, keys: ServerKeys) {
   const { store } = open(databaseUrl)
   const signers = new Map<string, AppleIdentity>()

@@ -24,7 +24,7 @@ test('servers that start on an empty folder share their credentials, and so does
   expect(readdirSync(config.sandboxFolder!).sort()).toEqual(['apple', 'google'])
 })
 
-/** A copy of a whole folder, of which a test may break what it likes: new keys take long to make. */
+/** Copies a complete sandbox folder, which a test can break, because new keys take long to create. */
 function copy(): Config {
   const folder = temporaryFolder()
   cpSync(inject('sandboxFolder'), folder, { recursive: true })
@@ -45,7 +45,7 @@ function filesOf({ sandboxFolder }: Config): string[] {
 
 const files = ['root.pem', 'wwdr.pem', 'pass.pem', 'pass.key', 'apns.pem', 'apns.key']
 
-/** Signs further pass certificates; a sandbox of before does without. */
+/** The key that signs further pass certificates. Old sandboxes lack it. */
 const later = 'wwdr.key'
 
 test.each(isLong ? files : ['root.pem', 'apns.key'])('a folder without %s is replaced by a whole one', async (name) => {

@@ -183,7 +183,7 @@ test.each(dialects)(
       const { topics, tokens } = phones[n]!
       expect(new Set(topics)).toEqual(new Set([brand.type]))
       expect(await listChanged(server, brand.type)).toEqual(brand.passes.map(({ id }) => id).toSorted())
-      // What one brand's phones know opens nothing under the other's type.
+      // Credentials of one brand's phones do not work with the other's pass type.
       const [{ id }] = brand.passes as [Pass]
       const headers = { authorization: `ApplePass ${tokens.get(id)}` }
       expect((await fetch(`${server.url}/apple/v1/passes/${brand.type}/${id}`, { headers })).status).toBe(200)

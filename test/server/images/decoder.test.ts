@@ -9,7 +9,7 @@ import { png } from '../api/templates/pictures.ts'
 
 const log = pino({ level: 'silent' })
 const sizes = [{ width: 10, height: 10, scale: 1 as const }]
-/** Many times as long as an answer takes, however busy the machine. */
+/** Much longer than a response takes, even on a busy machine. */
 const killAfterSeconds = 60
 
 /** A decoder over a program that answers by the first byte of what it is given. */

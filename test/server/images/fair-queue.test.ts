@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { createFairQueue, QueueFull } from '../../../src/server/images/images.ts'
 import { gate } from '../jobs/fixtures.ts'
 
-test('one piece of work runs at a time, and owners take turns however much one of them brought', async () => {
+test('runs one job at a time, and alternates owners regardless of their number of jobs', async () => {
   vi.useFakeTimers()
   try {
     const queue = createFairQueue({ max: 10, maxOfOwner: 5 })
@@ -23,7 +23,7 @@ test('one piece of work runs at a time, and owners take turns however much one o
   }
 })
 
-test('an owner, and all together, have so much waiting and running; the rest is refused at once', async () => {
+test('rejects jobs above the limits of an owner and of all owners immediately', async () => {
   const queue = createFairQueue({ max: 3, maxOfOwner: 2 })
   const held = gate()
   const work = () => held.pass()
@@ -37,7 +37,7 @@ test('an owner, and all together, have so much waiting and running; the rest is 
   await expect(queue.run('c', async () => 'done')).resolves.toBe('done')
 })
 
-test('work that fails fails for whoever brought it alone', async () => {
+test('a failed job rejects only its own caller', async () => {
   const queue = createFairQueue({ max: 3, maxOfOwner: 2 })
   const failing = queue.run('a', () => Promise.reject(new Error('no')))
   const next = queue.run('a', async () => 'done')

@@ -146,7 +146,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('an accepted image is never decoded again: passes contain the files of the upload', async () => {
     const workspace = await api.workspace()
     const { id } = (await upload(workspace, await png({ width: 400, height: 200 }))).body as Image
-    // Of these bytes nobody makes a picture any more.
+    // These bytes can no longer be decoded.
     await api.database
       .writer('images')
       .where({ id })

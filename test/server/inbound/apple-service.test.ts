@@ -63,7 +63,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const all = await list()
     expect([all.status, all.serialNumbers?.toSorted()]).toEqual([200, passes.map(({ id }) => id).toSorted()])
-    // None of them changed since.
+    // The passes have not changed since.
     expect(await list(`?passesUpdatedSince=${all.lastUpdated}`)).toMatchObject({ status: 204 })
     await workspace.ok(contract.passes.update, { params: { id: passes[1]!.id }, body: { label: 'Grace' } })
     await api.runJobs()
@@ -292,7 +292,7 @@ describe('with limits', () => {
       await call('POST', `device-${n}`)
       answers.push(await call('DELETE', `device-${n}`))
     }
-    // The one that was refused stays, and the others come and go beside it.
+    // The rejected connection stays open, and other connections are independent of it.
     expect(answers).toEqual([...Array(20).fill(200), 429, ...Array(4).fill(200)])
     const told = await api.database.reader('events').where({ workspace_id: workspace.id, type: 'pass.removed' })
     expect(told).toHaveLength(20)

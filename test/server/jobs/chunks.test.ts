@@ -28,7 +28,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return job!
   }
 
-  /** Runs a job on a server that is told to stop, while its first chunk is under way or before. */
+  /** Runs a job on a server that is stopped before or during its first chunk. */
   async function runUntilStopped(place: QueuePlace, { chunks }: { chunks: 0 | 1 }): Promise<void> {
     const job = await claim(place)
     const { store } = api.services

@@ -19,7 +19,7 @@ export interface TestServices extends RunningServices {
   database: Database
   workspaceId: string
   version: Awaited<ReturnType<typeof insertTemplate>>
-  /** Moves the clock, which stands still otherwise. */
+  /** Advances the clock, which is stopped otherwise. */
   advance(seconds: number): void
   /** A worker in this process, woken by commits, stopped after the test. */
   work(options: WorkOptions): Worker
@@ -29,7 +29,7 @@ interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'queues'>, Partia
   handlers: Partial<WorkerOptions['handlers']>
 }
 
-/** Everything that jobs work with, on a database with one template, with wallets that `check` stands in for. */
+/** Creates the services of jobs, on a database with one template, with wallets whose check is `check`. */
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
   let wake: (queue: Queue) => void = () => undefined
   const { url, database } = await openTestStore(dialect)
@@ -94,7 +94,7 @@ export function gate() {
   let waiting = 0
   return {
     open,
-    /** How many have come. */
+    /** Returns the number of waiting callers. */
     waiting: () => waiting,
     async pass(): Promise<void> {
       waiting += 1

@@ -283,7 +283,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('one of several servers that claim at once on PostgreSQL runs the job of a subject; others lose nothing', async () => {
+test('one of several concurrent servers on PostgreSQL runs the job of a subject, and others lose nothing', async () => {
   const services = await openServices('postgres')
   const { store, database, workspaceId, clock } = services
   const errors = vi.spyOn(services.log, 'error')
@@ -337,7 +337,7 @@ async function insertJobs(services: TestServices, count: number, kind: JobKind =
   return subjects
 }
 
-/** A handler that completes its jobs and tells which of them were its own. */
+/** Creates a handler that completes its jobs and returns those whose lease it still had. */
 function recorder({ store }: TestServices) {
   const done: string[] = []
   const handler: JobHandler = async (jobs: Job[]) => {

@@ -24,7 +24,7 @@ describe.each(dialects)('on %s', (dialect) => {
     vi.restoreAllMocks()
   })
 
-  /** A project with so many passes at Google, of as many versions as given. */
+  /** Creates a project with the given number of passes at Google for each version. */
   async function held(...perVersion: number[]) {
     const project = await makeProject(workspace)
     const template = await publishedTemplate(workspace, { projectId: project.id })
@@ -122,7 +122,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('passes').where({ id: passIds[0]! }).update({ project_id: other.id })
     expect(await workspace.refused(create, { params, body: text })).toMatchObject(refusal)
     expect(await workspace.refused(create, { params, query: { dryRun: true }, body: text })).toMatchObject(refusal)
-    // What is scheduled already goes by objects, and says so.
+    // A scheduled broadcast uses objects, and reports it.
     api.advance(60)
     await api.runJobs()
     const named = { params: { ...params, broadcastId: scheduled.id } }

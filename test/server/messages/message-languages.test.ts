@@ -36,7 +36,10 @@ describe.each(dialects)('on %s', (dialect) => {
     return hold((await issuedPass(workspace, { definition: content })).id)
   }
 
-  /** What phones of these languages show of the last message: on an iPhone, and above and in that of an Android phone. */
+  /**
+   * Returns the text of the last message on phones in these languages: on an iPhone, and in the header and body on an
+   * Android phone.
+   */
   async function shown(passId: string, languages = ['pt', 'en', 'ar']) {
     const { store, packages, wallets, issuing } = api.services
     const pass = (await store.passes.find(workspace.id, passId))!

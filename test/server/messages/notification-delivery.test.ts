@@ -143,7 +143,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await store.passes.find(workspace.id, id))!.message?.number).toBe(2)
   })
 
-  // What follows takes the same ways through storage.
+  // The following cases use the same statements.
   if (oneDialect.includes(dialect)) {
     test('a platform without holders is SKIPPED, and so is the notification if no platform has any', async () => {
       expect(await send(await passOn('apple'))).toMatchObject({ status: 'SENT', google: { status: 'SKIPPED' } })

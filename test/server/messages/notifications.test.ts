@@ -156,7 +156,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
       await api.runJobs()
       expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
-      // However far the clock goes back.
+      // Regardless of how far the clock is set back.
       api.advance(-HOUR)
       expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
       api.advance(HOUR)

@@ -12,7 +12,7 @@ import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { definition, issuedPass } from '../fixtures.ts'
 
-/** Stands in no other row, whatever the case, and its trigrams in no other name. */
+/** A text that appears in no other row in any case, and whose trigrams appear in no other name. */
 const PLANTED = 'xq7zkvjw'
 /** Random codes hold any three letters now and then: it is looked for where names are. */
 const TRIGRAM = PLANTED.slice(0, 3)
@@ -209,12 +209,12 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** What erasing leaves as it is. */
+/** Returns the fields of a scan that erasing keeps. */
 function verdict({ metadata, externalPassId: _, reversalReason: __, ...kept }: ScanItem) {
   return { ...kept, conflict: metadata.conflict, validateAsOf: metadata.validateAsOf }
 }
 
-/** Tables, those behind the search index included, of which some column holds the text in whatever case. */
+/** Returns the tables with a column that contains the text in any case, including those of the search index. */
 async function tablesWith({ dialect, writer }: Database, text: string): Promise<string[]> {
   const names: string[] =
     dialect === 'sqlite'

@@ -35,7 +35,7 @@ async function operator() {
 
 type Operator = Awaited<ReturnType<typeof operator>>
 
-/** Watches until the test is over; what it told so far. */
+/** Watches until the test ends. Returns the messages. */
 function watch(config: Operator, name: string, from: RenewedFrom) {
   const stopped = new AbortController()
   const taken: ShownIdentity[] = []
@@ -106,7 +106,7 @@ test('files that are written one after the other are taken once they belong toge
   await addApple(config, { name: 'acme', from: files, at: new Date() })
   const { taken, told } = watch(config, 'acme', { files })
   put('certificate', renewed)
-  // So slowly that what is between is judged, and refused.
+  // Write slowly, so that intermediate contents are evaluated and rejected.
   await eventually(() => expect(told).toEqual([expect.stringContaining('does not belong')]))
   rmSync(files.key)
   await eventually(() => expect(told.at(-1)).toMatch(/file .* not found/))
@@ -140,7 +140,7 @@ test('rejects other pass types and teams, expired files, and half files with rea
     [() => putOther({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1' }), new RegExp(`OTHERTEAM1.*${team}`)],
     [() => putChain(expired), /expired on/],
     [half(700), /not a certificate/],
-    // Other content is told of, though the reason is the same.
+    // New content is reported, even if the reason is the same.
     [half(600), /not a certificate/],
   ]
   for (const [n, [place, words]] of wrong.entries()) {
@@ -162,7 +162,7 @@ test('rejects other pass types and teams, expired files, and half files with rea
   for (const line of keys) expect(said).not.toContain(line)
 })
 
-test('renews the key of a Google account when its file is replaced, and rejects others without quoting them', async () => {
+test('renews the key of a Google account if its file is replaced, and rejects others without quoting them', async () => {
   const config = await operator()
   const { put, keyFile } = mountSecrets()
   const [one, two] = await Promise.all([sandboxAccount(), sandboxAccount(1)])

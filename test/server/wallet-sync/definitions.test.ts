@@ -31,7 +31,7 @@ test('a workspace with the largest definitions keeps few in memory, and leaves s
   expect(await findAll('large', 20)).toBe(20)
   expect(await findAll('large', 3)).toBe(0)
   expect(await findAll('small', 500)).toBe(0)
-  // What was asked for first went first.
+  // The first request was handled first.
   expect(await findAll('large', 20)).toBeGreaterThan(12)
 })
 

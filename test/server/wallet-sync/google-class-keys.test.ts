@@ -63,7 +63,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return (await (await fetch(`${api.googleUrl}/objects/eventTicket/${objectId}`)).json()) as PhoneView
   }
 
-  /** What a phone shows of the class of a pass that Google holds. */
+  /** Returns the content of a class that a phone shows for a saved pass. */
   async function shown(pass: Pick<Pass, 'id'>) {
     const view = await viewOf(pass)
     const { eventName, finePrint, id: classId } = view.class as unknown as Record<string, ReturnType<typeof text>>
@@ -89,11 +89,11 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const other = await shown(lear)
     expect(other.says).toBe('Lear, Door B')
     expect(other.classId).not.toBe(first.classId)
-    // Of another version the same key is another class.
+    // The same key in another version is another class.
     await publishVersion(workspace, template.id, performance({ class: { finePrint: text('{{door}}') } }))
     const late = await make({ show: 'Hamlet', door: 'C' })
     await open(late)
-    // What only one pass says stays out of what all show: the seat of the description comes to nothing.
+    // A value of a single pass does not appear in the class: the placeholder of its seat is empty.
     expect(await shown(late)).toMatchObject({ says: 'Hamlet for none, C' })
     expect([first.classId, other.classId]).not.toContain((await shown(late)).classId)
   })
@@ -205,7 +205,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     // Two that change places at once do not wait for each other.
     await Promise.all([update(hamlet, { show: 'Hamlet' }), update(next, { show: 'Lear', door: 'D' })])
     await api.runJobs()
-    // Whoever is first: the key is taken by one that brings A, or still says C.
+    // The order is not defined: the class has the value of A or still that of C.
     expect((await shown(hamlet)).says).toMatch(/^Hamlet, Door [AC]$/)
     expect((await shown(lear)).says).toBe('Lear, Door D')
   })
@@ -300,7 +300,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(
       JSON.stringify(await api.database.writer('google_classes').where({ workspace_id: workspace.id })),
     ).not.toMatch(/Hamlet|Monday/)
-    // The values of the next pass of the key stand there then.
+    // The class then has the values of the next pass with the key.
     const next = await make({ show: 'Hamlet', door: 'B' })
     await open(next)
     expect((await shown(next)).says).toBe('Hamlet, Door B')

@@ -32,7 +32,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return { kind: list.replace(/Objects$/, '') as GoogleKind, ...named! }
   }
 
-  /** What a phone shows of an object that it holds. */
+  /** Returns the content of a saved object on a phone. */
   async function shown({ kind, id }: { kind: GoogleKind; id: string }) {
     const { object, class: ofClass } = (await (
       await fetch(`${api.googleUrl}/objects/${kind}/${id}`)
@@ -92,7 +92,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const next = await open(pass)
     expect([next.kind, suffixOf(next.id)]).toEqual(['offer', `${pass.id}-offer`])
     expect([(await shown(old)).state, (await shown(next)).state]).toEqual(['EXPIRED', 'ACTIVE'])
-    // Who holds the old one does not hold the pass.
+    // A phone with the old object does not have the pass.
     expect(await installedAt(workspace, pass)).toBeNull()
     await callback(next.id, 1)
     await callback(old.id, 1)

@@ -7,7 +7,7 @@ import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 
-/** The door stands in the class, the seat on the object. */
+/** The class shows the door, and the object shows the seat. */
 const performance: DefinitionInput = {
   variables: ['show', 'door', 'seat'].map((name) => ({ name, label: name, default: 'none', example: 'x' })),
   design: {
@@ -25,7 +25,7 @@ const performance: DefinitionInput = {
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** So many passes of one class that Google holds. */
+  /** Creates the given number of passes of one class that are saved at Google. */
   async function held(many: number) {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: performance })
@@ -45,7 +45,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, ids, update, stateOf }
   }
 
-  /** What Google is asked from now on. */
+  /** Records the requests to Google from now on. */
   function watch() {
     const { bulk } = api.services.google!.api
     const classes = vi.spyOn(bulk, 'upsertClass')
@@ -61,17 +61,17 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await api.runJobs()
     expect(google.asked()).toEqual([1, 0])
     expect(await stateOf(ids[0]!)).toBe('current')
-    // What stands on the object is sent as ever.
+    // Changes of the object are sent as usual.
     await update(ids[0]!, { seat: '7' })
     await api.runJobs()
     expect(google.asked()).toEqual([1, 1])
   })
 
-  test('an update that went back to what Google had is sent, where the one between may have arrived', async () => {
+  test('an update back to an earlier content is sent if the update in between might have arrived', async () => {
     const { ids, update, stateOf } = await held(1)
     const [id] = ids as [string]
     const google = watch()
-    // It arrives, and its answer is lost.
+    // It arrives, and its response is lost.
     const { updateObject } = api.services.google!.api
     google.objects.mockImplementationOnce(async (...call) => {
       await updateObject(...call)
@@ -131,7 +131,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(google.asked()).toEqual([1, 2])
   })
 
-  test('an update equal to what Google had is sent where something else is on its way', async () => {
+  test('an update equal to the content at Google is sent while another one is in flight', async () => {
     const { workspace, ids, update } = await held(1)
     const [id] = ids as [string]
     const { store, google: sync } = api.services

@@ -59,7 +59,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('a pass that no phone would accept is FAILED, with the reason in pass.failed; others are not affected', async () => {
     const workspace = await api.workspace()
     const variables = [{ name: 'what', label: 'What it is', default: 'Ticket' }]
-    // Apple insists on a description, and this one is empty for whoever gives nothing.
+    // Apple requires a description. This one is empty if the pass has no value.
     const content = { variables, design, apple: { description: '{{what}}' } }
     const template = await publishedTemplate(workspace, { definition: content })
     const sound = await makePass(workspace, template.id)

@@ -135,7 +135,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     const workspace = await api.workspace()
     const { store } = api.services
     const check = (url: string) => checkTarget(store, workspace.id, { url, passTypeIdentifier: undefined })
-    // Nothing is known of it before a server was started.
+    // Unknown before the first start of a server.
     expect(await check('https://own.example/apple')).toBe(false)
     for (let starts = 0; starts < 2; starts++) await noteAddress(store, 'https://OWN.example:443')
     await expect(check('https://own.example/apple')).rejects.toThrow('already the address of this server: its packages')
@@ -145,7 +145,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     await move(workspace, 1, 'https://own.example/apple')
     expect(await check('https://own.example/apple')).toBe(false)
     await cancelMove(store, workspace.id, api.now)
-    // Phones know the one of before.
+    // Phones know the previous address.
     await noteAddress(store, 'https://new.example')
     expect(await check('https://new.example/apple')).toBe(false)
   })

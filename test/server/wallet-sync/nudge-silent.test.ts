@@ -31,7 +31,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     const devices = await api.services.store.registrations.list(workspace.id, [id])
     return devices.filter(({ pushedAt }) => pushedAt?.getTime() === api.now.getTime()).length
   }
-  /** Seconds after now at which the minutes of so long have somebody pushed, and how many. */
+  /** Returns the minutes, of those given, at which phones were pushed, with the number of phones. */
   const watch = async (workspace: TestWorkspace, pass: Pass, minutes: number[]) => {
     const start = api.now.getTime()
     const pushes: [number, number][] = []
@@ -55,7 +55,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
       [60, 2],
       [1440, 2],
     ])
-    // By hand they are pushed once more, which begins nothing anew.
+    // A manual push does not restart the schedule.
     expect(await workspace.ok(contract.wallets.nudge, { body: {} })).toMatchObject({ devices: 0 })
     await api.services.store.transaction((tx) => tx.heldPasses.settle(workspace.id, [pass.id]))
     expect(await workspace.ok(contract.wallets.nudge, { body: {} })).toMatchObject({ devices: 2 })

@@ -78,7 +78,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       ],
       ['"voided":true', () => workspace.ok(contract.passes.void, { params, body: {} })],
     ]
-    // What a notification says stands on passes that a phone holds.
+    // Phones show notifications of the passes that they have.
     const headers = { authorization: `ApplePass ${(await stored(workspace, pass.id)).appleToken}` }
     const registration = `/apple/v1/devices/holder/registrations/${type}/${pass.id}`
     await api.send('POST', registration, { headers, body: { pushToken: 'push' } })
@@ -194,7 +194,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         [{ 'if-none-match': `"other", ${etag}` }, 304],
         [{ 'if-none-match': '*' }, 304],
         [{ 'if-modified-since': modified }, 304],
-        // What the tag says goes before what the date says.
+        // The ETag takes precedence over the date.
         [{ 'if-none-match': '"other"', 'if-modified-since': modified }, 200],
         [{ 'if-modified-since': 'yesterday' }, 200],
         // A later one is of another server, which the phone was with before.
@@ -213,7 +213,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
     await workspace.ok(contract.passes.update, { params: { id: pass.id }, body: { label: 'Grace' } })
     for (const [n, target] of targets.entries()) expect((await ask(target, had[n])).status).toBe(200)
-    // Whoever has it is told that it is over, too.
+    // A phone that has the pass is notified of the void as well.
     await workspace.ok(contract.passes.void, { params: { id: pass.id }, body: {} })
     expect((await ask(targets[0]!, had[0])).status).toBe(410)
     expect((await ask(targets[1]!, had[1])).status).toBe(200)

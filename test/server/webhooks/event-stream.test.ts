@@ -15,7 +15,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   const store = () => api.services.store
 
-  /** Writes an event as its cause would, in a transaction of its own. */
+  /** Writes an event as its cause would, in a separate transaction. */
   const happen = async (workspace: TestWorkspace, subject = newId(api.now)) => {
     const data = { id: subject, externalPassId: 'order-1', reason: null }
     const event = { type: 'pass.voided' as const, subject, data, correlationId: null }
@@ -57,7 +57,8 @@ describe.each(dialects)('on %s', (dialect) => {
   test('events are sent once and in order to each follower, with or without a webhook for them', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     await happen(workspace)
-    // On PostgreSQL it is told once what began before it anywhere on the server has ended, tests of other files included.
+    // On PostgreSQL, an event is sent after all transactions that started before it have ended, including those of
+    // other test files.
     await eventuallyAll(await follow(workspace, { since: NIL }), 2)
     const [one, other, foreign] = [await follow(workspace), await follow(workspace), await follow(stranger)]
     const told = [await happen(workspace), await happen(workspace), await happen(workspace)]
@@ -140,7 +141,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const followed = await follow(workspace)
       await way(workspace)
       api.advance(2)
-      // What happens behind the end is not told.
+      // Events after the end are not sent.
       await happen(workspace)
       await eventually(() => expect(followed.hasEnded()).toBe(true))
       expect(subjects(followed)).toEqual([])
@@ -176,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('written by several at once, at two servers, each event comes once, in one order for all', async () => {
     const workspace = await api.workspace()
     const followers = [await follow(workspace), await follow(workspace)]
-    // Another server, whose commits wake nobody here.
+    // Commits of another server wake no follower here.
     const elsewhere = createStore(api.database)
     const written: string[] = []
     const write = async (at: typeof elsewhere) => {

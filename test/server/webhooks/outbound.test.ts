@@ -193,7 +193,7 @@ test('no more than 64 KiB of an answer are taken', async () => {
   })
   expect(await open({ allowInsecure: true }).post(receiver.url)).toEqual({ responseCode: 200, error: null })
   await closed
-  // What the sockets of both sides hold between them comes on top of what was read.
+  // The buffers of the sockets on both sides add to the bytes that were read.
   expect(written).toBeLessThan(16 * 1024 * 1024)
 })
 

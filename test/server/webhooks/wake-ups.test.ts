@@ -8,7 +8,7 @@ test('followers of a workspace look together, and share what they read unless so
   const [first, second, other] = [wakeUps.listen('a'), wakeUps.listen('a'), wakeUps.listen('b')]
   const elsewhere = new AbortController()
   const sleeper = other.next(60_000, elsewhere.signal)
-  // Whoever is woken first wakes the one that would have slept for a minute.
+  // The first follower wakes the second, which would have slept for a minute.
   expect(await Promise.all([first.next(60_000, never), second.next(1, never)])).toEqual([false, false])
 
   let reads = 0

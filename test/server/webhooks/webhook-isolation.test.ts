@@ -11,7 +11,7 @@ import { eventually, gate } from '../jobs/fixtures.ts'
 import { makeWebhook, queueTests, readDelivery, sendTest } from './webhook-fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  // What hangs here does so until it is told to answer, however long a busy machine takes to see that.
+  // Hanging requests stay open until the test releases them, regardless of the speed of the machine.
   const api = useApi(dialect, { outbound: { allowInsecure: true, timeoutMs: 600_000 } })
   let workspace: TestWorkspace
   let receiver: Receiver
@@ -88,7 +88,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     await workspace.ok(contract.webhooks.update, { params, body: { url: later.url } })
     await queueTests(workspace, webhook.id, 10)
-    // What is read after a change brings it along: nothing more goes where the endpoint was.
+    // A read after a change returns it, so no further request goes to the old endpoint.
     await eventually(() => expect(later.received).toHaveLength(10))
     expect(later.mostInFlight()).toBe(1)
   })

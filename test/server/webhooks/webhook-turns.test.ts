@@ -177,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     held.open()
     await Promise.all(turns)
-    // What the dead sent is not written, and is sent again.
+    // The results of the killed sender were not recorded, so its deliveries are sent again.
     receiver.reply(204)
     await api.runJobs()
     expect([await countOf('SUCCESS'), await waiting()]).toEqual([2 * crashes, []])
@@ -307,7 +307,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
 const claimed = { limit: 1, leaseSeconds: 60 }
 
-/** What a turn is timed by; the network, and unless it is named the renewal of a hold, goes by real time. */
+/** Uses fake time for the timers of a turn. The network, and the renewal of a lease unless named, use real time. */
 function useFakeTime(...others: ('setInterval' | 'clearInterval')[]): void {
   vi.useFakeTimers({ toFake: ['performance', ...others] })
   onTestFinished(() => void vi.useRealTimers())

@@ -13,7 +13,7 @@ import { makeProject, passBody, publishedTemplate } from '../../server/fixtures.
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects, migratedDatabase, type TestDialect } from '../../support/databases.ts'
 
-/** What a text may hold that a notation could trip over. */
+/** Texts with characters that could break an encoding. */
 const odd = [
   '"',
   '""',
@@ -33,7 +33,7 @@ const odd = [
   'true',
 ]
 
-/** What reads all kinds of things. */
+/** Lists that read all kinds of rows. */
 const lists = ['passes?sortBy=label', 'scans', 'scans/stats', 'templates', 'projects', 'webhooks', 'workspace', 'doors']
 
 describe.each(dialects)('from %s', (dialect) => {
@@ -181,7 +181,7 @@ async function contentOf({ reader }: Database, notation = notationFor(reader)): 
   return content
 }
 
-/** Indexes, triggers, keys, and what is told of their values. */
+/** Returns indexes, triggers, keys, and the statistics of their values. */
 async function structureOf({ reader }: Database): Promise<unknown> {
   const ask = async (sql: string) => rowsOf(reader, await reader.raw(sql))
   if (!isPostgres(reader)) {

@@ -23,7 +23,7 @@ test('a long log restarts next to a writer that never pauses', async () => {
   expect(beginningsOf(log)).toBeGreaterThan(before)
 })
 
-/** How often a write-ahead log began, by its header. */
+/** Returns the number of restarts of a write-ahead log, from its header. */
 function beginningsOf(log: string): number {
   const file = openSync(log, 'r')
   const header = Buffer.alloc(32)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { FairGate } from '../../../src/storage/db/fair-gate.ts'
 
-test('no party has more than its share, nor all together more than the places, and no place stays empty that is wanted', async () => {
+test('keeps each party within its share and all within the places, and leaves no wanted place empty', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ party: fc.constantFrom('a', 'b', 'c'), isLeave: fc.boolean() }), { maxLength: 60 }),
@@ -32,7 +32,7 @@ test('no party has more than its share, nor all together more than the places, a
             if (wanted.get(one)! > 0) expect(n === share || total() === places).toBe(true)
           }
         }
-        // Whoever still waits comes in.
+        // Admit the remaining waiters.
         while (total() > 0) {
           for (const [party, n] of inside) for (let left = n; left > 0; left -= 1) leaving.push(party)
           for (const party of leaving.splice(0)) {
@@ -47,7 +47,7 @@ test('no party has more than its share, nor all together more than the places, a
   )
 })
 
-test('a place goes to who has the fewest, and of those to who was inside for the shortest time', async () => {
+test('gives a place to the party with the fewest places, then to that with the least time inside', async () => {
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 2, shareOf: () => 2 }))
@@ -60,7 +60,7 @@ test('a place goes to who has the fewest, and of those to who was inside for the
   }
 })
 
-test('at one place, who stays short comes in as often as it wants beside who stays long, and weights count', async () => {
+test('a party with short stays is not delayed by one with long stays, and weights count', async () => {
   vi.useFakeTimers()
   try {
     const weights: Record<string, number> = { weighty: 2 }
@@ -73,7 +73,7 @@ test('at one place, who stays short comes in as often as it wants beside who sta
     const turns = (name: string) => order.slice(0, 26).filter((party) => party === name).length
     expect(turns('long')).toBeLessThanOrEqual(3)
     expect(Math.abs(turns('short') - turns('weighty'))).toBeLessThanOrEqual(2)
-    // Who was away does not come back with turns that it saved up.
+    // An idle party does not save up turns.
     for (let n = 0; n < 10; n += 1) enter('new')
     const before = order.length
     for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, 10)
@@ -83,7 +83,7 @@ test('at one place, who stays short comes in as often as it wants beside who sta
   }
 })
 
-test('an owner has one turn in how many ways it may ask, and its own parties take turns in that', async () => {
+test('an owner has one turn for all its parties, which alternate within it', async () => {
   vi.useFakeTimers()
   try {
     const gate = new FairGate({ places: 1, shareOf: () => 1, ownerOf: (party) => party[0]! })
@@ -97,7 +97,7 @@ test('an owner has one turn in how many ways it may ask, and its own parties tak
   }
 })
 
-test('whoever had the last turn goes behind who had none, though nobody waited in between', async () => {
+test('the party of the last turn follows one without a turn, even if no other waited in between', async () => {
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1 }))
@@ -112,7 +112,7 @@ test('whoever had the last turn goes behind who had none, though nobody waited i
   }
 })
 
-test('who used less than another goes first until its savings are used, and nobody saves more than that', async () => {
+test('a party that used less precedes others until its limited savings are used', async () => {
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1, savingsMs: 30 }))
@@ -129,7 +129,7 @@ test('who used less than another goes first until its savings are used, and nobo
   }
 })
 
-test('who waits for too long is refused and told to come back, and its place goes to others', async () => {
+test('a party that waits too long is rejected with a retry time, and its place goes to others', async () => {
   vi.useFakeTimers()
   try {
     const gate = new FairGate({ places: 1, shareOf: () => 1 })
@@ -151,8 +151,8 @@ test('who waits for too long is refused and told to come back, and its place goe
   }
 })
 
-/** A gate of which is noted who came in, and where who is inside stays for a time of the fake clock. */
-test('who used more keeps to a smaller share while a neighbour is there, who has all of its own', async () => {
+/** Records who entered a gate. Parties inside stay for a time of the fake clock. */
+test('a heavy user has a smaller share next to a neighbor, which keeps its full share', async () => {
   vi.useFakeTimers()
   try {
     const isNeighbour = (owner: string) => owner !== 'upkeep'
@@ -169,7 +169,7 @@ test('who used more keeps to a smaller share while a neighbour is there, who has
     expect(await come('little', 'much')).toEqual(['little', 'much'])
     await stay('little', 1)
     expect(await come('much', 'little', 'little')).toEqual(['little', 'little'])
-    // The neighbour is gone for a while: what waited comes in with the next that leaves, and others may at once.
+    // After the neighbor has left, waiting work enters with the next exit, and other work immediately.
     await vi.advanceTimersByTimeAsync(1_001)
     expect(await come('much')).toEqual(['much'])
     await stay('much', 0)
@@ -179,7 +179,7 @@ test('who used more keeps to a smaller share while a neighbour is there, who has
   }
 })
 
-test('rooms fill by themselves, and beside a neighbour an owner has its smaller share in all of them together', async () => {
+test('fills each room separately, and next to a neighbor an owner has its smaller share across all rooms', async () => {
   vi.useFakeTimers()
   try {
     const ownerOf = (party: string) => party.split(' ').at(-1)!
@@ -195,7 +195,7 @@ test('rooms fill by themselves, and beside a neighbour an owner has its smaller 
     await stay('jobs of much', 10)
     expect(order.slice(3)).toEqual(['much', 'little'])
     await stay('much', 1)
-    // One after the other, in whichever room.
+    // One after the other, in any room.
     expect(order.slice(5)).toEqual(['jobs of much'])
     await stay('jobs of much', 1)
     expect(order.slice(6)).toEqual(['much'])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { grouped } from '../../../src/storage/db/grouped.ts'
 
-/** Work that notes its sets, and that ends when it is told to. */
+/** Creates work that records its sets and ends when the test releases it. */
 function startWork(outcome: (item: string) => string = (item) => item, mostOfKey = 1) {
   const sets: string[][] = []
   const scope = {}
@@ -33,7 +33,7 @@ function startWork(outcome: (item: string) => string = (item) => item, mostOfKey
 }
 
 describe('work that is done together', () => {
-  test('one alone begins at once, and takes along what came before it was taken', async () => {
+  test('a single item starts immediately, with the items that arrive before its set is taken', async () => {
     const work = startWork((item) => `${item}!`)
     const all = Promise.all(['a', 'b', 'c'].map((item) => work.do(item)))
     expect(work.gates).toHaveLength(1)
@@ -85,7 +85,7 @@ describe('work that is done together', () => {
     ])
   })
 
-  test('a set has a bound, and what is behind it keeps its order', async () => {
+  test('a set has a maximum size, and later items keep their order', async () => {
     const work = startWork()
     const items = Array.from({ length: 300 }, (_, n) => `${n}`)
     const all = Promise.all(items.map((item) => work.do(item)))
@@ -95,7 +95,7 @@ describe('work that is done together', () => {
     expect(work.sets.flat()).toEqual(items)
   })
 
-  test('items that a person waits for precede deferrable ones, a few of which each set takes', async () => {
+  test('items that a person waits for precede deferrable ones, and each set takes a few deferrable ones', async () => {
     const work = startWork()
     const can = Array.from({ length: 70 }, (_, n) => `late${n}`)
     const all = Promise.all([...can, 'a', 'b'].map((item) => work.do(item)))
@@ -124,7 +124,7 @@ describe('work that is done together', () => {
     expect(work.sets.toSorted()).toEqual([['a', 'c'], ['b']])
   })
 
-  test('one that cannot be done fails alone: a set that failed is done again one by one, in its order', async () => {
+  test('a failed set is retried one item at a time in order, so that only the faulty item fails', async () => {
     const work = startWork((item) => {
       if (item.startsWith('bad')) throw new Error(item)
       return item
@@ -145,7 +145,7 @@ describe('work that is done together', () => {
     expect(work.sets).toEqual([['a', 'b']])
   })
 
-  test('a turn that did not come refuses those that waited for it, and none that came after', async () => {
+  test('if a turn does not start, its waiting items are rejected, and later ones are not', async () => {
     let refuse: (error: Error) => void = () => undefined
     let turns = 0
     const together = grouped(async (_: object, take: () => string[]) => {

@@ -66,7 +66,7 @@ test('a draft is edited on PostgreSQL while somebody holds its template to publi
   })
 })
 
-/** Passes that a phone holds, which stand in the table in the other order than that of their ids. */
+/** Creates passes on a phone, whose order in the table is the reverse of the order of their IDs. */
 async function openHeldPasses(count: number) {
   const { store, url } = await openTestStore('postgres')
   const workspaceId = await insertWorkspace(store)

@@ -13,7 +13,7 @@ interface List {
   leads: string
 }
 
-/** Sorts that go on after the last row of a page, and those that go on at an offset. */
+/** Sorts that continue after the last row of a page. Other sorts use an offset. */
 const rowSorts = ['createdAt', 'updatedAt', 'label', 'externalPassId', 'status', 'expiresAt', 'groupKey']
 const offsetSorts = ['templateVersion', 'revision']
 

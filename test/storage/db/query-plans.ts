@@ -43,7 +43,7 @@ export interface Statement {
 
 export interface Plan {
   text: string
-  /** Whether it is that of a page rather than of something asked beside it. */
+  /** Whether it is the plan of a page, and not of an additional query. */
   isPage?: boolean
   /** Whether it is that of the total, which reads all that it counts. */
   isCount?: boolean
@@ -51,7 +51,7 @@ export interface Plan {
   fullScans: string[]
   /** Rows that are sorted; SQLite does not say how many, so that it counts as all of them. */
   sorted: number
-  /** Rows of large tables that were read, where the database says so. */
+  /** The number of rows of large tables that were read, if the database reports it. */
   rowsRead: number
 }
 
@@ -89,7 +89,7 @@ export function useLists(dialect: TestDialect) {
   })
 
   return {
-    /** Of the statements behind two pages, from an offset on. */
+    /** Returns the plans of the statements for two pages, starting at an offset. */
     async plansOf(name: 'passes' | 'projects' | 'templates', filters: Filters, offset = 0): Promise<Plan[]> {
       const request = { limit: 20, offset, sortBy: 'createdAt', sortDir: 'desc' as const, ...filters }
       statements.length = 0
@@ -99,7 +99,7 @@ export function useLists(dialect: TestDialect) {
       return Promise.all([...statements].map(explain))
     },
 
-    /** Of the statements behind the first two pages of a snapshot. */
+    /** Returns the plans of the statements for the first two pages of a snapshot. */
     async plansOfDoorList(projectId: string | null): Promise<Plan[]> {
       const request = { projectId, madeUntil: start, limit: 20 }
       statements.length = 0
@@ -108,7 +108,7 @@ export function useLists(dialect: TestDialect) {
       return Promise.all(statements.splice(0).map(explain))
     },
 
-    /** Of the first two pages of the ledger, as plansOf. */
+    /** Returns the plans of the first two pages of the ledger, as plansOf does. */
     async plansOfScans(filters: ScanFilters): Promise<Plan[]> {
       statements.length = 0
       const { nextCursor } = await store.scans.list(workspaceId, { limit: 20, ...filters })
@@ -118,7 +118,7 @@ export function useLists(dialect: TestDialect) {
       return Promise.all(asked.map(explain))
     },
 
-    /** Of whatever the work asks. */
+    /** Returns the plans of all statements of a function. */
     async plansOfWork(work: (store: Store, workspaceId: string) => Promise<unknown>): Promise<Plan[]> {
       statements.length = 0
       await work(store, workspaceId)
@@ -185,7 +185,7 @@ export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Pro
   const steps: { parent: number; detail: string }[] = await db.raw(`explain query plan ${sql}`, bindings)
   const text = steps.map(({ detail }) => detail).join('\n')
   const scans = [...text.matchAll(/^SCAN (\w+)/gm)].map(([, table]) => table!)
-  // The rows of the page itself are put in order at the top; below it, the sort is of whatever was found.
+  // The top level orders the rows of the page itself. A sort below it orders all matching rows.
   const sorts = steps.some(({ parent, detail }) => parent !== 0 && detail === 'USE TEMP B-TREE FOR ORDER BY')
   const isWhole =
     /^SEARCH (passes|projects|templates|scans|webhook_deliveries|delivery_keys) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(

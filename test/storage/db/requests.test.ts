@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await database.forRequests('other').reader.raw('select 1')
     expect(await createStore(database).tokens.findByDigest('none')).toBeUndefined()
     expect(await pendingMigrations(database)).toEqual([])
-    // None of the twenty that came before stood in the way, but for those that ran.
+    // The other requests waited only for the running ones among the twenty before them.
     expect(ended.length).toBeLessThan(20)
     await Promise.all(attempts)
     await greedy.reader.raw('select 1')

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
       (tx) => insertRows(tx, 'notes', note(4)),
       (tx) => count(tx),
       (tx) => Promise.all([count(tx), count(tx)]),
-      // Whoever goes on all the same has not written anything.
+      // A caller that ignores the error has not written anything.
       (tx) => count(tx).catch(() => undefined),
     ]
     for (const writer of [requests, jobs]) {

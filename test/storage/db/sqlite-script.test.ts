@@ -4,7 +4,7 @@ import sqlite3 from 'sqlite3'
 import { expect, test } from 'vitest'
 import { scriptOf } from '../../../src/storage/db/sqlite/sqlite-script.ts'
 
-/** What a literal could be ended, or begun anew, by. */
+/** Texts with characters that could end or start a literal. */
 const text = fc.string({
   unit: fc.oneof(
     fc.constantFrom("'", '"', '`', '?', ':a', ';', '--', '/*', '\\', '\0', '\n', "''", 'x', 'é', '🎟'),

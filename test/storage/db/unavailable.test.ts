@@ -37,7 +37,7 @@ test('a full SQLite file is unavailable, stays sound, and takes writes again onc
   expect(await full.writer.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   expect(await full.reader('pass_identifiers').pluck('pass_id')).toHaveLength(before)
 
-  // However small the statement that needs another page, and whatever SQLite rolled back by itself.
+  // Regardless of how small the statement is that needs another page, and of SQLite's own rollback.
   const insertOne = () => store.transaction((tx) => tx.passes.insert(workspaceId, [newPass(version)], start))
   const insertSettings = () =>
     store.transaction(async (tx) => {

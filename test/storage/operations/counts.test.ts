@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await Promise.all(lanes)
     const listCounters = (): Promise<string[]> =>
       database.writer('counts').where('n', '>', 0).distinct('counter').pluck('counter')
-    // What a change meets is a matter of who was first: a broadcast may have found nobody.
+    // The effect of a change depends on timing: a broadcast might have found no pass.
     for (let n = 0; (await listCounters()).length < COUNTERS.length; n += 1) {
       await changeAtRandom(store, places, `more ${n}`)
     }
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ['scans', 1, 1],
     ])
     expect(wrong[0]).toMatchObject({ workspaceId, part: `template ${version.templateId}, kind QUEUED` })
-    // What comes while the difference is made up for is neither lost nor counted twice.
+    // Changes during the repair are neither lost nor counted twice.
     await Promise.all([
       store.transaction((tx) => tx.counts.recount()),
       store.transaction((tx) => tx.counts.recount()),
@@ -124,7 +124,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** Whatever changes a count, each thing once and then by chance, a transaction in six of which fails. */
+/** Makes each change of a count once and then at random. One in six transactions fails. */
 async function changeAtRandom(store: Store, places: Place[], seed: string): Promise<void> {
   const random = createRandom(seed)
   let at = start
@@ -143,7 +143,7 @@ async function changeAtRandom(store: Store, places: Place[], seed: string): Prom
 
 interface Place {
   workspaceId: string
-  /** Of two templates. */
+  /** The versions of two templates. */
   versions: PublishedVersion[]
 }
 
@@ -215,7 +215,7 @@ async function makePasses({ tx, workspaceId, versions, at, random }: Step): Prom
   await tx.passes.insert(workspaceId, [...passes, taken], at)
 }
 
-/** Two attempts on a pass, maybe in one context, of which the one that is accepted may be the first. */
+/** Makes three attempts on a pass, possibly with the same context. Each can be accepted. */
 async function scan(step: Step): Promise<void> {
   const { tx, workspaceId, at, random } = step
   const pass = await somePass(step)

@@ -26,12 +26,12 @@ test.each(dialects)('on %s lists the passes that were announced to a phone since
   await announce(three)
   expect(await changed('phone', 1)).toEqual({ passIds: [...[one, two].toSorted(), three], tag: 3 })
   expect(await changed('phone', 3)).toEqual({ passIds: [], tag: 3 })
-  // A device that comes later is announced to with the push that tells it of what came before.
+  // A device that registers later gets the announcement with the push for earlier changes.
   await register(three, 'late')
   expect(await changed('late', 0)).toEqual({ passIds: [], tag: 0 })
   await announce(three)
   expect(await changed('late', 0)).toEqual({ passIds: [three], tag: 4 })
-  // Nobody holds it: no tag is given.
+  // No phone has the pass, so it gets no tag.
   const [free] = await insertPasses(store, workspaceId, [newPass(version)])
   await announce(free!)
   expect(await store.deviceLists.isAhead(4)).toBe(false)
@@ -55,7 +55,7 @@ test.each(dialects)('on %s a device with many passes gets them in lists that mis
   const list = (from: DevicePlace | null) => store.deviceLists.listChanged('phone', from, [null], start)
   const announce = (...some: string[]) => store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, some))
 
-  // None of them ever changed: all share a tag.
+  // Passes that have never changed share a tag.
   const first = await list(null)
   expect(first.serialNumbers).toHaveLength(1_000)
   const seen = first.serialNumbers[0]!

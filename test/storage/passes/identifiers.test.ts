@@ -32,7 +32,7 @@ test.each(dialects)(
       expect(stale).toEqual(expect.arrayContaining(hex([codes[n - 1]!])))
       expect(await known(passId, true)).toEqual(hex([code]))
     }
-    // One of before that is used again is stale no more.
+    // A former code that is used again is not stale.
     await use(codes.at(-2)!)
     expect(await known(passId, true)).toEqual(hex([codes.at(-2)!]))
     expect(await known(passId, false)).toEqual(expect.arrayContaining(hex([codes.at(-1)!])))

@@ -9,7 +9,7 @@ import { insertWorkspace, later, start } from '../fixtures.ts'
 const ROWS = 5_000
 const target = { id: newId(start), generation: 1 }
 
-/** SQLite, which has no statistics, takes whatever constant leads into an index. */
+/** Without statistics, SQLite uses any index whose first column is compared with a constant. */
 test('attempts are written to their deliveries alone, found by their ids', async () => {
   const database = openDatabase(await migratedDatabase('sqlite'))
   onTestFinished(() => database.close())

@@ -11,7 +11,7 @@ export interface ChangeOptions {
 
 const { update, get } = contract.passes
 
-/** PATCH of a pass, whatever comes of it. */
+/** Sends a PATCH of a pass and returns the response, regardless of its status. */
 export function change(
   workspace: TestWorkspace,
   id: string,
@@ -26,7 +26,7 @@ export function change(
   )
 }
 
-/** PATCH of a pass that must work. What it answers is what stands there. */
+/** Sends a PATCH of a pass that must succeed. The response must equal the stored pass. */
 export async function changed(workspace: TestWorkspace, id: string, body: PassUpdate, dryRun = false): Promise<Pass> {
   const answer = (await workspace.ok(update, { params: { id }, query: { dryRun }, body })) as Pass
   if (!dryRun) expect({ ...answer, notified: undefined }).toEqual(await read(workspace, id))
@@ -56,7 +56,7 @@ export async function traces(workspace: TestWorkspace, passId: string) {
   }
 }
 
-/** What a scanner may read off a pass, as digests in hex. */
+/** Returns the digests, in hex, of all payloads that a scanner accepts for a pass. */
 export async function identifiers(workspace: TestWorkspace, passId: string) {
   const rows: { digest: Uint8Array; active: boolean | number }[] = await workspace.api.database
     .writer('pass_identifiers')

@@ -13,7 +13,7 @@ function rotate(workspace: TestWorkspace, id: string, ifMatch?: string) {
   return workspace.call(rotateCode, { params: { id } }, { ...(ifMatch && { 'if-match': ifMatch }) })
 }
 
-/** What a scanner reads off the pass now. */
+/** Returns the current scan payload of the pass. */
 async function codeOf(workspace: TestWorkspace, id: string): Promise<string> {
   const preview = await workspace.ok(contract.passes.preview, { params: { id }, query: { platform: 'apple' } })
   return (preview as unknown as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message

@@ -27,7 +27,7 @@ const importOf = (templateId: string, passes: Item[], more: object = {}) => ({
   body: { templateId, passes: passes as never[], ...more },
 })
 
-/** What became of each item: whether it made its pass, or the code of its error. */
+/** Returns the result of each item: whether it created its pass, or the error code. */
 async function outcomes(workspace: TestWorkspace, ...call: Parameters<typeof importOf>) {
   const { results } = await workspace.ok(contract.passes.import, importOf(...call))
   return results.map(({ created, error }) => error?.code ?? created)
@@ -156,7 +156,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
       const one = item({ googleObjectId: `${issuerId}.${name}` })
       expect(await outcomes(workspace, templateId, [one]), name).toEqual(['DUPLICATE_PASS'])
     }
-    // What is refused takes no room: there is some for the next.
+    // Rejected items do not use capacity, so the next one fits.
     const { total } = await workspace.ok(contract.passes.list, { query: { limit: 1 } })
     const setLimit = (passes: number | null) =>
       api.services.store.transaction((tx) => tx.limits.set(workspace.id, { passes }))
@@ -168,11 +168,11 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     ])
     await setLimit(null)
     api.advance(2)
-    // What it is called under another identity is nobody's concern.
+    // The same serial number under another identity is no conflict.
     const { id: identityId } = await addIdentity(workspace, 'apple')
     const elsewhereNamed = [item({ serialNumber: id })]
     expect(await outcomes(workspace, templateId, elsewhereNamed, { identityId })).toEqual([true])
-    // That of a server that nobody here knows.
+    // A UUID of another server.
     const elsewhere = '01985f0c-7a10-7c3e-9d61-2f5b8e4a7c99'
     expect(await outcomes(workspace, templateId, [item({ serialNumber: elsewhere })])).toEqual([true])
   })
@@ -215,7 +215,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
       pushToken: `ab${n}`,
     }))
     const passes = Array.from({ length: 100 }, () => item({ devices }))
-    // Whatever order they are written in.
+    // The order of the items must not matter.
     passes[0] = { ...passes[0]!, externalPassId: `zz-${passes[0]!.externalPassId}` }
     passes[99] = { ...passes[99]!, serialNumber: passes[0]!.serialNumber }
     const expected = passes.map((_, n) => (n === 99 ? 'DUPLICATE_PASS' : true))
@@ -378,7 +378,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     await update({ label: 'Grace' })
     await api.runJobs()
     expect(await lastError()).toContain(`Google has ${id} as an object of another kind than generic`)
-    // Nothing is left for an operator to run again.
+    // No failed job remains.
     expect(await api.services.store.backlog.listFailed({ workspaceId: workspace.id }, 10)).toEqual([])
 
     await publishVersion(workspace, templateId, { ...design, google: { kind: 'offer' } })

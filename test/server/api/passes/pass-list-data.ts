@@ -7,7 +7,7 @@ import { identifierDigest } from '../../../../src/core/rules/crypto/scan-code.ts
 import type { TestWorkspace } from '../../../support/api.ts'
 import { makeProject, publishedTemplate } from '../../fixtures.ts'
 
-/** What a pass is given, and what lists show and filter of it. */
+/** The facts of a pass that lists show and filter by. */
 export interface PassFacts {
   externalPassId: string
   label: string
@@ -23,7 +23,10 @@ export interface PassFacts {
   updatedAt: Date
   /** The context of each accepted scan. */
   scans: string[]
-  /** What wallets show now, the version that each device of Apple fetched last, and how many people have which at Google. */
+  /**
+   * The version that wallets show now, the version that each Apple device fetched last, and the number of users per
+   * version at Google.
+   */
   walletVersion: number
   apple: number[]
   google: { holders: number; sent: number } | null
@@ -63,7 +66,7 @@ const policies = fc.constantFrom<RedemptionPolicy | null>(
   { windows: [window('2026-03-01T10:00Z'), window('2026-03-01T18:00Z'), window('2026-03-03T10:00Z')] },
 )
 
-/** Whatever could mean something to a search engine, a pattern or a folding of case. */
+/** Texts with characters that are special to a search engine, a pattern, or case folding. */
 export const labels = [
   'Ada Lovelace',
   'ada lovelace',

@@ -2,7 +2,10 @@ import { beginningOf } from '../../../../src/core/rules/lists/cursor.ts'
 import { dateOfPolicy } from '../scans/scan-reference.ts'
 import { type ListedPass, now } from './pass-list-data.ts'
 
-/** GET /v1/passes by reading every pass: its filters, sorts and pages once more, slowly and in other words. */
+/**
+ * Implements GET /v1/passes by reading every pass, as a slow and independent reference of its filters, sorts, and
+ * pages.
+ */
 
 export type Query = Record<string, string[]>
 
@@ -24,7 +27,7 @@ export function sortPasses(passes: ListedPass[], sortBy: string, sortDir: string
   return sortDir === 'asc' ? sorted : sorted.reverse()
 }
 
-/** What a pass is sorted by. The status is the stored one, which follows the expiry within a second. */
+/** Returns the sort key of a pass. The status is the stored one, which follows the expiry within a second. */
 export function sortKey(pass: ListedPass, sortBy: string): string | number {
   if (sortBy === 'createdAt' || sortBy === 'updatedAt') return pass[sortBy].getTime()
   if (sortBy === 'expiresAt') return pass.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY

@@ -17,11 +17,11 @@ import { sortKey, sortPasses } from './pass-list-reference.ts'
 
 const { list } = contract.passes
 
-/** Sorts by a field of the row; the others go on at an offset, which holds without writes in between only. */
+/** Sorts by a column. Other sorts use an offset, which is stable only without writes in between. */
 const rowSorts = ['createdAt', 'updatedAt', 'label', 'externalPassId', 'status', 'expiresAt'] as const
 const sorts = rowSorts.flatMap((sortBy) => (['asc', 'desc'] as const).map((sortDir) => ({ sortBy, sortDir })))
 
-/** What another client does between two pages: makes passes, and changes any of those that are there. */
+/** Writes of another client between two pages: it creates passes and changes existing ones. */
 const writes = fc.record({
   inserted: fc.nat(2),
   changed: fc.array(
@@ -45,7 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
   test.each(sorts)(
-    'paginating by $sortBy $sortDir during writes returns rows that were there throughout once and in order',
+    'paginating by $sortBy $sortDir during writes returns rows that exist throughout once and in order',
     async ({ sortBy, sortDir }) => {
       const workspace = await api.workspace()
       const templates = await makeTemplates(workspace)

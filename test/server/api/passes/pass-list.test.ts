@@ -163,7 +163,7 @@ describe.each(dialects)('on %s', (dialect) => {
         cursor = one.nextCursor
         expect((cursor ?? '').length).toBeLessThanOrEqual(512)
       }
-      // Labels that begin alike for longer than a cursor holds stand in the order in which they were made.
+      // Labels that share a prefix longer than a cursor are in the order of creation.
       if (sortBy === 'label') expect(shown).toEqual([...sorted.slice(0, -3), `${long}b`, `${long}a`, sorted.at(-1)])
       else expect(shown).toEqual(shown.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
       expect(shown).toHaveLength(sorted.length)

@@ -27,7 +27,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const stored = async (workspace: TestWorkspace, id: string) =>
     (await api.services.store.passes.find(workspace.id, id))!
 
-  /** What a phone may ask, with the serial number and the token of its copy. */
+  /** Creates a phone that sends requests with the serial number and the token of its copy. */
   function phone(device: string, { serialNumber, appleToken }: { serialNumber: string; appleToken: string }) {
     const headers = { authorization: `ApplePass ${appleToken}` }
     const registrations = `/apple/v1/devices/${device}/registrations/${type}`
@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await scanOf(workspace, before.scanCode)).reasonCode).toBe('stale_identifier')
     expect((await scanOf(workspace, after.scanCode)).reasonCode).toBe('valid')
 
-    // Ada's phone is told, and fetches a void pass that says nothing of either holder; her token opens nothing else.
+    // Ada's phone is pushed, and fetches a void pass without data of either holder. Her token works for nothing else.
     await api.runJobs()
     expect(await ada.changed(known.lastUpdated)).toMatchObject({ serialNumbers: [before.serialNumber] })
     const fetched = await ada.fetch(modified)
@@ -100,7 +100,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await phone('ada', { ...before, appleToken: after.appleToken }).fetch()).status).toBe(401)
     expect(await api.services.store.registrations.list(workspace.id, [id])).toEqual([])
 
-    // Google's object of before expires and says nothing of anybody; the new holder's is another.
+    // The previous Google object expires and contains no personal data. The new holder has another one.
     expect(await installs()).toBe(0)
     const google = api.services.google!.api
     const former = await google.getObject('generic', phones.objectId(id))
@@ -116,7 +116,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await ada.unregister()).status).toBe(200)
     expect((await grace.changed()).serialNumbers).toEqual([after.serialNumber])
     expect((await grace.fetch()).text).toContain('Grace Hopper')
-    // Out of a backup: it is told once more that it is over.
+    // Restored from a backup, the phone is pushed again and gets the void pass.
     expect((await ada.register(pushToken)).status).toBe(201)
     await api.runJobs()
     expect((await ada.changed()).serialNumbers?.toSorted()).toEqual(

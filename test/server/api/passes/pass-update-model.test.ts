@@ -8,7 +8,7 @@ import { times } from '../../../support/long.ts'
 import { makePass, publishedTemplate } from '../../fixtures.ts'
 import { change, traces } from './pass-changes.ts'
 
-/** Each kind of declaration once: none of its own, a default, required, required with a default. */
+/** One declaration of each kind: optional, with a default, required, and required with a default. */
 const declared = [
   { name: 'plain', label: 'Plain', maxLength: 5 },
   { name: 'tier', label: 'Tier', default: 'Green' },
@@ -31,7 +31,7 @@ interface Command {
   dryRun: boolean
 }
 
-/** What the specification says of one pass, in a few lines of its own. */
+/** A short, independent implementation of the specification for one pass. */
 class Model {
   label = 'Ada'
   revision = 1
@@ -60,7 +60,7 @@ class Model {
     return 200
   }
 
-  /** What the field of a declared variable shows. */
+  /** Returns the value that the field of a declared variable shows. */
   shown(name: string): string {
     const fallback = declared.find((variable) => variable.name === name)!.default ?? ''
     return String(this.variables.get(name) ?? fallback)

@@ -73,7 +73,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect(await reasons({ stale: true, olderThan: 59 })).toEqual(['silent'])
     expect(await reasons({ stale: false })).toEqual([])
     const [behind] = (await list(workspace, { platform: 'apple' })).items
-    // What it fetched was older than what it was pushed for.
+    // The fetched version is older than the pushed one.
     await fetchLatest(workspace, pass, behind!.current - 1)
     await change(workspace, pass, 'Ada')
     await api.runJobs()
@@ -170,7 +170,8 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect(await workspace.refused(wallets.nudge, { body: { silentFor: 599 } })).toMatchObject({
       errorCode: 'VALIDATION_ERROR',
     })
-    // Of two that ask at once, one finds what the other pushes left alone; read a pass at a time, it is the same devices.
+    // Two concurrent runs together handle all devices. Reading one pass at a time finds the same
+    // devices.
     const before = { pushedBefore: new Date(api.now.getTime() - 600_000), limit: 10 }
     const silent = await api.services.store.wallets.listSilent(workspace.id, undefined, before)
     expect(await new Wallets(api.database.reader, undefined, 1).listSilent(workspace.id, undefined, before)).toEqual(

@@ -29,7 +29,7 @@ let refs = 0
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** What a device decided just now. */
+  /** Returns a scan that a device decided just now. */
   function decided(parts: Partial<OfflineScan>): OfflineScan {
     refs += 1
     const reason = parts.result === 'denied' ? 'already_used' : 'valid'
@@ -143,7 +143,7 @@ describe.each(dialects)('on %s', (dialect) => {
       voided.id,
       voided.id,
     ])
-    // Whoever was let in counts, and nobody else.
+    // Only admitted scans count.
     expect(await Promise.all([single, voided, fresh].map(({ id }) => accepted(workspace, id)))).toEqual([2, 1, 0])
   })
 
@@ -223,7 +223,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(second).toMatchObject({ conflict, scan: { scannedAt: reached } })
     expect(second!.scan.metadata).toEqual({ conflict, deviceTime: at(24.001) })
     expect(last).toMatchObject({ conflict: null, scan: { scannedAt: reached, metadata: {} } })
-    // What a read and an event say of it, and that it counts.
+    // Check the scan in a read and in an event, and that it counts.
     const read = await workspace.call(contract.scans.get, { params: { id: first!.scan.id } })
     expect([read.body, (await workspace.events(first!.scan.id))[0]!.data]).toEqual([first!.scan, first!.scan])
     expect(await accepted(workspace, early.id)).toBe(1)
@@ -237,7 +237,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const farther = decided({ passId: pass.id, scannedAt: '1999-01-01T00:00:00Z' })
     const results = await send(workspace, far, unknown, farther)
     expect(results.map(({ conflict }) => conflict)).toEqual(['quota_exhausted', 'no_match', 'valid'])
-    // Of no pass there is no telling when it was made.
+    // Without a pass, its creation time is unknown.
     expect(results[1]!.scan).toMatchObject({
       scannedAt: '1999-01-01T00:00:00.000Z',
       metadata: { conflict: 'no_match' },

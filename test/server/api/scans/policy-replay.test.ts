@@ -181,7 +181,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ],
     })
     api.advance(60)
-    // What was let in before the window counts in it, and is not judged.
+    // Admissions before the window count in it, but are not evaluated again.
     await scan(first, 'North')
     const window = { from: api.now.toISOString() }
     expect(await judge(ledger, { maxUses: 2 }, window)).toMatchObject({ scans: 1, changed: 1 })

@@ -98,7 +98,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await on(project.id)).toMatchObject(stale)
     expect(await on(other.id)).toMatchObject({ result: 'accepted', pass: { id: theirs.id } })
     expect(await on()).toMatchObject({ result: 'duplicate', pass: { id: theirs.id } })
-    // One that carries it now goes before, in the same project.
+    // A pass of the same project that has the code now takes precedence.
     const heir = await scannablePass(workspace, { code: 'moved', projectId: project.id })
     expect(await on(project.id)).toMatchObject({ result: 'accepted', pass: { id: heir.id } })
   })

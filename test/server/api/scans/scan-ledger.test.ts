@@ -165,7 +165,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('figures count attempts, and passes that were let in', async () => {
     const whole = { totalPasses: 5, redeemed: 4, open: 1, totalScans: 10, totalDenied: 5 }
     expect(await stats()).toEqual({ ...whole, lastScanAt: '2026-03-01T20:09:00.000Z' })
-    // The scan of the first day was reversed; that of the second stands.
+    // The scan of the first day was reversed, and that of the second was not.
     expect(await stats({ projectId: ids.concert })).toMatchObject({
       totalPasses: 2,
       redeemed: 2,
@@ -322,7 +322,7 @@ describe.each(dialects)('on %s', (dialect) => {
       ['19:30', 3],
       ['20:30', 0],
     ])
-    // Of one gate, or of several.
+    // Filter by one gate, or by several.
     const atGate = await byTime({ ...evening, gate: 'North' })
     expect(atGate.map(({ totalScans }) => totalScans)).toEqual([2, 0])
     expect(await byTime({ ...evening, gate: ['North', 'Süd "1"'] })).toMatchObject([

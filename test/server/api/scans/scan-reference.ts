@@ -1,8 +1,8 @@
 import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
 
 /**
- * What becomes of scans of one pass, by reading its whole history again each time, written from the specification alone:
- * it shares nothing with the service but the shapes.
+ * Decides scans of one pass by reading its whole history each time. It implements the specification independently of
+ * the service, and shares only its types.
  */
 export class ReferencePass {
   readonly accepted: {
@@ -72,7 +72,7 @@ export class ReferencePass {
     this.accepted.splice(index, 1)
   }
 
-  /** The operational time of a validity date, where windows decide it; else the caller looks at what he was told. */
+  /** Returns the operational time of a validity date if windows decide it. Otherwise the caller uses its own date. */
   operationalTime(realTime: number, date: string, context: string | undefined): number | undefined {
     const selected = this.selectedWindow(date, context)
     if (selected === -1) return undefined
@@ -82,7 +82,7 @@ export class ReferencePass {
     return Math.max(this.start(selected), Math.min(time, this.end(selected) - 1))
   }
 
-  /** Of the window that a date selects, else of the day. */
+  /** Returns the start of the window that a date selects, or of the day if there is none. */
   private startOf(date: string, context: string | undefined): number {
     const selected = this.selectedWindow(date, context)
     if (selected !== -1) return this.start(selected)
@@ -92,7 +92,9 @@ export class ReferencePass {
     return time
   }
 
-  /** Of the windows that start on a date the first with room, else the last; -1 where none does. */
+  /**
+   * Returns the first window with capacity of those that start on a date, or the last one. Returns -1 if there is none.
+   */
   private selectedWindow(date: string | undefined, context: string | undefined): number {
     if (date === undefined) return -1
     const ofDate = this.byStart(this.all().filter((index) => this.policy.windows![index]!.start?.startsWith(date)))

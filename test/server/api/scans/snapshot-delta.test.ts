@@ -15,7 +15,7 @@ import { definition, issuedPass, makePass, makeProject, publishedTemplate, publi
 
 const { snapshot } = contract.scanner
 
-/** Doors of a project are brought to one list for so long. */
+/** The maximum age of a snapshot that doors of a project share, in seconds. */
 const SHARED_SECONDS = 20
 
 /** Chosen by a variable: what a scanner reads, and what a door shows. */
@@ -31,7 +31,7 @@ const content = (maxUses: number) =>
     door: { show: ['code'] },
   })
 
-/** What happens to the n-th pass, or to its project. */
+/** A change of the n-th pass, or of its project. */
 type Step = { what: (typeof whats)[number]; n: number }
 const whats = [
   'make',
@@ -120,7 +120,7 @@ describe.each(dialects)('on %s', (dialect) => {
         for (const step of given) await (step.what === 'sync' ? syncInside(step) : world.run(step))
         await kept.sync()
         await kept.expectWhole()
-        // What doors share may be so old.
+        // The age limit of shared snapshots has passed.
         api.advance(SHARED_SECONDS)
         for (const one of doors) {
           await one.sync()
@@ -343,7 +343,8 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a pass of a server whose clock is ahead is left out of no list', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
-    // Older, and still running when the list is made: on PostgreSQL what is seen then stands behind it.
+    // On PostgreSQL, this older transaction is still running when the list is created, so later changes are after its
+    // position.
     const older = dialect === 'postgres' ? await api.database.writer.transaction() : undefined
     await older?.raw('select pg_current_xact_id()')
     api.advance(2)
@@ -382,12 +383,12 @@ describe.each(dialects)('on %s', (dialect) => {
     const changes = vi.spyOn(Snapshots.prototype, 'listChanges')
     const [first, ...others] = doors
     expect(changed(await first!.sync(2))).toEqual(['Ada', 'Grace', 'Mary'])
-    // Of what came after the list they hear next time: so does one that is not in step with them.
+    // Changes after the list arrive with the next request, also for a door with a different position.
     await scan(passes[0]!)
     for (const one of others) expect(changed(await one.sync(2))).toEqual(['Ada', 'Grace', 'Mary'])
     expect(changes).toHaveBeenCalledTimes(2)
     changes.mockRestore()
-    // Whoever is no door of the project reads for itself.
+    // A client that is not a door of the project reads a separate snapshot.
     const { items } = await workspace.ok(snapshot, { query: { projectId, since: first!.id } })
     expect(items).toMatchObject([{ label: 'Ada', acceptedScans: [{}, {}] }])
     expect(changed(await first!.sync())).toEqual([])
@@ -432,7 +433,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const [item] = (await door.ok(snapshot, {})).items
     expect(item).toMatchObject({ label: 'Joan', templateName: 'Day ticket' })
 
-    /** All pages, from the first and from the cursor of before. */
+    /** Returns all pages, from the first one and from the previous cursor. */
     async function textOf(query: Query) {
       const cursor = cursors.get(query)
       const later = cursor ? await pagesOf(door, { ...query, cursor }) : []
@@ -452,7 +453,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rows()).toHaveLength(0)
   })
 
-  // SQLite has one writer at a time: nothing of another stands between the beginning of a list and its pages.
+  // SQLite has one writer at a time, so no other write is between the start of a list and its pages.
   test.runIf(dialect === 'postgres')('what commits late is in the list, or in what changed since', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
@@ -462,7 +463,7 @@ describe.each(dialects)('on %s', (dialect) => {
       new Promise<() => Promise<void>>((resolve) => {
         const done: Promise<void> = store.transaction(async (tx) => {
           await tx.passes.setVoid(workspace.id, [one.id], api.now)
-          // Behind it, since nobody waits for the change itself.
+          // Read the position without waiting for the change itself.
           await tx.passes.find(workspace.id, one.id)
           await new Promise<void>((end) => {
             resolve(() => {
@@ -475,7 +476,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const commit = await open()
     const kept = await device(workspace, {})
     expect(kept.list.get(one.id)!.status).toBe('QUEUED')
-    // Of a later transaction, which commits first.
+    // A later transaction commits first.
     await workspace.ok(contract.passes.update, { params: { id: two.id }, body: { label: 'Grace' } })
     await kept.sync()
     expect(kept.list.get(two.id)!.label).toBe('Grace')

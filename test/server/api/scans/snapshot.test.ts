@@ -12,7 +12,7 @@ import { definition, issuedPass, makePass, makeProject, publishedTemplate } from
 const { snapshot } = contract.scanner
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-/** What a scanner reads off a pass is chosen by its variable. */
+/** A variable selects the payload that scanners read. */
 const scanned = definition({
   variables: [{ name: 'code', label: 'Code' }],
   design: { ...definition().design, fields: {}, barcode: { format: 'qr', message: '{{code}}' } },

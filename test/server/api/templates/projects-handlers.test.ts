@@ -201,7 +201,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const expected = named === 'newestVersion' ? 1 : made[0]!.id
       expect(new Set(refused.map(({ details }) => details[named]))).toEqual(new Set([expected]))
     }
-    // Whoever does not ask for it may have two of a name, as ever.
+    // Without the flag, two projects can have the same name, as before.
     expect((await workspace.call(create, { body: { name: 'Only' } })).status).toBe(201)
   })
 })

@@ -22,9 +22,9 @@ import * as apple from '../../../wallets/apple/overrides/override-samples.ts'
 import * as google from '../../../wallets/google/field-samples.ts'
 import { allKinds, design, identity, publicUrl } from '../../../wallets/google/samples.ts'
 
-/** What publishing says of a definition, beside what those say who take what comes of it. */
+/** Checks the errors of publishing against those of the consumers of its output. */
 
-// The package exports its schemas to nobody.
+// The package does not export its schemas.
 const schemas = join(import.meta.dirname, '../../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
 const { PassProps } = createRequire(import.meta.url)(schemas)
 
@@ -56,7 +56,7 @@ const define = (overrides: Pick<DefinitionInput, 'apple' | 'google'>): Definitio
 const jsonOf = (definition: DefinitionInput, passType: PassType) =>
   JSON.parse(JSON.stringify(appleWallet.passJson(samplePass(parseDefinition(definition), passType))))
 
-/** What the emulator of Google says to the class and the object of a definition. */
+/** Returns the responses of the Google emulator to the class and the object of a definition. */
 function answersOf(definition: DefinitionInput, passType: PassType): boolean[] {
   const kind = definition.google!.kind!
   const pass = samplePass(parseDefinition(definition), passType)
@@ -69,7 +69,7 @@ function answersOf(definition: DefinitionInput, passType: PassType): boolean[] {
 
 const roles = ['Class', 'Object'] as const
 const seen = new Set<RecordType>()
-/** Of what several kinds and roles have in common each mistake once. */
+/** Checks each mistake once that several kinds and roles have in common. */
 const inGoogle = allKinds.flatMap((kind) =>
   roles.map((role) => [kind, role, [...google.mistakesIn(typeOf(kind, role), [], seen)]] as const),
 )
@@ -103,7 +103,7 @@ test.each(inGoogle)('publishing and the emulator agree on each mistake of a %s %
   let refused = 0
   for (const [index, mistake] of mistakes.entries()) {
     const passType = styles[index % styles.length]!
-    // What is taken away of an override stands there as null.
+    // In an override, a removed value is null.
     const value = mistake.value === undefined ? null : mistake.value
     const overridden = google.replaced(google.withMistake(typeOf(kind, role), mistake), mistake.path, value)
     const own = { [role.toLowerCase()]: withoutReserved(overridden as object) }
@@ -114,7 +114,7 @@ test.each(inGoogle)('publishing and the emulator agree on each mistake of a %s %
     if (!isTaken) refused += 1
   }
   expect(disagreed).toEqual([])
-  // What is left are values that are taken away, and the ids, which are not the definition's to say.
+  // The rest are removed values, and IDs, which the definition does not set.
   expect(refused / mistakes.length).toBeGreaterThan(0.75)
 })
 

@@ -22,7 +22,7 @@ const long = 'x'.repeat(60_000)
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** As a server of before would have stored it. */
+  /** Stores a definition as an old server could have done. */
   async function redefine(workspace: TestWorkspace, versionId: string, definition: DefinitionInput) {
     const row = { workspace_id: workspace.id, id: versionId }
     await api.database

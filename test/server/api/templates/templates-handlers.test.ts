@@ -191,7 +191,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** What a platform asks for beyond a plain definition. */
+/** Returns the fields that a platform requires for a pass type in addition to a plain definition. */
 function forPassType(passType: PassType) {
   const logo = { sourceUri: { uri: 'https://cdn.example/logo.png' } }
   if (passType === 'storeCard') return { google: { class: { programLogo: logo } } }

@@ -38,7 +38,7 @@ const tagsOf = (html: string) => html.match(/<[^>]*>?/g)!.map((tag) => tag.repla
 
 test('no text of a definition or a holder adds a tag or an attribute', () => {
   const text = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: 'binary', maxLength: 40 }))
-  // A message of its own keeps the barcode from drawing some texts and writing others.
+  // A fixed message, because a barcode cannot encode some of the texts, which would change the tags.
   const barcode = { format: 'qr', message: 'same', altText: 'same' } as const
   const usual = tagsOf(cardPage(cardOf('text', { barcode })).html)
   fc.assert(

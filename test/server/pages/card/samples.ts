@@ -30,7 +30,7 @@ export function sampleCard(parts: Partial<Card> = {}): Card {
   }
 }
 
-/** What must never come to life, in as many places as it is put. */
+/** Texts that must never be interpreted as markup, wherever they are shown. */
 export const hostileTexts = [
   '<img src=x onerror=alert(1)>',
   '</style><script>alert(2)</script>',

@@ -21,7 +21,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const paths = new Set([...text.matchAll(/(?:src|href)="\.(\/desk\/[^"]+)"/g)].map(([, path]) => path!))
     expect(paths.size).toBe(2)
     let bytes = 0
-    // A set goes on to what is put into it on the way.
+    // Iterating a set includes elements that are added meanwhile.
     for (const path of paths) {
       const file = await api.send('GET', path, { headers: { 'accept-encoding': 'br' } })
       expect([path, file.status]).toEqual([path, 200])

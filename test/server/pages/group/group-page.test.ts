@@ -107,7 +107,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const found: string[] = []
     for (const target of smaller) found.push(...(await serialNumbers((await open(target)).bytes)))
     expect([smaller.length, found.toSorted()]).toEqual([2, made.map(({ id }) => id)])
-    // Whether it was sent or not, nobody holds one any more.
+    // Regardless of whether the response was sent, its place is free again.
     await eventually(() => expect(left).toHaveBeenCalledTimes(full.mock.calls.length))
     full.mockRestore()
     // So do the next pages.

@@ -80,7 +80,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).not.toMatch(/\s(style|on\w+)=|<script>/)
   })
 
-  test('files of the page except images are cacheable permanently, and their address is a digest of the content', async () => {
+  test('files of the page except images are cacheable forever, and their address is a digest of the content', async () => {
     const { pass } = await pictured(await api.workspace())
     const { text } = await open(pass)
     const [, source] = /<script src="([^"]+)" defer>/.exec(text)!
@@ -157,7 +157,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   ]
   const secret = 'Zoë Quark-Holder'
 
-  /** Every text that a definition has holds the name of the holder, or a value of his. */
+  /** Creates a pass whose definition contains the name of the holder, or another value of the holder, in every text. */
   async function secretive(workspace: TestWorkspace) {
     const upload = { body: await png(), contentType: 'image/png' as const }
     const { id } = await workspace.ok(contract.images.create, upload)

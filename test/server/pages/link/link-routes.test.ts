@@ -28,7 +28,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       'x-content-type-options': 'nosniff',
     })
     expect(answer.bytes.subarray(0, 4).toString('latin1')).toBe('PK\x03\x04')
-    // Nothing in it is compressed, so the parts can be read where they stand.
+    // The files in the package are not compressed, so the test can search their text.
     for (const part of [`"serialNumber":"${pass.id}"`, '"value":"B7"', 'manifest.json', 'signature', 'icon.png']) {
       expect(answer.bytes.includes(part), part).toBe(true)
     }
