@@ -83,9 +83,9 @@ const packages: Record<string, RegExp> = {
 }
 
 /**
- * Commands that work on the database or run a server; the others must not even be able to load one. `pass erase` stands
- * beside the other commands for passes, and is an operator's: the interface has no route for it. `template dev` draws what the
- * pages of the server draw, and `template lint` warns of what publishing warns of.
+ * Commands that use the database or run a server. Other commands must not be able to load either. `pass erase` is
+ * listed with the commands for passes, but only operators can run it, because the API has no route for it. `template
+ * dev` draws the same pages as the server, and `template lint` prints the same warnings as publishing.
  */
 const operators =
   /^commands\/(serve|migrate|demo|doctor|backup|restore|copy|export|move-out|pass\/erase|scans\/(prove|verify)|template\/(dev|lint)|(token|workspace|jobs|audit|identity(\/add)?)\/[^/]+)\.ts$/

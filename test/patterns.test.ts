@@ -93,15 +93,15 @@ function unbounded(source: string): string {
   })
 }
 
-/** Where nothing is repeated without end, a match takes so many steps at most, whatever it reads. */
+/** Whether a pattern has no unbounded repetition, so that the steps of a match are limited for any input. */
 function isBounded(source: string): boolean {
   const plain = source.replaceAll(/\\./g, 'x').replaceAll(/\[[^\]]*\]/g, 'x')
   return !/[*+]|\{\d+,\}/.test(plain)
 }
 
 /**
- * Hashes of patterns that the checker has found safe and takes long to evaluate: these are evaluated anew in the long form only,
- * which prints the lines to add. One that is changed has another hash, and so is evaluated.
+ * Hashes of patterns that the checker has found safe, but takes long to evaluate. Only the long form evaluates them
+ * again, and prints the lines to add. A changed pattern has another hash, and is evaluated.
  */
 const proven = new Set(
   readFileSync(new URL('./patterns-proven.txt', import.meta.url), 'utf8')

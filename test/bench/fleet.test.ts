@@ -41,7 +41,7 @@ test.each([
   expect(() => parseMix(text)).toThrow(/--mix/)
 })
 
-/** A fleet that receives pushes, with a phone of each behaviour that is named, all of which hold the pass. */
+/** Creates a fleet that receives pushes, with a phone of each named behavior. Each phone has the pass. */
 async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fleet> {
   const fleet = createFleet({
     id: '00c0ffee00c0ffee',
@@ -75,7 +75,7 @@ test('after a push on one connection, awake phones fetch the pass; sleeping, dea
   })
   expect(fleet.phones.map(({ toldAt }) => toldAt > 0)).toEqual([false, true, true, true, false])
   expect(fleet.delays).toHaveLength(2)
-  // Asked again they are told that nothing is new; opened by its owner the deaf one takes what it missed.
+  // The other phones have no changes. The deaf one fetches its missed updates when its owner opens it.
   for (const phone of fleet.phones) fleet.wake(phone)
   await eventually(() => expect(held(fleet)).toEqual([[2], [2], [2], [1], [2]]))
   expect(fleet.counts.fetched).toBe(4)

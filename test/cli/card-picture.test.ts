@@ -41,7 +41,7 @@ function readBack(lines: string[]): boolean[][] {
   ])
 }
 
-/** What the library itself says of a code whose rows are one module tall. */
+/** Returns the modules of a code according to the library, for codes whose rows are one module tall. */
 function modulesOf(bcid: string, text: string): boolean[][] {
   const [symbol] = bwip.raw({ bcid, text })
   if (!symbol || !('pixs' in symbol)) throw new Error('Not a code of two dimensions')
@@ -102,7 +102,7 @@ test('uses the colors of the card if the terminal supports them, else the neares
   expect(deep).toContain('\u001B[38;2;255;193;94m')
   expect(shallow).toContain('\u001B[48;5;60m')
   expect(shallow).not.toContain('8;2;')
-  // The code is black on white whatever the card is.
+  // The code is black on white, regardless of the colors of the card.
   expect(deep).toContain('\u001B[48;2;0;0;0m\u001B[38;2;255;255;255m█')
   for (const line of deep.split('\n').filter((text) => text.includes('\u001B'))) {
     expect(textWidth(stripVTControlCharacters(line))).toBe(52)

@@ -10,10 +10,10 @@ export interface SeenRequest {
   body: string
 }
 
-/** What a server says to one request; `lost` breaks the connection without a word. */
+/** The response to one request. `lost` closes the connection without one. */
 export type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'lost'
 
-/** A server that gives its replies one after another, the last of them for good, and a client for it. */
+/** Starts a server that gives its replies in turn and repeats the last one, with a client for it. */
 export async function scriptedServer(replies: Reply[], options: Partial<ClientOptions> = {}) {
   const seen: SeenRequest[] = []
   const server = createServer(async (request, response) => {

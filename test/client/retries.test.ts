@@ -5,7 +5,7 @@ import { scriptedServer } from './fake-server.ts'
 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
 const ok: Reply = { status: 200, body: { id } }
-/** Says to come back at once, so that nobody waits here. */
+/** Asks for an immediate retry, so that the test does not wait. */
 const busy = (status: number): Reply => ({ status, body: {}, headers: { 'retry-after': '0' } })
 
 type Client = Awaited<ReturnType<typeof scriptedServer>>['client']

@@ -8,7 +8,7 @@ import { type ClientOptions, ConnectionError, createClient, TimeoutError } from 
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
 const timeoutSeconds = 0.3
 
-/** A client of a server that does as it is told; `taken` counts connections. */
+/** Creates a client for a scripted server. `taken` counts connections. */
 async function clientOf(server: Server, options: Partial<ClientOptions> = {}) {
   const sockets = new Set<Socket>()
   const state = { taken: 0 }

@@ -13,7 +13,7 @@ test('the desk speaks fifteen languages, each with all its words and none of the
       typeof word === 'string' ? word : Object.values(word),
     )
     expect(texts.filter((text) => text.trim() === '')).toEqual([])
-    // Columns of one table are told apart by their headings.
+    // The headings of the columns of a table differ.
     const { time, pass, gate, result, reason, message, status, waiting, sent, failed, error, commands } = words
     for (const table of [
       [time, pass, gate, result, reason, commands],

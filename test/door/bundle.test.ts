@@ -11,7 +11,7 @@ test('the engine of a door is a bundle for browsers: nothing of Node, no schemas
     splitting: true,
     minify: true,
     format: 'esm',
-    // What is left of Node would not resolve.
+    // Remaining imports of Node.js modules would not resolve.
     platform: 'browser',
     metafile: true,
     write: false,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Connection, createConnection } from '../../src/door/engine/connection.ts'
 import { phoneSettings } from '../../src/door/engine/environment.ts'
 
-/** For so long a server takes a token for good that another server has revoked. */
+/** The maximum time for which a server accepts a token that another server has revoked. */
 const REMEMBERED_MS = 1_000
 const PROMISED_MS = 5_000
 const { pollMs: POLL_MS } = phoneSettings
@@ -10,9 +10,9 @@ const { pollMs: POLL_MS } = phoneSettings
 let connection: Connection
 let isVisible: boolean
 let isDue: boolean
-/** When a request went out that was answered. */
+/** The send time of the last request that got a response. */
 let answeredAt: number
-/** When the server was asked whether it is there. */
+/** The times at which the engine checked that the server is reachable. */
 let looks: number[]
 
 beforeEach(() => {
@@ -24,7 +24,7 @@ beforeEach(() => {
     initially: 'unknown',
     pollMs: POLL_MS,
     now: () => new Date(),
-    // Of all pauses the longest.
+    // Use the longest random pause.
     random: () => 1,
     isVisible: () => isVisible,
     quietMs: () => Date.now() - answeredAt,

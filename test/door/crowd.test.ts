@@ -7,7 +7,7 @@ import { useApi } from '../support/api.ts'
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
 
-/** What bench/door measures with a hundred phones, but for the times. */
+/** Checks the same as bench/door, except times. */
 test('with half of the doors offline, no scan is lost and each double admission is a conflict', async () => {
   const workspace = await api.workspace()
   const projectId = await insertTickets(api.database, workspace.id, 300)
@@ -20,7 +20,7 @@ test('with half of the doors offline, no scan is lost and each double admission 
   }
   const send: typeof fetch = async (input, init) => {
     const response = await api.app.fetch(new Request(input as string, init))
-    // What the listener of a real server adds.
+    // Add the headers of a real server.
     const headers = new Headers(response.headers)
     headers.set('date', api.now.toUTCString())
     return new Response(response.body, { status: response.status, headers })

@@ -14,7 +14,7 @@ async function place() {
   return { workspace, projectId }
 }
 
-/** What the ledger says of a pass, oldest first. */
+/** Returns the scans of a pass in the ledger, oldest first. */
 async function ledger(workspace: TestWorkspace, passId: string) {
   const { items } = await workspace.ok(contract.scans.list, { query: { passId, limit: 100 } })
   return items.toReversed()
@@ -171,7 +171,7 @@ test('a revoked door reports it, keeps neither token nor list, and passes pendin
   phone.network = 'down'
   expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', isPending: true })
   await phone.revoke()
-  // So long a server may take a token for valid that another one has revoked.
+  // Another server might accept a revoked token for up to this time.
   api.advance(5)
   phone.network = 'up'
   phone.engine.retry()
@@ -349,7 +349,7 @@ test('asks the browser to persist storage whenever a door page opens, since it m
   await claim(phone, projectId)
   expect(phone.engine.state.isPersistent).toBe(false)
   await phone.engine.stop()
-  // It stands on the home screen by now.
+  // The page is now on the home screen.
   phone.isKept = true
   await phone.open()
   await phone.until(({ isPersistent }) => isPersistent === true)
@@ -418,7 +418,7 @@ test('without the server finds names, lists candidates of ambiguous codes, and a
     ['accepted', 3],
   ])
   expect(await engine.look(passes[0]!.id)).toMatchObject({ group: { size: 3, used: 3, open: [] } })
-  // The question which of them it is turned nobody away.
+  // The question which pass is meant rejects no holder.
   await phone.until(({ counts }) => counts.accepted === 3)
   expect(engine.state.counts.turnedAway).toBe(0)
   await engine.stop()

@@ -19,7 +19,7 @@ async function place() {
 
 const camera = (payload: string) => ({ payload, method: 'camera' as const })
 
-/** What the ledger says of a pass, oldest first. */
+/** Returns the scans of a pass in the ledger, oldest first. */
 async function resultsOf(workspace: TestWorkspace, passId: string) {
   const { items } = await workspace.ok(contract.scans.list, { query: { passId, limit: 100 } })
   return items.toReversed().map(({ result }) => result)
@@ -28,7 +28,7 @@ async function resultsOf(workspace: TestWorkspace, passId: string) {
 /** Revokes the door of a phone, and waits until the phone knows. */
 async function end(phone: Phone) {
   await phone.revoke()
-  // So long a server may take a token for valid that another one has revoked.
+  // Another server might accept a revoked token for up to this time.
   api.advance(5)
   phone.network = 'up'
   phone.engine.retry()

@@ -10,7 +10,9 @@ import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
-/** What becomes of the requests of a phone: they arrive, never go out, arrive and no answer comes back, or find an older server. */
+/**
+ * The state of a phone's network: requests arrive, are not sent, arrive without a response, or reach an older server.
+ */
 export type Network = 'up' | 'down' | 'deaf' | 'older'
 
 let phones = 0
@@ -23,7 +25,7 @@ export class Phone {
   readonly database: string
   network: Network = 'up'
   marker: string | null = null
-  /** By so much its clock is ahead of the server's. */
+  /** The lead of its clock over the server's, in milliseconds. */
   clockSkewMs = 0
   /** The IANA time zone that it is set to. */
   zone: string | undefined
@@ -51,7 +53,7 @@ export class Phone {
     this.database = tabOf?.database ?? `phone-${phones}`
   }
 
-  /** Opens the page anew; what another page of it was doing goes no further. */
+  /** Reloads the page. Pending work of the previous page is stopped. */
   async open(): Promise<DoorEngine> {
     this.#generation += 1
     this.stepsToLive = Number.POSITIVE_INFINITY
@@ -59,7 +61,7 @@ export class Phone {
     return this.engine
   }
 
-  /** Kills the page after so many steps; resolves when it is dead. */
+  /** Kills the page after the given number of steps. Resolves when it is killed. */
   dieAfter(steps: number): Promise<void> {
     this.stepsToLive = steps / 2
     return new Promise((resolve) => {
@@ -163,7 +165,7 @@ export class Phone {
     }
     const response = await api.app.fetch(request)
     if (this.network === 'deaf') throw new TypeError('fetch failed')
-    // What the listener of a real server adds.
+    // Add the headers of a real server.
     const headers = new Headers(response.headers)
     headers.set('date', api.now.toUTCString())
     return new Response(response.body, { status: response.status, headers })

@@ -16,7 +16,7 @@ const PASSES = 4
 type Step =
   | { do: 'scan'; phone: number; pass: number }
   | { do: 'network'; phone: number; network: Network }
-  /** The page ends after so many steps of the scan that it makes then, and is opened again. */
+  /** The page is killed after the given number of steps of a scan, and then reloaded. */
   | { do: 'kill'; phone: number; pass: number; after: number }
   | { do: 'undo'; phone: number }
 
@@ -36,7 +36,7 @@ const walks = fc.array(
   { minLength: 5, maxLength: 25 },
 )
 
-test('despite cuts and kills at two doors, the ledger has each decision once, and double admissions conflict', async () => {
+test('despite cuts and kills at two doors, the ledger has each decision once and marks double admissions', async () => {
   const walked = fc.asyncProperty(walks, async (walk: Step[]) => {
     const workspace = await api.workspace()
     const { id: projectId } = await makeProject(workspace)

@@ -189,7 +189,7 @@ function checkOf(definition: Definition) {
   return (header: string[], row: string[]): unknown[] => {
     if (row.length !== header.length) return ['column count']
     const { externalPassId, label, ...cells } = Object.fromEntries(header.map((name, index) => [name, row[index]!]))
-    // A photo is a file beside the list, which becomes an image when it is uploaded.
+    // A photo is a file next to the list. The upload turns it into an image.
     const given = Object.entries(cells).map(([name, value]) => [name, value.startsWith('photos/') ? NIL_ID : value])
     const variables = Object.fromEntries(given.filter(([, value]) => value !== ''))
     const undeclared = Object.keys(cells).filter((name) => definition.variables.every((known) => known.name !== name))

@@ -29,7 +29,7 @@ function define({ values: _, ...parts }: Facts): Definition {
   })
 }
 
-/** What both platforms get, each held against what it takes. */
+/** Renders a pass for both platforms, and checks each result against the rules of its platform. */
 function render(passType: PassType, facts: Facts) {
   const definition = define(facts)
   const scope = new Map(Object.entries({ 'pass.label': 'Ada', ...facts.values }))

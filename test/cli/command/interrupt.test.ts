@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { onInterrupt } from '../../../src/cli/command/program.ts'
 
 test('the first Ctrl-C stops; the second ends at once, with exit code 130 and last words', () => {
-  // What other tests of this process left behind would hear of the signal too, and may end it.
+  // Other tests of this process might have left listeners that could end it.
   const others = process.listeners('SIGINT')
   process.removeAllListeners('SIGINT')
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)

@@ -73,7 +73,7 @@ test('the calls that hints and messages name could be run', () => {
   expect(faults).toEqual([])
 })
 
-/** What is wrong with a call as far as it is one: its flags, and what stands in CAPITALS for arguments. */
+/** Returns the fault of an example call, or `undefined`. Words in CAPITALS are placeholders of arguments. */
 function faultOf(words: string[]): string | undefined {
   const lengths = words.map((_, index) => words.length - index)
   const length = lengths.find((n) => commands[words.slice(0, n).join(':')])

@@ -1,7 +1,7 @@
 import { createDoor, type Door, type DoorOptions } from '../../../src/cli/console/console-door.ts'
 import type { Client } from '../../../src/client/client.ts'
 
-/** Opens the door of a console that nobody looks at. */
+/** Opens the door of a console without a screen. */
 export function openDoor(client: Client, folder: string, options: Partial<DoorOptions> = {}): Promise<Door> {
   return createDoor({
     client,

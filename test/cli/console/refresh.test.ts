@@ -98,7 +98,7 @@ test('a console killed during a refresh starts with the previous list', async ()
   const { workspace, make, folder } = await makeDoor()
   await consoleOn(folder, workspace)
   const before = readList(folder)
-  // What a crash leaves of a file that is written: a draft beside it.
+  // A crash during a write leaves a draft next to the file.
   writeFileSync(join(folder, `list.${before!.head.id}.ndjson.draft`), '{"id":')
   writeFileSync(join(folder, 'list.ndjson.4711'), '{"id":')
   expect(readList(folder)).toEqual(before)

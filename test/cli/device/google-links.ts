@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Google } from '../../wallets/sandbox/google-support.ts'
 
-/** What a server offers of it all: its hosted link, and where its emulator is. */
+/** Starts a server with a hosted link and the directory of its emulator. */
 export async function startLinks(google: Google | null, jwt: string) {
   const server = createServer((request, response) => {
     if (request.url === '/sandbox') {

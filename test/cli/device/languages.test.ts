@@ -59,7 +59,7 @@ async function card(points: string, images: DefinitionInput['design']['images'] 
 
 const number = (language: string, value: number) => new Intl.NumberFormat(language).format(value)
 
-/** What a phone of each language shows: ar has its own text, en-GB finds en, and ja reads the default. */
+/** The expected language on phones: ar has its own text, en-GB uses en, and ja uses the default. */
 const phones = [
   { language: 'ar', texts: ['ميناء', 'نقاط', 'مستوى', 'ذهبي', 'Condições', 'Sem troco'], hides: ['Porto', 'Level'] },
   {

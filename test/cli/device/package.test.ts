@@ -30,7 +30,7 @@ test.each(PassType.options)('a %s that the server signed opens as what it is', a
   expect(opened[passType]).toBeDefined()
 })
 
-/** The files of a package changed, and packed again, with manifest and signature of before or made anew. */
+/** Changes the files of a package and packs them again, with the old manifest and signature or with new ones. */
 async function repacked(change: (files: Map<string, Buffer>) => void, { signAgain = false, by = chain } = {}) {
   const files = unzip(archive)
   change(files)
@@ -142,7 +142,7 @@ test('a signature that is cut off or changed at any byte is refused, and nothing
       refused += 1
     }
   }
-  // What the signature does not cover may change, such as a digest algorithm that is only named.
+  // Parts that the signature does not cover can change, such as the name of an unused digest algorithm.
   expect(refused).toBeGreaterThan((signature.length / step) * 0.95)
 })
 

@@ -149,7 +149,7 @@ export async function startService(chain: SandboxApple) {
       state.pass = ticket(variables, more)
       state.version += 1
     },
-    /** As APNs would receive it from the server; straight to the phone, since the way through APNs has tests of its own. */
+    /** Delivers a push to the phone directly. Other tests cover the path through APNs. */
     async push() {
       const { connect } = await import('node:http2')
       const session = connect(`https://127.0.0.1:${apns.port}`, {

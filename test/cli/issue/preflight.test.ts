@@ -64,7 +64,7 @@ test('column names match in any case, with spaces or underscores; two that match
   const header = ['External Pass ID', 'Label', 'SEAT', 'Row No', 'row_no', 'e-mail']
   const columns = planColumns(header, variables, defaults)
   expect(columns).toMatchObject({ header, externalId: 0, label: 1 })
-  // What may be two variables is neither.
+  // A column that matches two variables is used for neither.
   expect(columns.variables.map(({ name }) => name)).toEqual(['seat', 'Row No', 'row_no', 'e-mail'])
   expect(columns.notes).toEqual([
     'The column "External Pass ID" is taken for externalPassId',

@@ -5,7 +5,7 @@ import { newId } from '../../../src/core/ids.ts'
 
 interface Row {
   id: string
-  /** What the list is sorted by. */
+  /** The sort key of the list. */
   scannedAt: string
   recordedAt: string
 }

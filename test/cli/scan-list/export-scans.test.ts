@@ -75,7 +75,7 @@ test('an export ends with every row once and no journal, regardless of interrupt
       for (const { torn, ...some } of interrupted) {
         const { cursor } = await run(path, total, some)
         if (cursor === null) break
-        // What a killed process had written behind its last note.
+        // The data that a killed process wrote after its last note.
         appendFileSync(path, torn)
       }
       const end = await run(path, total, { pages: Number.POSITIVE_INFINITY, size: 5 })

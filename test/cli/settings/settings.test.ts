@@ -93,7 +93,7 @@ test.each<[string, Environment]>([
   ['with a relative HOME', { HOME: 'home' }],
   ['with relative XDG folders', { XDG_CONFIG_HOME: 'c', XDG_DATA_HOME: './d', XDG_STATE_HOME: '../s' }],
 ])('%s nothing is kept below the working directory', (_, environment) => {
-  // What the system says of the user counts then, not what this process was told.
+  // Use the system's data of the user, and not the environment of this process.
   vi.stubEnv('HOME', environment.HOME)
   onTestFinished(() => {
     vi.unstubAllEnvs()

@@ -17,7 +17,7 @@ function eventOf(id: string): Uint8Array {
   return bytes(`id: ${id}\ndata: ${JSON.stringify(envelope)}\n\n`)
 }
 
-/** A stream that goes on until it is given up. */
+/** Yields a stream that continues until it is aborted. */
 async function* endless(signal: AbortSignal, ...pieces: Uint8Array[]) {
   yield* pieces
   await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

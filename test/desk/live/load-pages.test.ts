@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { listAll } from '../../../src/desk/live/load-pages.ts'
 
-/** A list of so many numbers. */
+/** Returns a list of the given number of items. */
 function listOf(total: number) {
   const asked: (string | undefined)[] = []
   const list = async ({ query: { limit = 0, cursor } }: { query: { limit?: number; cursor?: string } }) => {

@@ -46,7 +46,7 @@ const loadImageFiles: LoadImageFiles = async (id, sizes) => {
 const createWallet = () => createAppleWallet({ identity: chain.identity, webServiceUrl, loadImageFiles })
 const withLogo = (id: string, apple = {}) => testPass({ definition: { design: { images: { logo: id } }, apple } })
 
-/** What a phone checks before it shows a package. */
+/** Runs the checks that a phone makes before it shows a package. */
 async function assertAccepted(folder: string): Promise<void> {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as Record<string, string>
   const signed = readdirSync(folder).filter((name) => name !== 'manifest.json' && name !== 'signature')

@@ -28,7 +28,7 @@ test('openssl accepts the signature with nothing but the root, and names the sig
   expect(readFileSync(join(folder, 'signer.pem'), 'utf8').trim()).toBe(chain.certificatePem.trim())
 })
 
-test('has the structure that phones require: SHA-256, both certificates, three signed attributes with the time', async () => {
+test('has the structure that phones require: SHA-256, both certificates, and three signed attributes', async () => {
   const folder = writeSigned(signature, content)
   const { stdout } = await execa('openssl', ['cms', '-cmsout', '-print', '-inform', 'DER', '-in', 'signature'], {
     cwd: folder,

@@ -99,7 +99,7 @@ export async function unpack(archive: Buffer): Promise<string> {
   return join(folder, 'out')
 }
 
-/** The signature in a folder over the manifest.json beside it, by openssl; throws where it is refused. */
+/** Has openssl verify the signature of an unpacked package, as of a time. Rejects if it is invalid. */
 /** Has openssl verify the signature of an unpacked package, as of a time; rejects where it refuses. */
 export function verifySignature(folder: string, rootPem: string, { options = [] as string[], time = at } = {}) {
   const root = join(temporaryFolder(), 'root.pem')

@@ -72,7 +72,7 @@ export function callback(parts: SignedParts = {}) {
 
 export type Callback = ReturnType<typeof callback>
 
-/** Written anew from the protocol, and not with the code under test. */
+/** Implements the protocol independently of the code under test. */
 function signed(key: KeyObject, parts: string[]): string {
   const hash = Buffer.concat(
     parts.flatMap((part) => {

@@ -27,7 +27,7 @@ describe.each(allKinds)('of the kind %s', (kind) => {
 
   test.each(roles)('the emulator takes the same %s and refuses the same mistakes', (role) => {
     const type = typeOf(kind, role)
-    // Where callbacks arrive images can be had, too: logos are required.
+    // A server that receives callbacks also serves images, so logos are required.
     const callbackOptions = { url: `${publicUrl}/google/callbacks` }
     const answer = (body: object) =>
       checkResource(kind, role, role === 'Class' ? { callbackOptions, ...body } : body, '3388')

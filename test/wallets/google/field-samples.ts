@@ -22,7 +22,7 @@ const right: Record<PlainType, unknown> = {
 }
 
 export function fullRecord(type: RecordType): Record<string, unknown> {
-  // Of an image Google takes one of the two.
+  // Google accepts only one of the two image fields.
   const fields = [...type.fields].filter(([name]) => name !== 'privateImageId')
   return Object.fromEntries(fields.map(([name, field]) => [name, rightValue(field)]))
 }
@@ -113,7 +113,9 @@ export function replaced(current: unknown, [key, ...rest]: Path, value: unknown)
   return copy
 }
 
-/** What a definition has to override so that its pass has every field of its kind, except the copy of the class that Google adds. */
+/**
+ * Returns the overrides with which a pass has every field of its kind, except the copy of the class that Google adds.
+ */
 export function fullOverrides(kind: GoogleKind, typeOf: (kind: GoogleKind, role: 'Class' | 'Object') => RecordType) {
   const { id: _, ...ofClass } = fullRecord(typeOf(kind, 'Class'))
   const { id: __, classId: ___, state: ____, classReference: _____, ...object } = fullRecord(typeOf(kind, 'Object'))

@@ -22,7 +22,7 @@ type Answer = CannedAnswer | ((response: ServerResponse) => void)
 
 export interface GoogleServer {
   endpoints: GoogleEndpoints
-  /** What the REST interface was asked with a good token. */
+  /** The requests to the REST API with a valid token. */
   requests: SeenRequest[]
   /** Bodies of all that the token endpoint was asked. */
   tokenRequests: string[]

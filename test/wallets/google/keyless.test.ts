@@ -15,7 +15,10 @@ const issuerId = '3388000000012345678'
 const email = 'passes@project.iam.gserviceaccount.com'
 const account = `/v1/projects/-/serviceAccounts/${email}`
 
-/** Whoever issues tokens to workloads, Google's STS, IAM Credentials, metadata server and Wallet API, as they speak. */
+/**
+ * The address of the emulated workload identity provider, Google's STS, IAM Credentials, metadata server, and Wallet
+ * API.
+ */
 let base: string
 let close: () => void
 let seen: { path: string; body: string }[]

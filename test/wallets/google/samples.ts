@@ -67,7 +67,7 @@ export function pass(options: CardOptions = {}): WalletPass {
 
 export const allKinds: GoogleKind[] = ['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit']
 
-/** What a definition has to give for a flight, since a neutral card has no place for it. */
+/** The overrides that a flight needs, because a neutral card has no fields for it. */
 export const flight: NonNullable<DefinitionInput['google']> = {
   kind: 'flight',
   class: {

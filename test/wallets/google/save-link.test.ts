@@ -60,7 +60,7 @@ const SHORT_ACCOUNT = 'wallet@conference.iam.gserviceaccount.com'
 const mixedKinds = ['eventTicket', 'transit', 'loyalty', 'generic', 'eventTicket', 'generic'] as const
 const tickets = mixedKinds.map(() => 'eventTicket' as const)
 
-// Google calls 1,800 characters of the signed text safe, whatever stands before it.
+// Google recommends at most 1,800 characters for the signed text, regardless of the part before it.
 test.each([
   ['of a class, by an account with a short name', SHORT_ACCOUNT, tickets, undefined, 5, 1_789],
   ['of shared classes, by an account with a short name', SHORT_ACCOUNT, tickets, '0'.repeat(32), 5, 1_682],

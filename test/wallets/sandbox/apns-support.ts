@@ -11,7 +11,7 @@ export interface StartOptions {
   stateFile?: string
 }
 
-/** Its clock stands still. */
+/** Starts the APNs emulator with a stopped clock. */
 export async function startApns(chain: SandboxApple, options: StartOptions = {}) {
   const faults = createFaults(options.faults)
   const apns = await startSandboxApns({

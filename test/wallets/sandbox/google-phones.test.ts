@@ -65,7 +65,7 @@ interface Envelope {
   signedMessage: string
 }
 
-/** Google's own description of the signatures, written down once more. */
+/** Verifies a signature independently, according to Google's description. */
 function isGenuine(body: string, rootKeys: { keyValue: string }[]): boolean {
   const { signature, intermediateSigningKey, protocolVersion, signedMessage } = JSON.parse(body) as Envelope
   const { signedKey, signatures } = intermediateSigningKey

@@ -117,7 +117,7 @@ test('other kinds want what Google wants of them', async () => {
     'invalid',
   ])
   expect((await rest('POST', '/transitClass', transit)).status).toBe(200)
-  // Of a server that is reached by https a logo can be had, and is wanted.
+  // Google can fetch logos from a server with an https address, so they are required.
   const callbackOptions = { url: 'https://passes.example/google/callbacks' }
   const reached = { ...transit, id: `${issuerId}.t2`, callbackOptions }
   expect(reasonOf(await rest('POST', '/transitClass', reached))).toEqual([400, 'invalid'])
@@ -140,7 +140,7 @@ test('an object accepts three notifying messages in 24 hours, and ten of all kin
   const rest = await filled(google)
   for (const n of [1, 2, 3]) expect((await rest('POST', `${path}/addMessage`, message(n))).status).toBe(200)
   expect(reasonOf(await rest('POST', `${path}/addMessage`, message(4)))).toEqual([403, 'quotaExceeded'])
-  // The same message once more is no further one.
+  // A repeated message does not count again.
   expect((await rest('POST', `${path}/addMessage`, message(3))).status).toBe(200)
   for (const n of [4, 5, 6, 7, 8, 9, 10]) {
     expect((await rest('POST', `${path}/addMessage`, message(n, 'TEXT'))).status).toBe(200)

@@ -115,7 +115,7 @@ export function message(n: number, messageType = 'TEXT_AND_NOTIFY') {
   return { message: { id: `m-${n}`, header: 'News', body: `Number ${n}`, messageType } }
 }
 
-/** A receiver of callbacks that answers with these statuses in turn, the last one for good. */
+/** Starts a receiver of callbacks that responds with these statuses in turn, and repeats the last one. */
 export async function receiver(statuses: number[] = [200]) {
   const bodies: string[] = []
   const waiting: (() => void)[] = []

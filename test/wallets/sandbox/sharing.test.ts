@@ -7,7 +7,7 @@ import { type SharedEmulator, shareEmulator } from '../../../src/wallets/sandbox
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 
-/** What a process says that plays: which of them it is, and how often it was started. */
+/** The output of a process that emulates a platform: its role, and the number of its starts. */
 interface Addresses {
   player: number
 }

@@ -45,7 +45,7 @@ function evaluate({ scans = [], ...facts }: Case) {
 
 const over: RedemptionPolicy = { windows: [{ start: '2026-02-01T00:00Z', end: '2026-02-02T00:00Z', maxUses: 1 }] }
 
-/** Each case fails its own check and whatever check of those behind it that can fail beside it. */
+/** Each case fails its own check and every later check that can fail at the same time. */
 const cases: Record<(typeof redemptionChecks)[number], Case> = {
   revoked: {
     status: 'VOID',

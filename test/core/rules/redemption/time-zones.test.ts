@@ -7,7 +7,7 @@ import { isTimeZone } from '../../../../src/core/rules/redemption/time-zones.ts'
 
 const at = new Date('2026-11-26T22:30:00Z')
 
-/** How many formats of Intl, 35 KiB each, some work makes: luxon forgets none of those that it is given a name for. */
+/** Returns the number of `Intl` formats, 35 KiB each, that the work creates. luxon caches those with a name forever. */
 function formatsMadeBy(work: () => void): number {
   const made = vi.spyOn(Intl, 'DateTimeFormat')
   onTestFinished(() => made.mockRestore())

@@ -77,7 +77,7 @@ test('rejects languages that phones cannot distinguish or that are nowhere used,
   expect(() => define({ languages: { default: 'Portuguese' } })).toThrow(
     /Must be a language such as pt, pt-BR or zh-Hans/,
   )
-  // What only one language says wrongly is told with the language.
+  // An error in only one language is reported with the language.
   expect(issuesOf({ languages, ...label({ pt: 'Porta', en: 'Gate {{number}}' }) })).toEqual([
     expect.stringMatching(/^design\.fields\.back\.0\.label\.en: Unknown placeholder \{\{number\}\}/),
   ])
@@ -97,7 +97,7 @@ test('rejects one default text with two translations, with both places, since iP
       /^design\.fields\.back\.2\.label: "Porta" is "Porta" in en here and "Gate" at design\.fields\.back\.0\.label/,
     ),
   ])
-  // Semantic tags hold the name of a venue, and neither its address nor what the door is told.
+  // Semantic tags contain the name of a venue, and neither its address nor instructions for the door.
   const quay = (en: string) => ({ pt: 'Cais', en })
   const other = { event: { venue: { name: quay('Dock'), address: quay('Wharf') } }, door: { notice: quay('Pier') } }
   expect(issuesOf({ languages, design: { ...design, organizationName: quay('Quay') }, ...other })).toEqual([

@@ -59,7 +59,7 @@ test('the variable of a typed field accepts only its kind, in the schema and for
     return 'issues' in result ? result.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) : []
   }
   expect(pathsOf({ points: '12.50', money: 'EUR' })).toEqual([])
-  // Nothing is shown without a value.
+  // A field without a value is not shown.
   expect(pathsOf({ money: 'EUR' })).toEqual([])
   expect(pathsOf({ points: '12,50', money: 'euro' })).toEqual([
     'variables.points: Must be an amount such as 12.50, as a field uses it',

@@ -57,7 +57,7 @@ test.each(['apple', 'google'] as const)('limits the names and values of the over
 })
 
 test('limits the currencies of all fields, counted once for each language', () => {
-  // 50 currencies in 4 languages are the limit, however many fields show them.
+  // The limit is 50 currencies in 4 languages, regardless of the number of fields.
   const amount = (n: number, currency: string) => ({ key: `k${n}`, value: '1', as: 'currency', currency }) as const
   const back = Array.from({ length: 50 }, (_, n) => amount(n, `{{c${n}}}`))
   const auxiliary = [amount(100, '{{c0}}')]

@@ -91,8 +91,7 @@ const definitions = fc
     redemption: fc.option(policies, { nil: undefined }),
   })
   .map((parts) => parseDefinition({ design: { organizationName: 'O', description: 'D' }, ...parts }))
-  // A default that no pass could be made with keeps the definition from being published, as a text of which nobody can
-  // tell what its placeholders must be.
+  // An invalid default prevents publishing the definition, and so does a text whose placeholders have no clear type.
   .filter((definition) => checkDefinition(definition).length === 0)
 
 const tries = fc.array(fc.record({ a: texts, b: texts, c: texts, other: fc.jsonValue() }, { requiredKeys: [] }), {

@@ -19,7 +19,7 @@ function schemaAccepts(declared: VariableDefinition[]): (variables: Variables) =
   return ajv.compile(variablesSchema({ variables: declared })) as (variables: Variables) => boolean
 }
 
-/** What a create of a pass looks at before anything else. */
+/** Returns the check that a create makes first. */
 function serverAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
   const check = compileVariables({ variables: declared })
   return (variables) => systemVariableError(Object.keys(variables)) === undefined && check(variables).length === 0

@@ -8,7 +8,7 @@ import { parseDefinition } from '../../../support/definitions.ts'
 import { passTypeIdentifier, teamIdentifier, testPass, webServiceUrl } from '../fixtures.ts'
 import { NFC_KEY } from './override-samples.ts'
 
-// The package exports its schemas to nobody.
+// The package does not export its schemas.
 const schemas = join(import.meta.dirname, '../../../../node_modules/passkit-generator/lib/cjs/schemas/index.js')
 const { PassProps } = createRequire(import.meta.url)(schemas)
 
@@ -33,7 +33,7 @@ const barcode = (format: string, message: string, messageEncoding = 'utf-8') => 
   barcodes: [{ format: `PKBarcodeFormat${format}`, message, messageEncoding }],
 })
 
-/** What Apple takes, and beside it what it does not, with the path and a word of the reason. */
+/** A valid override for Apple, an invalid one, and the path and a word of its reason. */
 const table: [string, object, object, string, RegExp][] = [
   ['a date', { relevantDate: '2027-05-31T19:30+02:00' }, { relevantDate: 'garbage' }, 'relevantDate', /with an offset/],
   ['a day', { relevantDate: '2028-02-29T10:00:00Z' }, { relevantDate: '2027-02-29T10:00:00Z' }, 'relevantDate', /date/],

@@ -22,7 +22,7 @@ const candidates: unknown[] = [
 ]
 const wrong: unknown[] = ['no such thing', 0.5, -1, true, [], {}, ['a', 7]]
 
-/** How a value is written decides what others must be: one of each suffices, and the two together cannot be. */
+/** Fields that cannot be combined with the value of the sample. */
 const leftOut = new Map<z.ZodType, string[]>([[Field, ['dateStyle', 'timeStyle']]])
 
 /** Every key of the overrides of a style. */
@@ -38,7 +38,7 @@ export function fullOverrides(passType: PassType): Record<string, unknown> {
 function rightValue(type: z.ZodType, path: Path): unknown {
   const inner = bare(type)
   if (inner instanceof z.ZodArray) return [rightValue(inner.element as z.ZodType, [...path, 0])]
-  // Tags have a place of their own beside that in each field.
+  // Tags are tested separately, and not in each field.
   if (path.at(-1) === 'semantics' && path.length > 1) return {}
   if (inner instanceof z.ZodObject) {
     const keys = Object.keys(inner.shape).filter((key) => !leftOut.get(inner)?.includes(key))
@@ -80,11 +80,11 @@ export function* mistakesIn(
   }
 }
 
-/** The overrides with the mistake, and of the others those that stand beside it. */
+/** Returns the overrides with the mistake, limited to the part that the mistake is in and the keys that it requires. */
 export function withMistake(full: Record<string, unknown>, { path, value }: Mistake): Record<string, unknown> {
   const [top = '', next] = path
   const branch = full[top]
-  // Of tags and of groups of fields each stands for itself.
+  // Tags and groups of fields are independent, so keep only the one with the mistake.
   const isWide = typeof branch === 'object' && !Array.isArray(branch) && Object.keys(branch!).length > 4
   const kept = isWide && next !== undefined ? { [next]: (branch as Record<string, unknown>)[next] } : branch
   const beside = top === 'appLaunchURL' ? { associatedStoreIdentifiers: [1] } : {}
