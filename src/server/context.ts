@@ -7,8 +7,8 @@ import type { TakeQueue } from './api/limit-checks.ts'
 import type { DoorLists } from './api/scans/door-lists.ts'
 import type { RetentionDays } from './config.ts'
 import type { SigningKeys } from './evidence/signing-keys.ts'
+import type { EventLoopScheduler } from './http/event-loop-scheduler.ts'
 import type { InFlight } from './http/middleware/in-flight.ts'
-import type { Thread } from './http/thread.ts'
 import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
@@ -46,7 +46,7 @@ export interface Services {
   /** Packages for Apple Wallet; undefined if apple is not configured. */
   packages?: Packages
   /** The event-loop scheduler, which shares time among workspaces. */
-  thread: Thread
+  eventLoop: EventLoopScheduler
   /** The Apple push of the server's own identity; undefined if apple is not configured. Push passes with `pushTo`. */
   push?: ApplePush
   /** The synchronization with Google; undefined if google is not configured. */

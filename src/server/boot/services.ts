@@ -11,7 +11,7 @@ import { createTakeQueue } from '../api/limit-checks.ts'
 import { createDoorLists } from '../api/scans/door-lists.ts'
 import type { Services } from '../context.ts'
 import { createSigningKeys } from '../evidence/signing-keys.ts'
-import { createThread } from '../http/thread.ts'
+import { createEventLoopScheduler } from '../http/event-loop-scheduler.ts'
 import { createBreakers } from '../identities/breakers.ts'
 import { createOpeners, type IdentityConnections, unconnected } from '../identities/openers.ts'
 import { createIdentities } from '../identities/registry.ts'
@@ -76,7 +76,7 @@ export function createServices(options: ServicesOptions): RunningServices {
   } = options
   const { store, clock, log, metrics } = given
   const images = createImages(store, decoder ?? createDecoder({ log }))
-  const thread = createThread()
+  const eventLoop = createEventLoopScheduler()
   const doorActivity = createDoorActivity({ store, log })
   const linkOpens = createLinkOpens({ store, log })
   const wallets = createWallets(images.loadFiles)
@@ -144,7 +144,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     definitions,
     ...(wallets.apple && { packages: createPackages(appleWalletOf, issuing, { log: given.log }) }),
     images,
-    thread,
+    eventLoop,
     ...(push && { push }),
     ...(google && { google }),
     droppedRegistrations: createDroppedRegistrations({ log, metrics }),
@@ -160,7 +160,7 @@ export function createServices(options: ServicesOptions): RunningServices {
       doorActivity.close()
       linkOpens.close()
       images.close()
-      thread.close()
+      eventLoop.close()
     },
   }
 }

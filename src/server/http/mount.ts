@@ -12,12 +12,12 @@ import type { PublicContext, RequestContext, Services } from '../context.ts'
 import { CompleteResponse } from './complete-response.ts'
 import { acceptsGzip, compress, EncodedBody } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
+import { isLarge, type Leave, LIST_BYTES } from './event-loop-scheduler.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { type BodyRoom, createBodyRoom, createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
-import { isLarge, type Leave, LIST_BYTES } from './thread.ts'
 
 /**
  * Handles an operation of the contract: gets the parsed request and its context, and returns the status and body.
@@ -123,7 +123,7 @@ async function serve(
       leaveRenders = () => renders.leave(workspaceId)
     }
     const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
-    if (!route.rawBody) leaveThread = await services.thread.enterRequest(workspaceId, cost)
+    if (!route.rawBody) leaveThread = await services.eventLoop.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const scope = token.projectIds ?? undefined

@@ -6,7 +6,7 @@ import { isRegularQueue, type JobKind, type Priority, type Queue, regularQueues 
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
-import type { Leave } from '../http/thread.ts'
+import type { Leave } from '../http/event-loop-scheduler.ts'
 import { allEnded } from './all-ended.ts'
 import { createShares } from './fairness.ts'
 import {
@@ -105,7 +105,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
-  const { store, thread, clock, isClockOff, log, metrics } = services
+  const { store, eventLoop, clock, isClockOff, log, metrics } = services
   /** Separate from other writes of jobs, so that claims and completions do not wait for them. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
@@ -221,7 +221,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   async function runAll(jobs: Job[], slot: Slot): Promise<void> {
     let leave: Leave | undefined
     try {
-      if (isLocal) leave = await thread.enterJobs(jobs[0]!.workspaceId, jobs.length)
+      if (isLocal) leave = await eventLoop.enterJobs(jobs[0]!.workspaceId, jobs.length)
       const kinds = [...new Set(jobs.map((job) => job.kind))]
       await allEnded(
         kinds.map((kind) =>

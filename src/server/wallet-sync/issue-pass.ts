@@ -5,7 +5,7 @@ import { createPace, type Pace } from '../jobs/chunks.ts'
 import type { SetAsideJob } from '../jobs/worker.ts'
 import { recordFailure } from './issuing.ts'
 
-type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'thread'>
+type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'eventLoop'>
 
 /**
  * Issues passes in batches: QUEUED becomes ISSUED or FAILED. They are shown as ISSUING while their jobs are claimed.
@@ -36,7 +36,7 @@ async function issueInWorkspace(workspaceId: string, jobs: Job[], services: Issu
   const pace = createPace(SOME)
   for (let done = 0; done < jobs.length; ) {
     const some = jobs.slice(done, done + pace.rows)
-    const leave = await services.thread.enterJobs(workspaceId, some.length)
+    const leave = await services.eventLoop.enterJobs(workspaceId, some.length)
     await issueSome(workspaceId, some, pace, services).finally(leave)
     done += some.length
   }

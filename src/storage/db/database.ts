@@ -136,7 +136,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
   // Inside a transaction, statements also wait for locks.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
-  // Requests and jobs have connections of their own; what a workspace may hold beside others counts both.
+  // Requests and jobs have separate connections; the share of a workspace next to neighbors counts both.
   const gate = fairGate(poolSize, { roomOf: (party) => (isBulk(party) ? 'jobs' : 'requests'), ...workspacesAtGate })
   const sharedRequests = shareOut(requests, limited, gate)
   const sharedBackground = shareOut(background, pipeliningClient(), gate)
@@ -149,7 +149,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     entry,
     findDamage: () => undefined,
     forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
-    forJobs: (party) => both(sharedBackground(bulkOf(party), FOREVER)),
+    forJobs: (party) => both(sharedBackground(bulkOf(party), NO_TIMEOUT)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
     },
@@ -204,20 +204,20 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   // One writer for all, at which the requests of each workspace, its jobs, and maintenance take turns.
   const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
-  const upkeep = turns(UPKEEP, FOREVER)
-  const checkpoints = keepCheckpointing(connect(1, []), upkeep)
+  const maintenance = turns(MAINTENANCE, NO_TIMEOUT)
+  const checkpoints = keepCheckpointing(connect(1, []), maintenance)
   return {
     dialect: 'sqlite',
     passesATurn: SQLITE_PASSES_A_TURN,
     reader,
-    writer: upkeep,
+    writer: maintenance,
     entry,
     findDamage: () => damage.error,
     forRequests: (party, isLarge = false) => ({
       reader: sharedReaders(party, BUSY_TIMEOUT_MS),
       writer: turns(isLarge ? bulkOf(party) : party, BUSY_TIMEOUT_MS),
     }),
-    forJobs: (party) => ({ reader, writer: turns(bulkOf(party), FOREVER) }),
+    forJobs: (party) => ({ reader, writer: turns(bulkOf(party), NO_TIMEOUT) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await checkpoints.stop()
@@ -226,55 +226,54 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   }
 }
 
-/** Parties that are remembered: making the connections of one anew costs a fraction of a millisecond. */
+/** The number of parties whose connections are kept. Creating them again takes a fraction of a millisecond. */
 const MAX_PARTIES = 1_000
 
-/** Parties for which nobody stands at a door: their time counts for more. */
-const UPKEEP = 'upkeep'
+/** Maintenance and bulk work: no person waits for them, so their time has less weight. */
+const MAINTENANCE = 'maintenance'
 const bulkOf = (party: string) => `bulk of ${party}`
 const isBulk = (party: string) => party.startsWith(bulkOf(''))
 
-/** A workspace has one turn, whether its requests want it or its jobs. */
+/** The requests and the jobs of a workspace share its turns. */
 const workspacesAtGate = {
-  weightOf: (party: string) => (party === UPKEEP || isBulk(party) ? 1 : 2),
+  weightOf: (party: string) => (party === MAINTENANCE || isBulk(party) ? 1 : 2),
   ownerOf: (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party),
 } satisfies Partial<FairGateOptions>
 
 /**
- * Some turns at SQLite's writer, as whoever does little takes them one after another: to create a pass, scan it, and tell of
- * both. Without savings it waited for as much of whoever does much before each.
+ * A few turns at SQLite's writer. A workspace with little work takes them one after another: to create a pass, scan it, and emit
+ * both events. Without savings, it waited for as much time of a busy workspace before each.
  */
 const WRITER_SAVINGS_MS = 100
 
-/** What nobody waits for does not give up. */
-const FOREVER = undefined
+/** Background work never times out. */
+const NO_TIMEOUT = undefined
 
-/** @param patienceMs how long the party waits for its turn before it is refused */
-type ConnectionsOf = (party: string, patienceMs: number | undefined) => Knex
+type ConnectionsOf = (party: string, timeoutMs: number | undefined) => Knex
 
 /**
- * So many connections whoever does much has beside somebody who does little: their statements share processors. How many those
- * of PostgreSQL are is not known here, so they count as those of this machine.
+ * The number of connections of a busy workspace next to one with less use, because their statements share processors. The number
+ * of processors of PostgreSQL is unknown, so this uses that of this machine.
  */
-const BESIDE_NEIGHBOURS = Math.max(1, Math.floor(availableParallelism() / 2))
+const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 
-/** Before the connections of a pool: a party has half of them at most. */
+/** Creates a gate for the connections of a pool. A party has at most half of them. */
 function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
   return new FairGate({
     places,
     shareOf: () => Math.ceil(places / 2),
-    shareBesideNeighbours: BESIDE_NEIGHBOURS,
-    isNeighbour: (owner) => owner !== UPKEEP && !isQueue(owner),
+    shareBesideNeighbours: SHARE_WITH_NEIGHBORS,
+    isNeighbour: (owner) => owner !== MAINTENANCE && !isQueue(owner),
     ...options,
   })
 }
 
-/** Gives parties their share of the connections of a pool. */
+/** Shares the connections of a pool among parties. */
 function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): ConnectionsOf {
   const made = new Map<string, Knex>()
-  const poolOf = (party: string, patienceMs: number | undefined) => ({
+  const poolOf = (party: string, timeoutMs: number | undefined) => ({
     acquire: () => ({
-      promise: gate.enter(party, patienceMs).then(() =>
+      promise: gate.enter(party, timeoutMs).then(() =>
         db.client.acquireConnection().catch((error: unknown) => {
           gate.leave(party)
           throw error
@@ -288,13 +287,13 @@ function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): Connect
     },
     destroy: async () => undefined,
   })
-  return (party, patienceMs) => {
-    const name = `${party} ${patienceMs}`
+  return (party, timeoutMs) => {
+    const name = `${party} ${timeoutMs}`
     const known = made.get(name)
     if (known) return known
     const [oldest] = made.keys()
     if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
-    const connections = knex({ client, connectionPool: poolOf(party, patienceMs), useNullAsDefault: true, ...common })
+    const connections = knex({ client, connectionPool: poolOf(party, timeoutMs), useNullAsDefault: true, ...common })
     made.set(name, connections)
     return connections
   }

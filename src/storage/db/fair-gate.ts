@@ -1,32 +1,32 @@
 import { ApiError } from '../../core/errors.ts'
 
-/** How many may be inside, and how they share it. */
+/** The number of turns at once, and their shares. */
 export interface FairGateOptions {
-  /** How many may be inside of each room at once. */
+  /** The number of turns at once in each room. */
   places: number
-  /** Where a party wants to be. All in one room by default. */
+  /** The room of a party. One room for all by default. */
   roomOf?(party: string): string
-  /** How many of one party may, as it stands at the moment. */
+  /** The maximum number of turns of a party at the time of the call. */
   shareOf(party: string): number
   /**
-   * How many of one owner may, in all rooms together and if that is fewer, while a neighbour who used less was here within
-   * BESIDE_MS. As many by default.
+   * The maximum number of turns of an owner in all rooms together while a neighbor with less use was admitted within NEIGHBOR_MS.
+   * Unlimited by default.
    */
   shareBesideNeighbours?: number
-  /** Whether an owner is a neighbour of others. Each is by default. */
+  /** Whether an owner counts as a neighbor of others. All do by default. */
   isNeighbour?(owner: string): boolean
-  /** What a party's time inside counts for, where others want the place: half as much at 2. 1 by default. */
+  /** The weight of a party: at 2, its time counts half. 1 by default. */
   weightOf?(party: string): number
-  /** Who is behind a party: those of one owner share its turns. Each party its own by default. */
+  /** The owner of a party, whose parties share its turns. By default, each party is its own owner. */
   ownerOf?(party: string): string
-  /** So much time, as it counts, whoever used less than others may save up: it goes first until that is used. 0 by default. */
+  /** The weighted time that a party with less use can save up. It goes first until that is used. 0 by default. */
   savingsMs?: number
 }
 
-/** So long somebody who came in counts as being there. */
-const BESIDE_MS = 1_000
+/** The time after its admission for which an owner counts as a neighbor. */
+const NEIGHBOR_MS = 1_000
 
-/** So many parties and owners are remembered; with more, who used how much is forgotten once nobody is inside. */
+/** The maximum number of parties and owners. If there are more, their use is forgotten once all turns have ended. */
 const MAX_REMEMBERED = 1_000
 
 interface Waiting {
@@ -34,24 +34,24 @@ interface Waiting {
 }
 
 /**
- * Lets parties take turns at a few places. None holds more than its share, and a place that becomes free goes to the party
- * that has the fewest, of those to the one whose owner's parties were inside for the shortest time, and of an owner's to
- * the one that itself was: whoever asks for much, for much at once, or in several ways, waits for itself. This is start-time
- * fair queueing (Goyal, Vin and Cheng, 1996), of owners and then of the parties of each. But that nobody waits ends nothing:
- * who had the last turn stays behind who had none. And who used less than others may save some of it up.
+ * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with the fewest
+ * turns; of those, to the one whose owner used the least time; of an owner's parties, to the one that used the least time. A party
+ * that asks for much, at once or in several ways, therefore waits for itself. This is start-time fair queueing (Goyal, Vin, and
+ * Cheng, 1996) of owners, and then of the parties of each. Unlike there, an idle gate does not reset use: the party with the last
+ * turn stays behind those without one. A party with less use than others can save some of it.
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The neighbours that came in last: the last one, and the last other one. */
-  private lastCame: { owner: string; at: number }[] = []
-  /** By room. */
+  /** The neighbor that was admitted last, and the last other one. */
+  private lastAdmitted: { owner: string; at: number }[] = []
+  /** The number of turns per room. */
   private readonly inside = new Map<string, number>()
-  /** By party, when each that is inside came in. */
+  /** The start times of the turns of each party. */
   private readonly insideOf = new Map<string, number[]>()
   private readonly owners: UsedTime
-  /** By owner, that of its parties. */
+  /** The used time of the parties of each owner. */
   private readonly parties = new Map<string, UsedTime>()
-  /** In the order in which parties had their last turn. */
+  /** Ordered by the last turn of the parties. */
   private readonly waiting = new Map<string, Set<Waiting>>()
 
   constructor(options: FairGateOptions) {
@@ -68,12 +68,12 @@ export class FairGate {
   }
 
   /**
-   * Whoever enters must leave.
-   * @param patienceMs how long it waits before it is refused; forever by default
-   * @throws ApiError SERVICE_UNAVAILABLE after too long a wait
+   * Waits for a turn. Call `leave` at its end.
+   * @param timeoutMs unlimited by default
+   * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
-  enter(party: string, patienceMs?: number): Promise<void> {
-    if (this.mayEnter(party)) {
+  enter(party: string, timeoutMs?: number): Promise<void> {
+    if (this.canEnter(party)) {
       this.take(party)
       return Promise.resolve()
     }
@@ -91,31 +91,31 @@ export class FairGate {
         this.forget(party, turn)
         reject(tooMany())
       }
-      const timer = patienceMs === undefined ? undefined : setTimeout(refuse, patienceMs)
+      const timer = timeoutMs === undefined ? undefined : setTimeout(refuse, timeoutMs)
       queue.add(turn)
     })
   }
 
-  /** Ends one stay of a party, and lets in who is next. */
+  /** Ends one turn of a party, and admits the next one. */
   leave(party: string): void {
     const inside = this.insideOf.get(party)!
-    const cameIn = inside.shift()!
+    const startedAt = inside.shift()!
     if (inside.length === 0) this.insideOf.delete(party)
     const room = this.options.roomOf(party)
     this.inside.set(room, this.inside.get(room)! - 1)
-    const counted = (performance.now() - cameIn) / this.options.weightOf(party)
+    const counted = (performance.now() - startedAt) / this.options.weightOf(party)
     const owner = this.options.ownerOf(party)
     this.owners.add(owner, counted)
     this.parties.get(owner)!.add(party, counted)
-    this.letIn()
+    this.admitNext()
     if (this.insideOf.size === 0 && this.owners.size > MAX_REMEMBERED) this.forgetUse()
   }
 
-  /** Lets in whoever may enter by now: a place became free, or shares are larger than they were. */
-  letIn(): void {
+  /** Admits all parties that can enter now, after a place became free or shares grew. */
+  admitNext(): void {
     for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
       const queue = this.waiting.get(next)!
-      // It goes behind the others.
+      // Queue it behind the others.
       this.waiting.delete(next)
       this.waiting.set(next, queue)
       this.take(next)
@@ -147,44 +147,44 @@ export class FairGate {
     this.parties.clear()
   }
 
-  private mayEnter(party: string): boolean {
+  private canEnter(party: string): boolean {
     const { places, roomOf, shareOf, shareBesideNeighbours } = this.options
     if ((this.inside.get(roomOf(party)) ?? 0) >= places || this.countInside(party) >= shareOf(party)) return false
     const owner = this.options.ownerOf(party)
-    return !this.isBesideNeighbour(owner) || this.staysOf(owner).length < shareBesideNeighbours
+    return !this.hasNeighbour(owner) || this.staysOf(owner).length < shareBesideNeighbours
   }
 
-  /** Since when each of an owner's parties that is inside has been. */
+  /** Returns the start times of the turns of an owner. */
   private staysOf(owner: string): number[] {
     const stays: number[] = []
-    for (const [party, cameIn] of this.insideOf) if (this.options.ownerOf(party) === owner) stays.push(...cameIn)
+    for (const [party, startedAt] of this.insideOf) if (this.options.ownerOf(party) === owner) stays.push(...startedAt)
     return stays
   }
 
   private noteNeighbour(owner: string): void {
     const now = { owner, at: performance.now() }
-    const [last] = this.lastCame
-    if (last === undefined || last.owner === owner) this.lastCame[0] = now
-    else this.lastCame = [now, last]
+    const [last] = this.lastAdmitted
+    if (last === undefined || last.owner === owner) this.lastAdmitted[0] = now
+    else this.lastAdmitted = [now, last]
   }
 
-  private isBesideNeighbour(owner: string): boolean {
-    const other = this.lastCame.find((one) => one.owner !== owner)
-    if (!other || performance.now() - other.at > BESIDE_MS) return false
+  private hasNeighbour(owner: string): boolean {
+    const other = this.lastAdmitted.find((one) => one.owner !== owner)
+    if (!other || performance.now() - other.at > NEIGHBOR_MS) return false
     return this.usedWith(other.owner) < this.usedWith(owner)
   }
 
-  /** What an owner used, and what its parties that are inside have not been counted for yet. */
+  /** Returns the used time of an owner, including its current turns. */
   private usedWith(owner: string): number {
     const now = performance.now()
-    return this.staysOf(owner).reduce((sum, cameIn) => sum + now - cameIn, this.owners.counted(owner))
+    return this.staysOf(owner).reduce((sum, startedAt) => sum + now - startedAt, this.owners.counted(owner))
   }
 
   private findNext(): string | undefined {
     let next: string | undefined
     let least: number[] = []
     for (const party of this.waiting.keys()) {
-      if (!this.mayEnter(party)) continue
+      if (!this.canEnter(party)) continue
       const owner = this.options.ownerOf(party)
       const rank = [this.countInside(party), this.owners.of(owner), this.parties.get(owner)?.of(party) ?? 0]
       if (next !== undefined && !isBefore(rank, least)) continue
@@ -206,13 +206,13 @@ function isBefore(rank: number[], other: number[]): boolean {
   return place >= 0 && rank[place]! < other[place]!
 }
 
-/** For how long each was inside, by its weight and in milliseconds, from a start that the others caught up with. */
+/** The weighted time that each name used, in milliseconds. */
 class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
   /**
-   * The most that any had used that came in. Who used less by more than may be saved up counts as having used less by just
-   * that: else whoever was away for long would keep all others waiting.
+   * The largest used time of a name that began a turn. A name counts as at most its savings behind it: otherwise, a name that was
+   * away for long would block all others.
    */
   private most = 0
 
@@ -228,7 +228,7 @@ class UsedTime {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
-  /** As it stood when the one came in or left last. */
+  /** Returns the value at the last begin or end of a turn. */
   counted(name: string): number {
     return this.used.get(name) ?? this.most - this.savings
   }

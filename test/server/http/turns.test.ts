@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { NIL_UUID } from '../../../src/core/uuid.ts'
-import { LIST_BYTES } from '../../../src/server/http/thread.ts'
+import { LIST_BYTES } from '../../../src/server/http/event-loop-scheduler.ts'
 import { useApi } from '../../support/api.ts'
 
 const body = '{}'
 
-describe('what a request counts as at the thread', () => {
+describe('what a request counts as at the eventLoop', () => {
   const api = useApi('sqlite')
 
   test.each([
@@ -19,12 +19,12 @@ describe('what a request counts as at the thread', () => {
   ])('%s', async (_, method, path, bytes) => {
     const { token } = await api.workspace()
     const seen: number[] = []
-    const { thread } = api.services
-    const enterRequest: typeof thread.enterRequest = (workspaceId, cost) => {
+    const { eventLoop } = api.services
+    const enterRequest: typeof eventLoop.enterRequest = (workspaceId, cost) => {
       seen.push(cost)
-      return thread.enterRequest(workspaceId, cost)
+      return eventLoop.enterRequest(workspaceId, cost)
     }
-    const app = api.createApp({ ...api.services, thread: { ...thread, enterRequest } })
+    const app = api.createApp({ ...api.services, eventLoop: { ...eventLoop, enterRequest } })
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     await app.request(path, { method, headers, ...(method === 'POST' && { body }) })
     expect(seen).toEqual([bytes])
@@ -36,13 +36,13 @@ describe('requests that render definitions', () => {
 
   test('are at work two at a time for a workspace, and four at a time for all', async () => {
     const workspaces = [await api.workspace(), await api.workspace(), await api.workspace()]
-    const { thread } = api.services
+    const { eventLoop } = api.services
     const inWork: string[] = []
     const most = { ofAll: 0, ofOne: 0 }
     const full = new AbortController()
     const isFull = once(full.signal, 'abort')
-    const enterRequest: typeof thread.enterRequest = async (workspaceId, cost) => {
-      if (cost !== LIST_BYTES) return thread.enterRequest(workspaceId, cost)
+    const enterRequest: typeof eventLoop.enterRequest = async (workspaceId, cost) => {
+      if (cost !== LIST_BYTES) return eventLoop.enterRequest(workspaceId, cost)
       inWork.push(workspaceId)
       most.ofAll = Math.max(most.ofAll, inWork.length)
       most.ofOne = Math.max(most.ofOne, inWork.filter((id) => id === workspaceId).length)
@@ -52,7 +52,7 @@ describe('requests that render definitions', () => {
       expect((await send('/v1/workspace')).status).toBe(200)
       return () => void inWork.splice(inWork.indexOf(workspaceId), 1)
     }
-    const app = api.createApp({ ...api.services, thread: { ...thread, enterRequest } })
+    const app = api.createApp({ ...api.services, eventLoop: { ...eventLoop, enterRequest } })
     const send = (path: string, { token } = workspaces[0]!) =>
       app.request(path, { headers: { authorization: `Bearer ${token}` } })
 

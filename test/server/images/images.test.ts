@@ -53,14 +53,14 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 201])
   })
 
-  test('an upload takes its turn at the thread by its size, and holds none while it is decoded', async () => {
+  test('an upload takes an event-loop turn by its size, and none while it is decoded', async () => {
     const workspace = await api.workspace()
-    const { thread, images } = api.services
+    const { eventLoop, images } = api.services
     const seen: string[] = []
     const app = api.createApp({
       ...api.services,
-      thread: {
-        ...thread,
+      eventLoop: {
+        ...eventLoop,
         async enterRequest(_, bytes) {
           seen.push(`in with ${bytes}`)
           return () => void seen.push('out')

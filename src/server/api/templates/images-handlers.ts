@@ -11,7 +11,7 @@ export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, services, workspaceId, now } = context
     // Leave now: waiting for the decoder is limited separately.
-    const leaveThread = await services.thread.enterRequest(workspaceId, body.length)
+    const leaveThread = await services.eventLoop.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveThread)
     // An accepted image is not decoded again.

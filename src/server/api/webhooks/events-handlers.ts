@@ -61,7 +61,7 @@ async function* follow(
   /** Shares the event loop with requests of others while a stream catches up. */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
-    const leave = await services.thread.enterRequest(workspaceId, bytes)
+    const leave = await services.eventLoop.enterRequest(workspaceId, bytes)
     leave()
   }
 }

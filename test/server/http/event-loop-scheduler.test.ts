@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createThread, type Leave, LIST_BYTES, type Thread } from '../../../src/server/http/thread.ts'
+import {
+  createEventLoopScheduler,
+  type EventLoopScheduler,
+  type Leave,
+  LIST_BYTES,
+} from '../../../src/server/http/event-loop-scheduler.ts'
 
 let used = 0
-let thread: Thread
+let thread: EventLoopScheduler
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'performance'] })
-  thread = createThread({ measure: () => used })
+  thread = createEventLoopScheduler({ measure: () => used })
 })
 afterEach(() => {
   thread.close()

@@ -9,7 +9,7 @@ import { FairGate } from '../../storage/db/fair-gate.ts'
  * therefore still scan: between its own small requests, its large ones begin with pauses. Work that waits for the
  * network must not hold a place here.
  */
-export interface Thread {
+export interface EventLoopScheduler {
   /**
    * Waits for a place for a request. Leave it when its work is done.
    * @param bytes of its body, the approximate cost of its work; LIST_BYTES for a list
@@ -24,33 +24,33 @@ export interface Thread {
 /** Frees a place. Call it once, even if the work failed. */
 export type Leave = () => void
 
-export interface ThreadOptions {
+export interface EventLoopSchedulerOptions {
   /** Returns the fraction of time since the last call that the event loop was busy, from 0 to 1. */
   measure?: () => number
 }
 
-/** The fraction of busy time from which workspaces wait for each other, for at least SHORT_MS. */
-const SHORT = 0.6
-const SHORT_MS = 3_000
+/** The fraction of busy time above which workspaces wait for each other, for at least BUSY_MS. */
+const BUSY = 0.6
+const BUSY_MS = 3_000
 
 /** The interval of measurements. */
 const MEASURE_MS = 100
 
 /** The fraction of past use that remains after each measurement: a half after two seconds. */
-const REMEMBERED = 0.965
+const DECAY = 0.965
 
-/** The number of requests that each of several workspaces has in flight while time is short. */
-const FEW = 8
+/** The number of requests that each of several workspaces has in flight while the event loop is busy. */
+const MAX_IN_FLIGHT = 8
 
 /**
- * The number of large ones of a workspace with above-average use, and the time after which it can begin one regardless
- * of others.
+ * The number of large requests of a workspace with above-average use, and the time after which it can begin one regardless of
+ * others.
  */
-const ONE = 1
+const MAX_LARGE_IN_FLIGHT = 1
 const YIELD_MS = 250
 
-/** The time since its last request for which a workspace counts among those that share. */
-const LATELY_MS = 10_000
+/** The time after its last request for which a workspace shares the event loop. */
+const RECENT_MS = 10_000
 
 /** The bytes and jobs that cost as much as a request without a body. */
 const BYTES = 2_048
@@ -66,13 +66,13 @@ export const LIST_BYTES = 2 * LARGE_BYTES
 export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
 /**
- * The pause before the next large request while small ones of its workspace arrive and time is short. The pause before
+ * The pause before the next large request while small ones of its workspace arrive and the event loop is busy. The pause before
  * the next jobs is a millisecond per previous job. A workspace that issues thousands of passes can therefore still scan
  * (decisions/0028).
  */
-const ROOM_MS = 100
+const PAUSE_MS = 100
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 interface Party {
   seenAt: number
@@ -92,28 +92,30 @@ interface Places {
   enteredAt: Map<string, number>
 }
 
-export function createThread({ measure = utilization() }: ThreadOptions = {}): Thread {
+export function createEventLoopScheduler({
+  measure = utilization(),
+}: EventLoopSchedulerOptions = {}): EventLoopScheduler {
   /** Workspaces with recent requests, and those of them with work in flight. */
-  const lately = new Map<string, Party>()
+  const recent = new Map<string, Party>()
   const working = new Set<Party>()
-  let shortUntil = 0
+  let busyUntil = 0
   let meanUse = 0
 
-  const isShort = () => performance.now() <= shortUntil
-  const areSeveralShort = () => lately.size > 1 && isShort()
+  const isBusy = () => performance.now() <= busyUntil
+  const mustShare = () => recent.size > 1 && isBusy()
 
   function partyOf(workspaceId: string): Party {
-    const known = lately.get(workspaceId)
+    const known = recent.get(workspaceId)
     if (known) return known
     const never = Number.NEGATIVE_INFINITY
     const nextAt = { large: never, jobs: never }
     const party = { seenAt: performance.now(), present: 0, inWork: 0, smallAt: never, nextAt, use: 0 }
-    lately.set(workspaceId, party)
+    recent.set(workspaceId, party)
     return party
   }
 
   /** Pauses between large requests, or jobs, of a workspace while small ones of it arrive. */
-  function afterRoom<T>(
+  function afterPause<T>(
     workspaceId: string,
     kind: keyof Party['nextAt'],
     ms: number,
@@ -121,17 +123,17 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
   ): Promise<T> {
     const party = partyOf(workspaceId)
     const now = performance.now()
-    const isBeside = isShort() && now - party.smallAt <= ROOM_MS
-    const early = isBeside ? Math.min(Math.max(0, party.nextAt[kind] - now), PATIENCE_MS) : 0
-    party.nextAt[kind] = now + early + ms
-    return early > 0 ? sleep(early).then(go) : go()
+    const mustPause = isBusy() && now - party.smallAt <= PAUSE_MS
+    const pauseMs = mustPause ? Math.min(Math.max(0, party.nextAt[kind] - now), TIMEOUT_MS) : 0
+    party.nextAt[kind] = now + pauseMs + ms
+    return pauseMs > 0 ? sleep(pauseMs).then(go) : go()
   }
 
   function shareOfLarge(workspaceId: string, enteredAt = 0): number {
-    const { use } = lately.get(workspaceId)!
-    if (use <= meanUse) return FEW
+    const { use } = recent.get(workspaceId)!
+    if (use <= meanUse) return MAX_IN_FLIGHT
     const yields = [...working].some((other) => other.use < use / 2)
-    return yields && performance.now() - enteredAt < YIELD_MS ? 0 : ONE
+    return yields && performance.now() - enteredAt < YIELD_MS ? 0 : MAX_LARGE_IN_FLIGHT
   }
 
   function createPlaces(shareOf: typeof shareOfLarge): Places {
@@ -139,24 +141,24 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
     const gate = new FairGate({
       places: Number.POSITIVE_INFINITY,
       shareOf: (workspaceId) =>
-        areSeveralShort() ? shareOf(workspaceId, enteredAt.get(workspaceId)) : Number.POSITIVE_INFINITY,
+        mustShare() ? shareOf(workspaceId, enteredAt.get(workspaceId)) : Number.POSITIVE_INFINITY,
     })
     return { gate, enteredAt }
   }
 
-  const small = createPlaces(() => FEW)
+  const small = createPlaces(() => MAX_IN_FLIGHT)
   const large = createPlaces(shareOfLarge)
   const jobs = createPlaces(shareOfLarge)
   const all = [small, large, jobs]
-  const letIn = () => {
-    for (const { gate } of all) gate.letIn()
+  const admitNext = () => {
+    for (const { gate } of all) gate.admitNext()
   }
 
-  async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, patienceMs?: number) {
+  async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, timeoutMs?: number) {
     const party = partyOf(workspaceId)
     party.seenAt = performance.now()
     party.present += 1
-    await gate.enter(workspaceId, patienceMs).catch((error: unknown) => {
+    await gate.enter(workspaceId, timeoutMs).catch((error: unknown) => {
       party.present -= 1
       throw error
     })
@@ -169,24 +171,24 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
       party.inWork -= 1
       if (party.inWork === 0) working.delete(party)
       gate.leave(workspaceId)
-      letIn()
+      admitNext()
     }
   }
 
   const timer = setInterval(() => {
     const now = performance.now()
-    if (measure() > SHORT) shortUntil = now + SHORT_MS
-    const since = now - LATELY_MS
+    if (measure() > BUSY) busyUntil = now + BUSY_MS
+    const since = now - RECENT_MS
     let total = 0
-    for (const [workspaceId, party] of lately) {
-      party.use *= REMEMBERED
+    for (const [workspaceId, party] of recent) {
+      party.use *= DECAY
       total += party.use
       if (party.seenAt >= since || party.present > 0) continue
-      lately.delete(workspaceId)
+      recent.delete(workspaceId)
       for (const { enteredAt } of all) enteredAt.delete(workspaceId)
     }
-    meanUse = total / Math.max(1, lately.size)
-    letIn()
+    meanUse = total / Math.max(1, recent.size)
+    admitNext()
   }, MEASURE_MS).unref()
 
   return {
@@ -194,14 +196,14 @@ export function createThread({ measure = utilization() }: ThreadOptions = {}): T
       const cost = 1 + bytes / BYTES
       if (!isLarge(bytes)) {
         partyOf(workspaceId).smallAt = performance.now()
-        return enter(small, workspaceId, cost, PATIENCE_MS)
+        return enter(small, workspaceId, cost, TIMEOUT_MS)
       }
-      const go = () => enter(large, workspaceId, cost, PATIENCE_MS)
+      const go = () => enter(large, workspaceId, cost, TIMEOUT_MS)
       // A person at a door can be waiting for a list, too.
-      return bytes > LIST_BYTES ? afterRoom(workspaceId, 'large', ROOM_MS, go) : go()
+      return bytes > LIST_BYTES ? afterPause(workspaceId, 'large', PAUSE_MS, go) : go()
     },
     enterJobs: (workspaceId, count) =>
-      afterRoom(workspaceId, 'jobs', Math.min(count, ROOM_MS), () => enter(jobs, workspaceId, 1 + count / JOBS)),
+      afterPause(workspaceId, 'jobs', Math.min(count, PAUSE_MS), () => enter(jobs, workspaceId, 1 + count / JOBS)),
     close: () => clearInterval(timer),
   }
 }
