@@ -71,7 +71,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     api.advance(1)
     for (const [{ token: gone }, why] of [
       [revoked, 'revoked'],
-      [ended, 'ended'],
+      [ended, 'expired'],
     ] as const) {
       await expect(rotate(id, gone.id)).rejects.toThrow(why)
     }
