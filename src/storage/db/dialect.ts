@@ -63,7 +63,7 @@ export function isUnlocked(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Whether the planner knows how values are distributed. SQLite does not, so some queries must tell it which rows are few.
+ * Whether the planner knows the distribution of values. SQLite does not, so some queries must state which rows are few.
  */
 export function knowsDistribution(db: Knex): boolean {
   return isPostgres(db)

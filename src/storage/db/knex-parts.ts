@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 
 /**
- * The parts of knex that are not public, for clients of our own (CONTRIBUTING.md, Dependencies). Nothing else names them.
+ * The parts of knex that are not public, for our own clients (CONTRIBUTING.md, Dependencies). Only this file uses them.
  *
- * - `Client` sends each statement through `send`, and accepts a pool that has the interface of its own.
+ * - `Client` sends each statement through `send`, and accepts a pool with the same interface as its own.
  * - `Transaction` ends with `resolve` or `reject`. knex would report the error of a failed ROLLBACK instead of the original one,
  * and return a connection to the pool with a transaction whose COMMIT failed.
  */
