@@ -330,7 +330,7 @@ const writers = [
   'commands/template/strings.ts',
 ]
 
-test('files are made private in files/, and by nothing else', () => {
+test('only files/ creates private files', () => {
   const makers =
     /\b(writeFile|appendFile|copyFile|mkdir)(Sync)?,? .*from 'node:fs|\bcreateWriteStream\(|\bopen(Sync)?\([^)]*'(w|a)x?\+?'|\b0o[67]\d\d\b/
   const found = files.filter((file) => moduleOf(file) !== 'files' && makers.test(read(file)))

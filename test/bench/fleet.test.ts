@@ -81,7 +81,7 @@ test('after a push on one connection, awake phones fetch the pass; sleeping, dea
   expect(fleet.counts.fetched).toBe(4)
 })
 
-test('a phone that sleeps for days comes back, and one that is throttled takes several changes at once', async () => {
+test('a phone returns after days of sleep, and a throttled one fetches several changes at once', async () => {
   const service = await startService(chain)
   // A day takes a tenth of a second.
   const fleet = await fleetOf(service, ['asleep', 'throttled'], 864_000)

@@ -12,7 +12,7 @@ test('each operation shows its path, its parameters, and its responses', () => {
   }
 })
 
-test('a resource lists its operations, and a mistyped one is answered with what was meant', () => {
+test('a resource lists its operations, and suggests one for a mistyped name', () => {
   expect(operationHelp('events')).toMatch(/^events\.follow +GET \/v1\/events +Follow events/)
   expect(() => operationHelp('scans.creat')).toThrow(
     expect.objectContaining({ hint: expect.stringContaining('did you mean scans.create?') }),

@@ -32,7 +32,7 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
   [['--sort-by', 'label', '--sort-dir', 'asc'], { sortBy: 'label', sortDir: 'asc' }],
 ]
 
-test.each(given)('%j asks for %j, which the interface takes', async (argv, expected) => {
+test.each(given)('%j sends %j, which the API accepts', async (argv, expected) => {
   const { flags } = await Parser.parse(argv, { flags: passFilterFlags })
   const query = Object.fromEntries(Object.entries(passQuery(flags)).filter(([, value]) => value !== undefined))
   expect(query).toEqual(expected)

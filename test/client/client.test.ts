@@ -15,7 +15,7 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
   )
 }
 
-test('a client knows of each endpoint what the contract says', () => {
+test('a client has every endpoint of the contract', () => {
   const facts = (route: Route) => ({
     method: route.method,
     path: route.path,
@@ -32,7 +32,7 @@ test('a client knows of each endpoint what the contract says', () => {
 })
 
 describe('a call', () => {
-  test('is sent as the contract says, with the token', async () => {
+  test('is sent according to the contract, with the token', async () => {
     const { client, seen } = await scriptedServer([ok])
     await client.templates.list({ query: { limit: 5, projectId: [id, 'null'], cursor: undefined } })
     await client.projects.update({ params: { id }, body: { name: 'é &?' } })
@@ -54,7 +54,7 @@ describe('a call', () => {
     expect(seen.map(({ body }) => body)).toEqual(['', '{"name":"é &?"}', '', 'bytes'])
   })
 
-  test('resolves to the body, or to nothing where there is none', async () => {
+  test('resolves to the body, or to undefined if there is none', async () => {
     const { client } = await scriptedServer([{ status: 201, body: { id } }, { status: 204 }])
     expect(await client.projects.create({ body: { name: 'x' } })).toEqual({ id })
     expect(await client.projects.delete({ params: { id } })).toBe(undefined)
@@ -147,7 +147,7 @@ describe('paginate', () => {
     ])
   })
 
-  test('takes a page size, and asks for no more than is looked at', async () => {
+  test('accepts a page size, and requests only pages that are read', async () => {
     const { client, seen } = await scriptedServer([page(['a', 'b'], 'one')])
     for await (const item of paginate(client.projects.list, { limit: 2 })) if (item) break
     expect(seen.map(({ url }) => url)).toEqual(['/v1/projects?limit=2'])

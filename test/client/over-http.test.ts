@@ -29,7 +29,7 @@ describe('over HTTP', () => {
     expect(error).toMatchObject({ status: 404, code: 'NOT_FOUND', details: { projectId: made[0]!.id } })
   })
 
-  test('a batch of passes is made, and made once when it is sent again', async () => {
+  test('creates a batch of passes once, even if it is sent again', async () => {
     const { client } = await serve()
     const template = await publishedTemplate(workspace)
     const body = { passes: Array.from({ length: 10 }, () => passBody(template.id)) }

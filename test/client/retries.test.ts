@@ -22,7 +22,7 @@ const unsafe: [string, (client: Client) => Promise<unknown>][] = [
 ]
 
 describe.each([...safe, ...unsafe])('%s', (_, call) => {
-  test.each([429, 503])('is sent again after %i, which says that nothing was done', async (status) => {
+  test.each([429, 503])('is sent again after %i, which means that nothing was done', async (status) => {
     const { client, seen } = await scriptedServer([busy(status), busy(status), ok])
     expect(await call(client)).toEqual({ id })
     expect(seen).toHaveLength(3)

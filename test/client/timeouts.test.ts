@@ -54,7 +54,7 @@ test('an answer that stops in its middle is given up', async () => {
   await expect(client.passes.get({ params: { id } })).rejects.toThrow(TimeoutError)
 })
 
-test('silence is a lost answer: what is safe to repeat is sent again, and nothing else', async () => {
+test('after a timeout, only requests that are safe to repeat are sent again', async () => {
   const silent = await clientOf(createServer(), { attempts: 2 })
   await expect(silent.client.projects.list()).rejects.toThrow(TimeoutError)
   expect(silent.state.taken).toBe(2)
@@ -63,7 +63,7 @@ test('silence is a lost answer: what is safe to repeat is sent again, and nothin
   expect(state.taken).toBe(1)
 })
 
-test('an answer may take longer than the limit for as long as its bytes flow', async () => {
+test('a response can take longer than the timeout while its bytes arrive', async () => {
   const body = JSON.stringify({ id, name: 'x'.repeat(20) })
   const { client } = await clientOf(
     http(async (_, response) => {

@@ -36,7 +36,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 )
 
-test('the document says what it is', () => {
+test('the document has a title and a version', () => {
   expect(document.openapi).toMatch(/^3\.1\./)
   expect(document.info).toMatchObject({ title: expect.any(String), version: '0.3.0' })
   expect(Object.keys(document.components.securitySchemes)).toEqual(['bearer', 'apiKey'])
@@ -104,7 +104,7 @@ test('every schema in it is a JSON Schema', () => {
   }
 })
 
-test('the schema of each parameter says what it takes', () => {
+test('each parameter has a schema', () => {
   for (const { operation } of operations) {
     for (const { name, schema } of operation.parameters) {
       expect(JSON.stringify(schema), `${operation.operationId} ${name}`).toMatch(/"(type|anyOf|const)"/)
@@ -171,7 +171,7 @@ test('marks deprecated parts: the offset of every list, and the version of a pas
   expect(deprecated).toEqual(['version'])
 })
 
-test('a table says what each error code means, and which are reserved', () => {
+test('a table explains each error code, and lists reserved ones', () => {
   for (const [code, [status, meaning]] of Object.entries(errorTable)) {
     expect(document.info.description).toContain(`| ${code} | ${status} | ${meaning} |`)
   }

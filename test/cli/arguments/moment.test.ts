@@ -16,7 +16,7 @@ test.each([
 })
 
 test.each(['', 'soon', 'in', 'in 2', '2h', 'in 2 weeks', '2026-05-01', '2026-05-01T14:00:00', 'in 99999999999d'])(
-  '"%s" is refused with what to write instead',
+  'rejects "%s" and shows what to write instead',
   (text) => {
     expect(() => parseMoment(text, now)).toThrow(UsageError)
   },
@@ -47,7 +47,7 @@ test.each([
   expect(parseEnd(text, now)?.toISOString()).toBe(expected)
 })
 
-test('the lifetime of a token is a duration, never, or what holds where it is left out', () => {
+test('the lifetime of a token is a duration, never, or the default', () => {
   expect(parseLifetime('30d', now)).toEqual(new Date('2026-05-31T12:00:00.000Z'))
   expect([parseLifetime('never', now), parseLifetime(undefined, now)]).toEqual([null, undefined])
   for (const text of ['', 'soon', '2027-01-01', 'NEVER']) expect(() => parseLifetime(text, now)).toThrow(UsageError)

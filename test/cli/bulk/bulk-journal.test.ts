@@ -114,7 +114,7 @@ test('only a restart is offered if the file no longer exists', async () => {
   await expect(start()).rejects.toMatchObject({ hint: expect.stringMatching(/^start over with --restart/) })
 })
 
-test('a run resumes where the written files still hold what the journal promises', async () => {
+test('a run resumes if the written files contain what the journal recorded', async () => {
   head.out = join(folder, 'links.csv')
   await write(entry(100, { outBytes: 50 }), entry(200, { outBytes: 90 }))
   writeFileSync(head.out, 'x'.repeat(95))
@@ -133,7 +133,7 @@ test('failures of a complete run can be fixed in place without a restart', async
 })
 
 test.each([1, 3])(
-  'a journal of format %d that holds rows is refused with what to do, and one without is replaced',
+  'a journal of format %d with rows is rejected with advice, and one without rows is replaced',
   async (format) => {
     const rows = `${JSON.stringify({ rows: 100, bytes: 1000, succeeded: 100, failed: 0, complete: false })}\n`
     writeFileSync(path, `${JSON.stringify({ ...head, format })}\n${rows}`)

@@ -54,7 +54,7 @@ test('delimiters and line breaks inside quotes of the header do not mislead', as
   expect(dialect).toEqual({ delimiter: ';', newline: '\n', bom: false, rawCells: false })
 })
 
-test('a row says in which line it ends and how far into the file it reaches', async () => {
+test('a row has its last line and its end offset in the file', async () => {
   const { rows } = await read('id,label\n1,Ada\n\n2,"two\nlines"\n3,Grace\n')
   expect(rows.map(({ line, bytes }) => [line, bytes])).toEqual([
     [2, 15],
@@ -104,7 +104,7 @@ test('bytes that are not UTF-8 are a problem of their row', async () => {
   expect(rows.map((row) => row.problem)).toEqual([expect.stringContaining('not UTF-8'), undefined])
 })
 
-test('an empty file, a workbook and a delimiter that is none are refused, with what to do', async () => {
+test('rejects an empty file, a workbook, and an invalid delimiter, with advice', async () => {
   await expect(read('')).rejects.toThrow('empty')
   const hint = /save the sheet as "CSV UTF-8"/
   await expect(read('PK\u0003\u0004…')).rejects.toMatchObject({ message: /\.xlsx or \.ods/, hint })

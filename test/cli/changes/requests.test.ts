@@ -6,7 +6,7 @@ import { groupIds } from '../../../src/cli/changes/find-passes.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/client-errors.ts'
 
-test('ids are asked for in groups of twenty that fit the line of a request, each once and in order', () => {
+test('requests ids in groups of twenty that fit a request line, each once and in order', () => {
   expect(groupIds(Array.from({ length: 50 }, (_, index) => `T-${index}`)).map((group) => group.length)).toEqual([
     20, 20, 10,
   ])
@@ -23,7 +23,7 @@ test('ids are asked for in groups of twenty that fit the line of a request, each
   )
 })
 
-test('no more than the limit is asked for at once, every row is, and a refused one frees its place', async () => {
+test('limits concurrent requests, sends every row, and a rejected one frees its place', async () => {
   let running = 0
   let most = 0
   const change = async (n: number) => {

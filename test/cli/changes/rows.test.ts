@@ -14,7 +14,7 @@ function compile(header: string[], options: Partial<Parameters<typeof compileUpd
   })
 }
 
-test('a row changes what it gives: an empty cell keeps, the marker removes, the error column is nothing', () => {
+test('an empty cell keeps a value, the marker removes it, and the error column is ignored', () => {
   const check = compile(['externalPassId', 'label', 'seat', 'hall', 'door', 'error'])
   expect(check(['T-1', '', '12A', '', '\\N', 'was wrong'])).toEqual({
     item: { externalPassId: 'T-1', body: { variables: { seat: '12A', door: null } } },
@@ -41,7 +41,7 @@ test('a version upgrades every row, and a file of ids alone is then enough', () 
   )
 })
 
-test('a row is refused for what no template would take, with every reason', () => {
+test('rejects a row that no template accepts, with every reason', () => {
   const check = compile(['externalPassId', 'label', 'seat'])
   expect(check(['', 'x'.repeat(256), '1'])).toEqual({
     errors: ['externalPassId: Must not be empty', 'label: Must have at most 255 characters'],
@@ -68,7 +68,7 @@ test('rejects headers that lack a column, repeat one, or use a system name', () 
   )
 })
 
-test('a row to void takes its own reason before that of all, and ignores what else it holds', async () => {
+test('the reason of a row to void overrides the general one, and other cells are ignored', async () => {
   const options = { externalIdColumn: 'ticket', reasonColumn: undefined, reason: 'refunded', dryRun: true }
   const action = voidAction({ ...options, concurrency: 1 })
   const { check } = await action.plan({} as Client, ['ticket', 'name', 'reason'])

@@ -89,7 +89,7 @@ test('identifies errors of other services, and mentions a correlation ID only if
   expect(show(new ApiError({ ...failed, correlationId: '' }))).not.toContain('correlation id')
 })
 
-test('a server that keeps silent is named with what it did not answer, and with what to do', () => {
+test('a timeout error names the server and the request, with advice', () => {
   const silent = (method: string) => {
     const facts = { timeoutSeconds: 30, request: { method, path: '/v1/passes' } }
     return show(new TimeoutError('http://silent', new Error('Headers Timeout Error'), facts))

@@ -75,7 +75,7 @@ test('leaves out the last columns if shortening cells is not enough', () => {
   expect(table([row], whole, { width: 20 })).toBe(`ID\n${row.id}`)
 })
 
-test('text from elsewhere cannot turn the direction of the terminal, and what has no width takes none', () => {
+test('external text cannot change the direction of the terminal, and characters without width take none', () => {
   expect(printable('a\u202Eb\u2066c\u2069')).toBe('abc')
   expect(textWidth('a\u200Bb\u0301é')).toBe(3)
 })

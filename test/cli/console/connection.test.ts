@@ -55,7 +55,7 @@ test('reports a rejected offline scan with its time on the clock of the console'
   })
 })
 
-test('reports why the server takes none of the decisions that wait, and keeps them', async () => {
+test('reports why the server rejects pending decisions, and keeps them', async () => {
   const body = { errorCode: 'FORBIDDEN', message: 'Missing scope' }
   const door = await openWithDecision(async () => ({ status: 403, body }))
   await door.whenOnline(60_000)

@@ -103,7 +103,7 @@ test('an Escape key before a payload with an AIM identifier leaves the payload w
   expect(read(['\u001B', ']C1ABC\r'])).toEqual([key('escape'), scan(']C1ABC')])
 })
 
-test('an ESC with nothing behind it is the Escape key, once it is sure', () => {
+test('a single ESC is the Escape key after a short wait', () => {
   const reader = openReader()
   expect(reader.push('\u001B', 0)).toEqual([])
   expect(reader.settle(50)).toEqual([])
@@ -132,7 +132,7 @@ test('distinguishes typing from a scanner', () => {
   expect(read([...'ADA-123\r'], 20)).toEqual([scan('ADA-123')])
 })
 
-test('backspace takes back what was typed', () => {
+test('backspace deletes typed characters', () => {
   expect(read(['AX\u007FB\r'])).toEqual([scan('AB')])
 })
 

@@ -65,7 +65,7 @@ async function makeDoor() {
   return { workspace, make, folder: temporaryFolder(), first: await make('Ada 1'), templateId: template.id }
 }
 
-test('a console refreshes its list by what changed, and starts with it', async () => {
+test('a console refreshes its list with changes, and starts with the stored list', async () => {
   const { workspace, make, folder, first } = await makeDoor()
   expect(await consoleOn(folder, workspace)).toMatchObject({ found: ['Ada 1'], asked: [{ limit: 1000 }] })
   await make('Ada 2')
@@ -117,7 +117,7 @@ test('half-written files of a console are removed with a later list, and with th
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('two consoles of one door refresh from one list, and a third starts with what either stored', async () => {
+test('two consoles of one door share a list, and a third one starts with it', async () => {
   const { workspace, make, folder } = await makeDoor()
   await consoleOn(folder, workspace)
   await make('Ada 2')

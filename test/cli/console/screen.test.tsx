@@ -131,7 +131,7 @@ test('a decision that is slow to come is said to be, in the place of the one bef
   expect(lines).not.toContain('Scan a pass')
 })
 
-test('a low screen shows what is typed and who is chosen, and above it the decision', () => {
+test('a low screen shows the input and the selected person below the decision', () => {
   const low = { columns: 40, rows: 12 }
   const of = (panel: Panel, typed: string) =>
     screenLines({ ...view(accepted, panel, false), typed }, low).map((line) => line.map(({ text }) => text).join(''))
@@ -149,7 +149,7 @@ const questions: Panel[] = [
   { kind: 'group', label: 'Ada Lovelace', open: accepted.group!.open },
 ]
 
-test.each(questions)('what $kind asks says on a narrow screen too which key leads back', (panel) => {
+test.each(questions)('the prompt of $kind names the key to go back, even on a narrow screen', (panel) => {
   expect(
     frame(view(accepted, panel, false), 40, 15)
       .join(' ')
@@ -203,18 +203,15 @@ test.each([
   [80, 24],
   [40, 15],
   [30, 12],
-])(
-  'on %i columns and %i rows what the operator must see is seen, and what to do only of who is let in',
-  (columns, rows) => {
-    const shown = (outcome: Outcome) => frame(view(outcome, null, false), columns, rows).join('\n')
-    expect(frame(view(withDoor, null, false), columns, rows)).toHaveLength(rows - 1)
-    expect(shown(withDoor)).toMatch(/▶ Hand out the/)
-    expect(shown(withDoor)).toContain('Seat: A-17')
-    const denied = shown({ ...duplicate, door: withDoor.door })
-    expect(denied).not.toContain('Hand out')
-    expect(denied).toContain('Already used')
-  },
-)
+])('%i columns and %i rows show the decision, and instructions only for admitted holders', (columns, rows) => {
+  const shown = (outcome: Outcome) => frame(view(outcome, null, false), columns, rows).join('\n')
+  expect(frame(view(withDoor, null, false), columns, rows)).toHaveLength(rows - 1)
+  expect(shown(withDoor)).toMatch(/▶ Hand out the/)
+  expect(shown(withDoor)).toContain('Seat: A-17')
+  const denied = shown({ ...duplicate, door: withDoor.door })
+  expect(denied).not.toContain('Hand out')
+  expect(denied).toContain('Already used')
+})
 
 test('a screen of 40x20 drops the last scans before name, notice, and fields', () => {
   const label = 'Alexandra Konstantinopoulos-Featherstonehaugh of Lower Slaughter'
@@ -260,7 +257,7 @@ test('shows the key that lets in others of a group on a narrow screen', () => {
   expect(text).toContain('3 of 5 of the group let in · F5 lets more in')
 })
 
-test('the people of a group who were let in are listed with the instructions for each', () => {
+test('lists the admitted people of a group with their instructions', () => {
   const of = (label: string, notice: string) => ({
     ...accepted,
     label,

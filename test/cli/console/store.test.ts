@@ -117,7 +117,7 @@ test('scans as of a date that stand for one moment count each, and a reversal ta
   expect(known([dated, dated])).toEqual([{ ...dated, scannedAt: at(60) }])
 })
 
-test('a new list makes logs superfluous, but never one with a verdict that waits', () => {
+test('a new list removes old logs, except those with pending decisions', () => {
   const folder = temporaryFolder()
   const [done, waiting] = [verdict(1), verdict(2)]
   const left = leaveLog(folder, [done, waiting])
@@ -139,7 +139,7 @@ test('a record behind one that a full disk tore is whole', () => {
   expect(openStore(folder).pending()).toHaveLength(1)
 })
 
-test('the log belongs to its owner alone, and an empty one leaves nothing behind', () => {
+test('only the owner can read the log, and an empty one leaves no file', () => {
   const folder = join(temporaryFolder(), 'doors', 'one')
   const store = openStore(folder)
   const [name] = readdirSync(folder)

@@ -61,7 +61,7 @@ test('a change between download and registration is fetched at once', async () =
   expect(seatOf(phone.pass())).toBe('B-2')
 })
 
-test('a look lists with the stored tag, fetches what changed, and shows the banners of the changed fields', async () => {
+test('lists with the stored tag, fetches changed passes, and shows banners of changed fields', async () => {
   const { service, phone } = await installed()
   expect(await phone.check()).toEqual({ changes: [], problems: [] })
   expect(service.calls()).toEqual([`GET /devices/D/registrations/${type}`, `GET /passes/${type}/${serial}`])
@@ -75,7 +75,7 @@ test('a look lists with the stored tag, fetches what changed, and shows the bann
   expect(service.calls().at(-1)).toBe(`GET /devices/D/registrations/${type}?passesUpdatedSince=2`)
 })
 
-test('a change of what has no changeMessage is taken in silence', async () => {
+test('a change of a field without a changeMessage shows no banner', async () => {
   const { service, phone } = await installed()
   service.change({ seat: 'A-1' }, { voided: true })
   expect((await phone.check()).changes).toMatchObject([{ banners: [] }])
@@ -148,7 +148,7 @@ test('an update that a phone would refuse is complained of, and the pass stays a
   expect((await phone.check()).changes).toHaveLength(1)
 })
 
-test('a removed pass is unregistered with its token, and nothing is asked of its service any more', async () => {
+test('a removed pass is unregistered with its token, and its service gets no more requests', async () => {
   const { service, phone } = await installed()
   await phone.remove(serial)
   expect(service.calls()).toEqual([`DELETE /devices/D/registrations/${type}/${serial}`])

@@ -37,7 +37,7 @@ test('a pass is saved through the smart link without a call of Google itself, an
   expect((await callbacks.received(1))[0]).toContain(objectId)
 })
 
-test('a look takes what changed, and only that', async () => {
+test('fetches only changed passes', async () => {
   const { phone, rest } = await installed()
   expect(await phone.check()).toEqual({ changes: [], problems: [] })
   await rest('PATCH', path, { state: 'INACTIVE' })
@@ -65,7 +65,7 @@ test('a removed pass is reported as deleted', async () => {
   expect(deleted).toContain('\\"eventType\\":\\"del\\"')
 })
 
-test('a link whose object Google does not know installs nothing, and says why', async () => {
+test('a link to an unknown object at Google installs nothing and reports the reason', async () => {
   const reference = saveJwt({ genericObjects: [{ id: objectId, classId: `${issuerId}.template-1` }] })
   const phone = newPhone()
   const link = await startLinks(await startGoogle(), reference)

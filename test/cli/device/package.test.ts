@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const open = (file: Buffer, root = chain.rootPem, at = now) => openPackage(file, root, at).content
 
-test.each(PassType.options)('a %s that the server signed opens as what it is', async (passType) => {
+test.each(PassType.options)('opens a signed %s with its type', async (passType) => {
   const pass = testPass({ passType, expiresAt: new Date('2027-01-01T00:00:00Z') })
   const opened = open(await buildPackage(walletOf(chain, webServiceUrl), pass, now))
   expect(opened).toMatchObject({ serialNumber: pass.id, passTypeIdentifier, webServiceURL: webServiceUrl })
@@ -124,7 +124,7 @@ test('a certificate of another pass type under the same root does not sign this 
   expect(() => open(file, other.rootPem)).toThrow(/certificate signs pass\.other/)
 })
 
-test('a signature that is cut off or changed at any byte is refused, and nothing else goes wrong', () => {
+test('rejects a signature that is truncated or changed at any byte, without other errors', () => {
   const files = unzip(archive)
   const [signature, manifest] = [files.get('signature')!, files.get('manifest.json')!]
   expect(verifySignature(signature, manifest, chain.rootPem, now)).toMatchObject({ passTypeIdentifier })

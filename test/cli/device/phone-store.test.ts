@@ -75,7 +75,7 @@ test('a pass is found by its id, of Google also without the issuer', () => {
   expect(() => findPassId(device, 'three')).toThrow('holds no pass three')
 })
 
-test('a broken file is an error that says which', () => {
+test('the error of a broken file names it', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'broken.json'), '{}')
   expect(() => listDevices(folder)).toThrow('broken.json is not the file of a virtual phone')

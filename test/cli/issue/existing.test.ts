@@ -126,7 +126,7 @@ describe('over HTTP', () => {
     expect(failures.map(([id]) => id)).toEqual(['T-3', 'T-4'])
   })
 
-  test('--existing update makes a pass what its row says, once; a void one still fails', async () => {
+  test('--existing update applies the row to the pass once, and a void pass still fails', async () => {
     const { ada, issue, pass } = await setUp()
     const { counts, links, failures } = await issue('update')
     expect(counts).toEqual({ created: 1, present: 1, updated: 1, differs: 0, void: 1, failed: 2, otherTemplate: 1 })
@@ -139,7 +139,7 @@ describe('over HTTP', () => {
     expect(await pass(ada.id)).toMatchObject({ revision: 2 })
   })
 
-  test('a dry run plans what the run then does, with the first rows of each outcome, and makes nothing', async () => {
+  test('a dry run plans the run with the first rows of each outcome, and creates nothing', async () => {
     const { ada, client, plan } = await setUp()
     const { counts, summary, failures } = await plan()
     const same = { created: 1, present: 1, void: 1, failed: 2, otherTemplate: 1 }

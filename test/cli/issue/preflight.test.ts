@@ -116,7 +116,7 @@ test('an empty cell means not given', async () => {
   expect(row).not.toHaveProperty('item.variables.hall')
 })
 
-test('a row is refused for what the server would refuse, with every reason', async () => {
+test('rejects a row that the server would reject, with every reason', async () => {
   const variables = declare(
     seat,
     { name: 'day', label: 'Day', format: 'date' },

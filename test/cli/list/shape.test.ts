@@ -60,7 +60,7 @@ test('an ID on a terminal is as short as is unique on its page; elsewhere it is 
   expect(idsOf([a])).toEqual([[36, true]])
 })
 
-test('rows are sorted by any column: numbers as numbers, what is missing last', () => {
+test('sorts rows by any column: numbers by value, missing values last', () => {
   const rows = [row({ name: 'T-10', uses: 10 }), row({ name: null, uses: 9 }), row({ name: 'T-9', uses: 100 })]
   const sorted = (by: string) => sorter(shape, by)(rows).map(({ name, uses }) => [name, uses])
   expect(sorted('uses').map(([, uses]) => uses)).toEqual([9, 10, 100])
@@ -70,7 +70,7 @@ test('rows are sorted by any column: numbers as numbers, what is missing last', 
   expect(() => sorted('name:down')).toThrow('--sort name:down')
 })
 
-test('below a list is what is not shown, and below an empty list what to do; never a cursor', async () => {
+test('a list ends with the number of hidden rows or, if empty, with advice, never with a cursor', async () => {
   const says = async (items: Row[], { total = items.length, query = {} } = {}) => {
     const notes: string[] = []
     const pages = (async function* () {

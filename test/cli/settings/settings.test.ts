@@ -36,7 +36,7 @@ beforeEach(() => {
 const resolve = (flags: ConnectionFlags, environment: Environment = {}) =>
   resolveConnection(flags, { environment: { XDG_CONFIG_HOME: home, ...environment } })
 
-test('a flag wins over the environment, the environment over the profile, and each says where it came from', async () => {
+test('a flag overrides the environment, and that the profile; each value has its source', async () => {
   await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   const environment = { PASSES_URL: 'https://environment.example/', PASSES_TOKEN: 'environment-token' }
   expect(resolve({ url: 'https://flag.example', token: 'flag-token' }, environment)).toMatchObject({
@@ -109,7 +109,7 @@ test.each<[string, Environment]>([
   }
 })
 
-test('HOME says where profiles, phones and doors are kept, and absolute XDG folders go before it', () => {
+test('profiles, phones, and doors are stored in HOME, or in absolute XDG folders if set', () => {
   const environment = { HOME: '/home/ada', XDG_STATE_HOME: '/state' }
   expect(resolveConnection({ url: 'https://one.example', token: 'one' }, { environment }).profile.path).toBe(
     '/home/ada/.config/passes/profiles.json',
@@ -119,13 +119,13 @@ test('HOME says where profiles, phones and doors are kept, and absolute XDG fold
 })
 
 test.each(['localhost:3000', 'ftp://passes.example', 'https://passes.example/base', 'nonsense'])(
-  'the address %s is refused with where it came from',
+  'rejects the address %s and names its source',
   (url) => {
     expect(() => resolve({}, { PASSES_URL: url })).toThrow('from PASSES_URL')
   },
 )
 
-test('profiles can be read by their owner alone, and leave nothing else behind', async () => {
+test('only the owner can read profiles, and no temporary file remains', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   chmodSync(path, 0o644)
   await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
@@ -203,7 +203,7 @@ test('a broken profiles file has no effect if flags give everything', async () =
   expect(() => resolve({ url: 'https://two.example', token: 'two', profile: 'default' })).toThrow('not a file')
 })
 
-test('colour and movement are for terminals; NO_COLOR takes the colour, TERM=dumb takes both', () => {
+test('only terminals get color and motion; NO_COLOR disables color, and TERM=dumb both', () => {
   const terminal = { isTTY: true }
   expect([canColor(terminal, {}), canAnimate(terminal, {})]).toEqual([true, true])
   expect([canColor(terminal, { NO_COLOR: '1' }), canAnimate(terminal, { NO_COLOR: '1' })]).toEqual([false, true])
@@ -211,7 +211,7 @@ test('colour and movement are for terminals; NO_COLOR takes the colour, TERM=dum
   expect([canColor({}, {}), canAnimate({}, {})]).toEqual([false, false])
 })
 
-test('a terminal is given the colours that it takes, and none where colour is not wanted', () => {
+test('a terminal gets its supported colors, and none if color is disabled', () => {
   const terminal = (depth: number) => ({ isTTY: true, getColorDepth: () => depth })
   expect([1, 4, 8, 24].map((depth) => colorDepth(terminal(depth), {}))).toEqual([1, 1, 8, 24])
   expect(colorDepth(terminal(24), { NO_COLOR: '1' })).toBe(1)
@@ -252,13 +252,10 @@ test.each([
   expect(environment).toMatchObject({ FORCE_COLOR: level, CI: 'false' })
 })
 
-test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])(
-  '"%s" says clearly whether a switch is on',
-  (text) => {
-    const flags = { production: { type: 'boolean', env: 'SWITCH' }, other: { type: 'option', env: 'OTHER' } }
-    expect(() => requireClearSwitches(flags, { SWITCH: text, OTHER: 'on' })).not.toThrow()
-  },
-)
+test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])('"%s" is a valid value of a switch', (text) => {
+  const flags = { production: { type: 'boolean', env: 'SWITCH' }, other: { type: 'option', env: 'OTHER' } }
+  expect(() => requireClearSwitches(flags, { SWITCH: text, OTHER: 'on' })).not.toThrow()
+})
 
 test.each(['on', 'maybe', 'yes please'])('"%s" does not, and is refused', (text) => {
   const flags = { production: { type: 'boolean', env: 'SWITCH' } }

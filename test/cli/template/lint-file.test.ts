@@ -17,7 +17,7 @@ function codesOf(design: Partial<DefinitionInput['design']>, rest: Partial<Defin
   return warningsOf(draftOf(file), new Date(0)).map(({ code }) => code)
 }
 
-test('a file is warned of what iPhones and Google would show badly, by the engine of the server', () => {
+test('warns with the rules of the server about a file that iPhones or Google would show badly', () => {
   const primary = [field('{{seat}}')]
   const pale = { colors: { foreground: '#ffffff' }, fields: { primary } }
   expect(codesOf({ fields: { primary } })).toEqual([])

@@ -45,7 +45,7 @@ async function files() {
 
 const targets = ['Tor', 'Jetzt "%@"', 'Tor {{gate}}', 'Hafen', 'Karte']
 
-test('translators receive each text with words, and their answers change nothing else of the file', async () => {
+test('translators get each text with words, and translations change nothing else in the file', async () => {
   const { path, folder, made, take } = await files()
   expect(made).toEqual({
     sourceLanguage: 'pt',

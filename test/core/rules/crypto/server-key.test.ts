@@ -53,7 +53,7 @@ test('each purpose has a separate subkey, which is the same every time', () => {
   expect(subkeys[0]).toEqual(Buffer.from(hkdfSync('sha256', bytes, '', 'passes/links', 32)))
 })
 
-test('the fingerprint tells keys apart and holds nothing of the key or of the subkeys in use', () => {
+test('the fingerprint identifies a key and reveals nothing of it or of its subkeys', () => {
   const print = fingerprint(bytes)
   expect(print).toMatch(/^[0-9a-f]{16}$/)
   expect(fingerprint(Buffer.alloc(32))).not.toBe(print)
