@@ -253,7 +253,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const logged = Object.keys(changes).filter((name) => !ownLedger.includes(name))
 
   test.each(logged)(
-    '%s leaves one entry that says who did what to which row, and nothing of what was written',
+    '%s adds one entry with the actor, the action, and the resource, without written values',
     async (name) => {
       const { answer, entries, correlationId, params } = await send(name)
       expect(entries).toHaveLength(1)

@@ -169,7 +169,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     await database.close()
   })
 
-  test('with its project, its doors and invitations end; what they were stays in the list', async () => {
+  test('deleting a project ends its doors and invitations, and keeps them in the list', async () => {
     const { id } = await makeProject(owner, 'Over soon')
     const { code } = await invite({ projectId: id, uses: 2 })
     const { door, token } = (await claim(code)).body as { door: { id: string }; token: string }
@@ -246,7 +246,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(allowed.sort()).toEqual(ALLOWED)
   })
 
-  test('a route that says nothing of doors is refused to them, also where their scopes would do', () => {
+  test('doors cannot call other routes, even if their scopes would allow it', () => {
     const token = { scopes: ['scans:read'], role: 'member', door: { gate: 'North' } } as unknown as TokenWithWorkspace
     const route = { scope: 'scans:read' } as const
     expect(() => authorize(token, route)).toThrow(expect.objectContaining({ code: 'FORBIDDEN' }))
@@ -315,7 +315,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect((await owner.ok(scans.create, { body: { passId: pass.id } })).pass!.variables).toEqual({ seat })
   })
 
-  test('it takes back its own scans alone', async () => {
+  test('reverses only its own scans', async () => {
     const pass = await issuedPass(owner, { projectId: project.id })
     const { scan } = await owner.ok(scans.create, { body: { passId: pass.id } })
     expect(await phone.refused(scans.reverse, { params: { id: scan.id } })).toMatchObject({ status: 403 })
@@ -379,7 +379,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(items.map(({ pendingScans }) => pendingScans)).toEqual([19, 19])
   })
 
-  test('metrics count those that were seen within five minutes, and what is still to be reported', async () => {
+  test('metrics count doors seen within five minutes, and their pending scans', async () => {
     const read = async () => (await api.services.store.overviews.read(api.now)).doors
     api.advance(301)
     const before = await read()

@@ -31,7 +31,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { status: 409, errorCode: 'CONFLICT', details: { limit: name, allowed, used } }
   }
 
-  test('a workspace reads its limits and what it uses of them', async () => {
+  test('a workspace reads its limits and its usage', async () => {
     const workspace = await api.workspace()
     const nothing = { webhooks: 0, passes: 0, storedBytes: 0, waitingJobs: 0, draftsPerTemplate: 0, scheduledSends: 0 }
     expect(await workspace.ok(contract.workspace.get, {})).toEqual({

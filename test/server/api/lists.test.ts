@@ -145,7 +145,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await refused(query as never)).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 
-  test('a parameter that takes one value is refused twice', async () => {
+  test('rejects a repeated parameter that accepts one value', async () => {
     const answer = await workspace.send('GET', '/v1/projects?limit=1&limit=2')
     expect(answer.status).toBe(400)
   })

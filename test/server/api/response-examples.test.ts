@@ -41,7 +41,7 @@ test('every answer of the contract that holds something has an example', async (
   expect(given.sort()).toEqual(wanted.sort())
 })
 
-test('the examples of the file are what the server answers', () => {
+test('the stored examples equal the responses of the server', () => {
   if (process.env.PASSES_RECORD_EXAMPLES) writeFileSync(FILE, `${JSON.stringify(recorded, null, 2)}\n`)
   expect(
     JSON.parse(readFileSync(FILE, 'utf8')),

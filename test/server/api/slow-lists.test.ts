@@ -10,7 +10,7 @@ const costly = ['zx', 'qj', 'vq', 'xk', 'jq']
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect, { database: { statementLimitMs: 5 } })
 
-  test('a list that takes too long is 503, says when to come back and names the filters to narrow', async () => {
+  test('a slow list returns 503 with Retry-After and the filters to narrow', async () => {
     const workspace = await api.workspace()
     await insertPasses(api.database.writer, workspace.id, 20_000)
     const answer = await workspace.call(contract.passes.list, {

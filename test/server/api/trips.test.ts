@@ -120,7 +120,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('a batch goes to the database no more often than this, and the worker takes several of them at once', async () => {
+  test('a batch makes at most this number of trips, and the worker claims several batches at once', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     let number = 0

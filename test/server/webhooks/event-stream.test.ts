@@ -174,7 +174,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await follow(workspace)).response.status).toBe(200)
   })
 
-  test('written by several at once, at two servers, each event comes once, in one order for all', async () => {
+  test('concurrent events of two servers arrive once, in the same order for all followers', async () => {
     const workspace = await api.workspace()
     const followers = [await follow(workspace), await follow(workspace)]
     // Commits of another server wake no follower here.
@@ -282,7 +282,7 @@ describe('on postgres', () => {
   })
 })
 
-test('a stream that is quiet sends comments, and nothing is read for who does not read', async () => {
+test('sends keep-alive comments when idle and stops reading events for a stalled client', async () => {
   let asked = 0
   const source = async function* () {
     for (;;) {

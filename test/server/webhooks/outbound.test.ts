@@ -142,7 +142,7 @@ test('each connection is checked again: a name that now resolves to an internal 
   expect(connections).toBe(before + 1)
 })
 
-test('the connection goes to the address that was checked, under the name that was asked for', async () => {
+test('connects to the checked address with the requested host name', async () => {
   let hello = ''
   const server = createServer((socket) => {
     socket.once('data', (data) => {
@@ -261,7 +261,7 @@ test('counts each response on a connection by itself', async () => {
   expect(ports.size).toBeLessThanOrEqual(2)
 })
 
-test('an answer that does not come, or does not end, takes the time of one attempt and no more', async () => {
+test('a missing or endless response takes at most the time of one attempt', async () => {
   const receiver = await startReceiver()
   const outbound = open({ allowInsecure: true, timeoutMs: 200 })
   receiver.reply(() => undefined)

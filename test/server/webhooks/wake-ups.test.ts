@@ -3,7 +3,7 @@ import { createWakeUps } from '../../../src/server/webhooks/wake-ups.ts'
 
 const never = new AbortController().signal
 
-test('followers of a workspace look together, and share what they read unless something came meanwhile', async () => {
+test('followers of a workspace share one read, unless an event arrived in the meantime', async () => {
   const wakeUps = createWakeUps()
   const [first, second, other] = [wakeUps.listen('a'), wakeUps.listen('a'), wakeUps.listen('b')]
   const elsewhere = new AbortController()

@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
     receiver = await startReceiver()
   })
 
-  test('410 Gone disables the endpoint with a reason, and what waits for it is FAILED', async () => {
+  test('410 Gone disables the endpoint with a reason, and its pending deliveries are FAILED', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500, 410)
     const waiting = await sendTest(workspace, webhook.id)
@@ -150,7 +150,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(elsewhere.received).toEqual([])
   })
 
-  test('a refused connection fails with a text that says nothing listens', async () => {
+  test('the error of a refused connection explains that no server listens', async () => {
     const body = { url: 'http://127.0.0.1:9/', events: ['pass.voided' as const] }
     const webhook = await workspace.ok(contract.webhooks.create, { body })
     const { id } = await sendTest(workspace, webhook.id)

@@ -59,7 +59,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(Object.keys(envelope!)).toEqual(['id', 'type', 'timestamp', 'correlationId', 'data'])
   })
 
-  test('an endpoint gets what it subscribed to; a test goes to the one that is tested', async () => {
+  test('an endpoint gets the events that it subscribed to, and only its own tests', async () => {
     const other = await startReceiver()
     const webhook = await makeWebhook(workspace, receiver, 'pass.issued')
     await makeWebhook(workspace, other, 'pass.issued', 'pass.voided')
@@ -137,7 +137,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([await rowsOf('webhook_deliveries'), await rowsOf('pending_events')]).toEqual([600, 0])
   })
 
-  test('an event of many endpoints is made in parts, for each once', async () => {
+  test('an event for many endpoints is fanned out in chunks, once for each', async () => {
     for (let n = 0; n < 5; n += 1) await makeWebhook(workspace, receiver, 'pass.voided')
     const { store } = api.services
     const data = { id: crypto.randomUUID(), externalPassId: 'x', reason: null }
@@ -184,7 +184,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await delivered())[0]!.data.variables).toEqual(variables)
   })
 
-  test('a dry run and a refused request send nothing', async () => {
+  test('a dry run and a rejected request send nothing', async () => {
     const { id } = await issuedPass(workspace)
     await makeWebhook(workspace, receiver, ...subscribableEvents)
     const params = { id }

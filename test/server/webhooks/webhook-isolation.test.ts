@@ -115,7 +115,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await pages()).length).toBeLessThanOrEqual(7)
   })
 
-  test('an endpoint that is disabled gets no more than what is in flight', async () => {
+  test('a disabled endpoint gets only the deliveries in flight', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const webhook = await makeWebhook(workspace, receiver)
@@ -135,7 +135,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([total, receiver.received.length]).toEqual([12, 8])
   })
 
-  test('a server that stops finishes what is in flight, begins nothing, and leaves the rest to the next', async () => {
+  test('a stopping server finishes deliveries in flight and leaves the others to the next server', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const webhook = await makeWebhook(workspace, receiver)
@@ -155,7 +155,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toHaveLength(20)
   })
 
-  test('a sender whose job was taken over writes nothing, and leaves what is due to the other', async () => {
+  test('a sender whose job was taken over writes nothing, and leaves due deliveries to the other', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const webhook = await makeWebhook(workspace, receiver)

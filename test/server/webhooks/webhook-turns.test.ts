@@ -238,7 +238,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([receiver.received.length, await countOf('SUCCESS')]).toEqual([10, 10])
   })
 
-  test('one of several endpoints that fails ends no turn of the others, whose jobs are held meanwhile', async () => {
+  test('a failing endpoint does not end the turns of others, whose jobs stay claimed', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
     const hanging = await makeWebhook(workspace, receiver)

@@ -79,7 +79,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.refused(contract.webhooks.update, change)).toMatchObject(problem)
   })
 
-  test('a change writes what is given and leaves the rest', async () => {
+  test('an update changes only the given fields', async () => {
     const { id } = await create({ description: 'CRM' })
     api.advance(1)
     const body = { events: ['pass.failed' as const] }
@@ -153,7 +153,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rest).toMatchObject({ items: [{ id: ids[2] }], total: 2, hasMore: false })
   })
 
-  test('a delivery says when its attempt is due', async () => {
+  test('a delivery shows the time of its next attempt', async () => {
     const { id } = await create()
     const delivery = await workspace.ok(contract.webhooks.test, { params: { id } })
     expect(delivery).toMatchObject({

@@ -22,7 +22,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const listed = async (workspace: TestWorkspace, query: object) =>
     (await workspace.ok(list, { query })).items.map(({ groupKey }) => groupKey)
 
-  test('the group is what the request says, else what the template makes of the values, and follows them', async () => {
+  test('the group comes from the request, or from the template and the values, and follows changes', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: ofOrder })
     const order = { order: 'o-1' }

@@ -60,7 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-describe.each(oneDialect)('what cannot be rotated, on %s', (dialect) => {
+describe.each(oneDialect)('passes whose code cannot be rotated, on %s', (dialect) => {
   const api = useApi(dialect)
   const { design } = definition()
 
@@ -81,7 +81,7 @@ describe.each(oneDialect)('what cannot be rotated, on %s', (dialect) => {
     if (status === 409) expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('a void pass is refused; an expired one gets a new code and stays expired', async () => {
+  test('rejects a void pass; an expired one gets a new code and stays expired', async () => {
     const workspace = await api.workspace()
     const voided = await issuedPass(workspace)
     await workspace.ok(contract.passes.void, { params: { id: voided.id } })

@@ -144,7 +144,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(all.flat().filter((outcome) => outcome === 'DUPLICATE_PASS')).toHaveLength(3)
   })
 
-  test('no import takes the identifiers of passes made here, current or former', async () => {
+  test('no import takes over current or former identifiers of passes created here', async () => {
     const { id } = await issuedPass(workspace)
     const { issuerId } = api.services.wallets.google!
     const { serialNumber, pass: moved } = await imported()
@@ -311,7 +311,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect((await fetched(60)).status).toBe(200)
   })
 
-  test('a new code takes the place of the printed one, and a new holder knows nothing of the old names', async () => {
+  test('a new code replaces the printed one, and a new holder does not see the old names', async () => {
     const devices = [{ deviceLibraryIdentifier: 'before', pushToken: phones.apns.newDeviceToken(TYPE) }]
     const { serialNumber, pass } = await imported({ devices, scanPayload: 'printed-3' })
     const scan = async () =>
@@ -464,10 +464,10 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
   })
 })
 
-describe.each(oneDialect)('on %s, what an item may say', (dialect) => {
+describe.each(oneDialect)('valid and invalid items on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('each broken item fails by itself, with the place of what is wrong', async () => {
+  test('each invalid item fails separately, with the path of its error', async () => {
     const workspace = await api.workspace()
     const code128 = { organizationName: 'O', description: 'D', barcode: { format: 'code128' as const } }
     const template = await publishedTemplate(workspace, { definition: definition({ design: code128 }) })

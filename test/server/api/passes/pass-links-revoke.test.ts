@@ -65,7 +65,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(revokeLinks, { params: { id: expired.id } })).toMatchObject({ revokedCount: 0 })
   })
 
-  test('links made before a pass expired stay revoked when it lives again', async () => {
+  test('links from before an expiry stay revoked when the pass becomes valid again', async () => {
     const workspace = await api.workspace()
     const content = definition({ expiresAt: '{{seat}}' })
     const { id, hostedLinks } = await issuedPass(workspace, { definition: content, variables: { seat: '2036-01-01' } })
@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect({ ...after, pass: 0 }).toEqual({ ...before, pass: 0 })
   })
 
-  test('it takes no body; a pass of another workspace is 404 PASS_NOT_FOUND and keeps its links', async () => {
+  test('accepts no body; a pass of another workspace is 404 PASS_NOT_FOUND and keeps its links', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const { id, hostedLinks } = await issuedPass(workspace)
     const answer = await workspace.send('POST', `/v1/passes/${id}/links/revoke`, { body: { why: 'lost' } })

@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(new Set(ids).size).toBe(25)
   })
 
-  test('the last page says that it is the last, even if it is full', async () => {
+  test('the last page has no next cursor, even if it is full', async () => {
     const first = await page({ limit: 24 })
     expect(await page({ limit: 1, cursor: first.nextCursor })).toMatchObject({ hasMore: false, nextCursor: null })
     expect(await page({ limit: 25 })).toMatchObject({ hasMore: false, nextCursor: null })
@@ -229,7 +229,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const query of after) expect(idsOf(await page(query, other)), JSON.stringify(query)).toEqual([id])
   })
 
-  test('the door list of a day: issued, valid that day, not yet let in that day', async () => {
+  test('the door list of a day contains issued passes, valid and not yet admitted that day', async () => {
     const other = await api.workspace()
     const made = await makeTemplates(other)
     const [sample] = fc.sample(passFacts(made), 1)

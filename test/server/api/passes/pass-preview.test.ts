@@ -141,7 +141,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await expect(verify(folder)).resolves.toMatchObject({ exitCode: 0 })
   })
 
-  test('looking changes nothing: a QUEUED pass stays so', async () => {
+  test('a preview changes nothing: a QUEUED pass stays queued', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const { id } = await makePass(workspace, template.id)
@@ -187,7 +187,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await other.refused(preview, { params: { id } })).toMatchObject({ status: 404, errorCode: 'PASS_NOT_FOUND' })
   })
 
-  test('a version shows a sample of what it makes: examples before defaults before samples, drafts too', async () => {
+  test('a version, even a draft, previews a sample: examples, else defaults, else generated values', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const content = definition({

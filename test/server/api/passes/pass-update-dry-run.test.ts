@@ -37,7 +37,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('a dry run is refused where the real one would be', async () => {
+  test('rejects a dry run if the real update would be rejected', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const options = { dryRun: true }

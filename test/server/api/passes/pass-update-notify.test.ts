@@ -42,7 +42,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   }
   const gate = (name: string, notify = true) => ({ variables: { gate: name }, notify })
 
-  test('Android rings for what iPhones announce of a change, once and only where it is asked for', async () => {
+  test('Android notifies once of a change that iPhones announce, only if requested', async () => {
     const id = await boardingCard()
     await phones.addGoogle(workspace.id, id)
     expect(await change(id, { variables: { gate: 'A2' } })).toBeUndefined()

@@ -46,7 +46,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['an expiry that is no date', { label: 'soon' }, 'expiresAt'],
     ['a policy out of bounds', { variables: { uses: '0' } }, 'variables'],
     ['a policy without its number', { variables: { uses: null } }, 'variables'],
-  ])('%s is refused, and nothing is written', async (_, body, where) => {
+  ])('rejects %s and writes nothing', async (_, body, where) => {
     const workspace = await api.workspace()
     const content = definition({
       variables: [{ name: 'uses', label: 'Uses' }],
@@ -109,7 +109,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await identifiers(workspace, two.id)).toEqual({ active: [digest('A')], stale: [digest('B')] })
   })
 
-  test('the project of a pass stays where the pass was made', async () => {
+  test('a pass stays in its original project', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const { id, templateId } = await issuedPass(workspace, { projectId: project.id })

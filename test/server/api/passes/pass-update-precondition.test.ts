@@ -73,7 +73,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     '3.0',
     '""',
     '"9007199254740992"',
-  ])('If-Match: %s is refused, and nothing is written', async (ifMatch) => {
+  ])('If-Match: rejects %s and writes nothing', async (ifMatch) => {
     const { workspace, id } = await changedTwice()
     const before = await traces(workspace, id)
     const answer = await change(workspace, id, { label: 'fourth' }, { ifMatch })

@@ -34,7 +34,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(versions.map(({ version }) => version)).toEqual([2, 3])
   })
 
-  test('it moves forward by number, and to the newest by name, with what each version gives', async () => {
+  test('upgrades to a version number or to the newest version, with the policies of each', async () => {
     const { workspace, id, versions } = await withNewerVersions()
     const second = { templateVersion: 2, latestTemplateVersion: 3, templateVersionId: versions[0]!.id, revision: 2 }
     expect(await changed(workspace, id, { templateVersion: 2 })).toMatchObject({
@@ -160,7 +160,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await changed(workspace, id, body)).toMatchObject({ variables: { zone: 'N', seat: '1' }, revision: 2 })
   })
 
-  test('data that the new version takes and the old one does not goes in with the upgrade', async () => {
+  test('an upgrade accepts data that only the new version allows', async () => {
     const workspace = await api.workspace()
     const { id, templateId } = await issuedPass(workspace)
     await publishVersion(

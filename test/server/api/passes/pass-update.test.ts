@@ -211,7 +211,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.each([{}, { variables: {} }, { templateVersion: 1 }, { templateVersion: 'latest' as const, variables: {} }])(
-    'a body that writes nothing does nothing at all: %j',
+    'a body without changes has no effect: %j',
     async (body) => {
       const workspace = await api.workspace()
       const { id } = await issuedPass(workspace)

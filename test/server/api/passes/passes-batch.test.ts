@@ -27,7 +27,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(get, { params: { id: results[42]!.pass.id } })).toEqual(results[42]!.pass)
   })
 
-  test('each success says whether its item made the pass, or found it, in this batch or before', async () => {
+  test('each success reports whether its item created the pass or found it', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const [old, fresh] = [passBody(template.id), passBody(template.id)]

@@ -52,7 +52,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await expiry()).toBe('2031-12-21T04:59:59.999Z')
   })
 
-  test('an expiry that makes no sense is refused with the variable that it is made of', async () => {
+  test('rejects an invalid expiry with the name of its variable', async () => {
     const workspace = await api.workspace()
     const body = passBody(await templateWith(workspace, { expiresAt: '{{until}}' }), { variables: { until: 'soon' } })
     const rejection = await workspace.refused(create, { body })
@@ -115,7 +115,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['too many', { uses: '100001' }],
     ['a fraction', { uses: '1.5' }],
     ['a sign', { uses: '-1' }],
-  ])('a limit whose placeholder has %s is refused, never left out', async (_, given) => {
+  ])('rejects a limit whose placeholder has %s, and never omits it', async (_, given) => {
     const workspace = await api.workspace()
     const templateId = await templateWith(workspace, { redemption: { maxUses: '{{uses}}' } })
     const rejection = await workspace.refused(create, { body: passBody(templateId, { variables: given }) })

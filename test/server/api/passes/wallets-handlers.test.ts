@@ -47,7 +47,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
       tx.registrations.setErrors(workspace.id, await tx.registrations.list(workspace.id, [id]), 'no'),
     )
 
-  test('each wallet says what it holds, and why it is thought to be behind', async () => {
+  test('each wallet shows its version, and why it is considered outdated', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     await phones.addApple(workspace.id, pass.id)

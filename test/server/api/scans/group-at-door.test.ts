@@ -53,7 +53,7 @@ describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
     expect(await seen({ passId: a.id })).toEqual({ size: 2, used: 2, open: [] })
   })
 
-  test('costs one statement for all scans of a set; beyond 100 passes it says that there are more', async () => {
+  test('uses one statement for all scans of a set, and marks groups above 100 passes as incomplete', async () => {
     const workspace = await api.workspace()
     const many = await group(workspace, 'club', 101)
     await scan(workspace, { passId: many[0]!.id })

@@ -177,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(agreed).toMatchObject({ conflict: null, scan: { reason: 'unverifiable' } })
   })
 
-  test('the last use makes the pass void, once, even where the server would have refused it', async () => {
+  test('the last use voids the pass once, even if the server would have denied it', async () => {
     const workspace = await api.workspace()
     const policy = { maxUses: 2, minIntervalMinutes: 60, autoVoidOnExhaustion: true }
     const pass = await issuedPass(workspace, { definition: withPolicy(policy) })
@@ -304,7 +304,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Object.fromEntries(codes)).toEqual({ ...same, ...renamed })
   })
 
-  test('a batch uploaded five times in any order, also at once, gives the ledger of one upload', async () => {
+  test('a batch uploaded five times, in any order or concurrently, is recorded once', async () => {
     const policies: RedemptionPolicy[] = [
       { maxUses: 2 },
       { minIntervalMinutes: 5 },
@@ -372,7 +372,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results).toMatchObject([{ conflict: null, scan: { result: 'accepted', scannedAt: scan.scannedAt } }])
   })
 
-  test('a workspace that forbids scanning offline gives no door list and takes no report', async () => {
+  test('a workspace without offline scanning returns no snapshot and accepts no report', async () => {
     const workspace = await api.workspace()
     const scan = decided({ qrPayload: 'x' })
     await api.services.store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, false))

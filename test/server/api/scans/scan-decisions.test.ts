@@ -42,7 +42,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
   })
 
-  test('1. of several matches those of the project alone count, where it has any', async () => {
+  test('1. if the project has matches, only those count', async () => {
     const [project, empty] = [await makeProject(workspace), await makeProject(workspace)]
     const pass = await scannablePass(workspace, { code: 'twice', projectId: project.id })
     await scannablePass(workspace, { code: 'twice' })
@@ -75,7 +75,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await scan(workspace, { qrPayload: pass.code, projectId: project.id })).toMatchObject({ result: 'accepted' })
   })
 
-  test('3. what a pass carried before is stale, unless another carries it now', async () => {
+  test('3. a former code is stale, unless another pass has it now', async () => {
     const pass = await scannablePass(workspace, { code: 'before' })
     await workspace.ok(passes.update, { params: { id: pass.id }, body: { variables: { code: 'after' } } })
     const stale = { result: 'denied', reasonCode: 'stale_identifier', pass: { id: pass.id } }
@@ -226,7 +226,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await on()).toEqual(['quota_exhausted', '2031-05-01T18'])
   })
 
-  test('8. windows without a limit are contexts: a ticket of two days is let in on each, once', async () => {
+  test('8. windows without a limit are contexts: a two-day ticket is admitted once on each day', async () => {
     const windows = [
       { start: '2026-03-01T00:00Z', end: '2026-03-02T00:00Z' },
       { start: '2026-03-02T00:00Z', end: '2026-03-03T00:00Z' },
@@ -296,7 +296,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([await at('12:30'), await at('11:30')]).toEqual(['valid', 'valid'])
   })
 
-  test('11. without limits a pass is let in once in each scan context, and none given is one of them', async () => {
+  test('11. without limits, a pass is admitted once per scan context, including the empty one', async () => {
     const pass = await scannablePass(workspace)
     const on = (scanContextKey?: string) =>
       scan(workspace, { qrPayload: pass.code, ...(scanContextKey && { scanContextKey }) })

@@ -162,7 +162,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 
-  test('figures count attempts, and passes that were let in', async () => {
+  test('figures count attempts and admitted passes', async () => {
     const whole = { totalPasses: 5, redeemed: 4, open: 1, totalScans: 10, totalDenied: 5 }
     expect(await stats()).toEqual({ ...whole, lastScanAt: '2026-03-01T20:09:00.000Z' })
     // The scan of the first day was reversed, and that of the second was not.
@@ -223,7 +223,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('figures of each project, and of what belongs to none', async () => {
+  test('figures of each project, and of scans without one', async () => {
     const { items } = (await stats({ groupBy: 'project' })) as { items: { projectId: string | null }[] }
     expect(await stats({ groupBy: ['project', 'project'] })).toEqual({ items })
     const by = new Map(items.map(({ projectId, ...figures }) => [projectId, figures]))
@@ -350,7 +350,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.refused(scans.stats, { query })).toMatchObject({ errorCode: 'VALIDATION_ERROR' })
   })
 
-  test('passes are listed by whether they were let in, in any context or in one', async () => {
+  test('filters passes by admission, in any context or in one', async () => {
     const found = async (query: Record<string, unknown>) => {
       const { items } = await workspace.ok(passes.list, { query: query as never })
       return items.map(({ id }) => Object.entries(ids).find(([, known]) => known === id)![0]).sort()
@@ -393,7 +393,7 @@ describe.each(dialects)('on %s', (dialect) => {
 describe.each(dialects)('the door list on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('is who may come today and has not: issued, valid that day, not let in for it', async () => {
+  test('lists expected holders: issued, valid that day, and not yet admitted', async () => {
     const workspace = await api.workspace()
     const window = (day: number) => ({
       start: `2026-03-0${day}T18:00:00+01:00`,

@@ -53,7 +53,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('a scan is reversed once; what was not accepted, never', async () => {
+  test('reverses an accepted scan once, and never a denied one', async () => {
     const pass = await scannablePass(workspace)
     const accepted = await scan(workspace, { qrPayload: pass.code })
     const duplicate = await scan(workspace, { qrPayload: pass.code })
@@ -94,7 +94,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await reverse(other.scan.id)).toMatchObject({ result: 'reversal' })
   })
 
-  test('a pass that its last use made void stays void', async () => {
+  test('a pass that its last use voided stays void', async () => {
     const pass = await scannablePass(workspace, { redemption: { maxUses: 1, autoVoidOnExhaustion: true } })
     const { id } = (await scan(workspace, { qrPayload: pass.code })).scan
     await reverse(id)

@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('GET answers the item of the ledger, byte for byte what pass.scanned holds', async () => {
+  test('GET returns the item of the ledger, byte for byte as in pass.scanned', async () => {
     const pass = await scannablePass(workspace)
     const context = { note: 'Grüße 👋 "quoted" \\ \u2028', gate: '', sessionId: '7' }
     const bodies = [
@@ -126,7 +126,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(item).toMatchObject({ result: 'denied', reason: 'no_match', passId: null, externalPassId: null })
   })
 
-  test('scans that wait at the same moment share their commits, and each has its own verdict', async () => {
+  test('concurrent scans share commits, and each has its own decision', async () => {
     const project = await makeProject(workspace, 'Elsewhere')
     const single = await scannablePass(workspace)
     const dated = await scannablePass(workspace, {
@@ -163,7 +163,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(statements.filter((sql) => /^begin/i.test(sql)).length).toBeLessThanOrEqual(5)
   })
 
-  test('a replay answers the first verdict and scan with the pass of now, and records nothing', async () => {
+  test('a replay returns the first decision and scan with the current pass, and records nothing', async () => {
     const pass = await scannablePass(workspace)
     const body = { qrPayload: pass.code, externalRef: 'once' }
     const first = await scan(workspace, body)
@@ -264,7 +264,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(scans.get, { params: { id } })).toMatchObject({ result: 'denied' })
   })
 
-  test('a scan explains itself before it is made, and nothing is recorded', async () => {
+  test('a dry run explains the decision of a scan and records nothing', async () => {
     const pass = await scannablePass(workspace, {
       redemption: {
         maxUses: 2,

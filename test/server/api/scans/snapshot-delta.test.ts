@@ -359,7 +359,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(kept.list.size).toBe(1)
   })
 
-  test('doors of a project that ask within 20 seconds share one list, and each page is read once', async () => {
+  test('requests of doors of a project within 20 seconds share one list, and read each page once', async () => {
     const workspace = await api.workspace()
     const { id: projectId } = await makeProject(workspace)
     const { id: otherId } = await makeProject(workspace, 'Other')
@@ -454,7 +454,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   // SQLite has one writer at a time, so no other write is between the start of a list and its pages.
-  test.runIf(dialect === 'postgres')('what commits late is in the list, or in what changed since', async () => {
+  test.runIf(dialect === 'postgres')('late commits are in the list or in the changes since it', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const [one, two] = [await makePass(workspace, template.id), await makePass(workspace, template.id)]

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   }
 
-  test('an entry holds what a device needs to decide, and hashes of identifiers only', async () => {
+  test('an entry contains the facts for a decision, and only hashes of identifiers', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const pass = await issuedPass(workspace, {

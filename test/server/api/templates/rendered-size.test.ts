@@ -100,7 +100,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await workspace.ok(get, { params: { id: pass.id } })).toMatchObject({ status: 'ISSUED' })
   })
 
-  test('links, previews and scans of an issued one answer, and nothing is rendered', async () => {
+  test('links, previews, and scans of an issued one respond without rendering', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { definition: sound, variables: { about: 'x'.repeat(8000) } })
     await redefine(workspace, pass.templateVersionId!, {
