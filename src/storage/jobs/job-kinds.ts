@@ -20,7 +20,7 @@ export type RegularQueue = (typeof regularQueues)[number]
  * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower priority
  * never delay those of a higher one, and many jobs of a higher priority never stop those of a lower one.
  */
-export const priorities = ['urgent', 'interactive', 'bulk'] as const
+const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
 export type Priority = (typeof priorities)[number]
 
@@ -28,7 +28,7 @@ export type Priority = (typeof priorities)[number]
  * The queues that jobs are claimed from. `quarantine` has the jobs of every queue whose lease ended under a worker: one of
  * them may be the cause, so each process runs one of them at a time.
  */
-export const queues = [...regularQueues, 'quarantine'] as const
+const queues = [...regularQueues, 'quarantine'] as const
 /** The name of a queue. */
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes the queues from workspaces in shared keys. */

@@ -10,7 +10,7 @@ export type Variables = Record<string, unknown>
 
 const MAX_VARIABLES = 200
 /** The maximum size of the variables of a pass: 64 KiB of JSON in UTF-8. */
-export const MAX_VARIABLES_BYTES = 64 * 1024
+const MAX_VARIABLES_BYTES = 64 * 1024
 
 /** The pattern of each format, which the JSON Schema and the server's check share. */
 export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: string; example: string }> = {
