@@ -93,6 +93,6 @@ export function showIdentity(identity: ShownIdentity): string {
     ['Status', status],
     ['Expires', platform === 'apple' ? localTimeOr(expiresAt?.toISOString() ?? null, 'never') : null],
     ['Default of', places.length > 0 ? places.join(', ') : 'nothing: passes identity use'],
-    ['Given to', identity.workspaces.length > 0 ? identity.workspaces.join(', ') : 'no workspace'],
+    ['Assigned to', identity.workspaces.length > 0 ? identity.workspaces.join(', ') : 'no workspace'],
   ])
 }

@@ -19,7 +19,7 @@ interface Named {
 
 /** Returns the selected jobs. @throws UsageError unless either an id or `--all` is given */
 export function namedJobs(id: string | undefined, flags: { all?: boolean; workspace?: string | undefined }): Named {
-  if ((id === undefined) !== (flags.all ?? false)) throw new UsageError('Give the id of a job, or --all.')
+  if ((id === undefined) !== (flags.all ?? false)) throw new UsageError('Give the ID of a job, or --all.')
   return { id, workspace: flags.workspace }
 }
 
@@ -31,10 +31,10 @@ export function requireSqliteFile(url: string, file: string | undefined, instead
   if (file !== undefined) return file
   if (/^postgres(ql)?:/.test(url)) {
     throw new UsageError('PostgreSQL is backed up and restored with its own tools', {
-      hint: `${instead} (docs/backup.md tells the rest).`,
+      hint: `${instead} (see docs/backup.md).`,
     })
   }
-  throw new UsageError(`--database must be sqlite:FILE, and is ${url}`)
+  throw new UsageError(`--database must be sqlite:FILE, not ${url}`)
 }
 
 /** Returns the message for a command that created its database, which is probably a mistyped path. */

@@ -53,7 +53,7 @@ export function showTemplate(template: Template): string {
 export function showPass(pass: Pass): string {
   return details([
     ['Pass', pass.id],
-    ['External id', pass.externalPassId],
+    ['External ID', pass.externalPassId],
     ['Label', pass.label],
     ['Status', pass.status],
     ['Template', pass.templateId && `${pass.templateId} (version ${pass.templateVersion})`],
@@ -212,15 +212,15 @@ export function showScan(scan: ScanItem): string {
     ['Scan', scan.id],
     ['Result', scan.reason && scan.result === 'denied' ? `denied: ${scan.reason}` : scan.result],
     ['Verified', scan.verified],
-    ['Conflict', conflict ? `the server would have said ${conflict}` : null],
+    ['Conflict', conflict ? `the server would have decided ${conflict}` : null],
     ['Pass', scan.passId],
-    ['External id', scan.externalPassId],
+    ['External ID', scan.externalPassId],
     ['Project', scan.projectId],
     ['Scanned', localTime(scan.scannedAt)],
     ['Recorded', localTime(scan.recordedAt)],
     ['Valid as of', localTimeOr(validateAsOf, null)],
     ['Device', scan.deviceId],
-    ['Takes back', scan.reversesScanId ?? null],
+    ['Reverses', scan.reversesScanId ?? null],
     ['Because', scan.reversalReason ?? null],
     ...Object.entries(context).map(([name, value]) => [`  ${name}`, value ?? null] as const),
   ])
@@ -258,7 +258,7 @@ const gateColumns: Column<GateStats>[] = [
   { title: 'gate', value: ({ gate }) => gate ?? 'none' },
   { title: 'scans', value: ({ totalScans }) => count(totalScans), whole: true },
   { title: 'denied', value: ({ totalDenied }) => count(totalDenied), whole: true },
-  { title: 'taken back', value: ({ reversed }) => count(reversed), whole: true },
+  { title: 'reversed', value: ({ reversed }) => count(reversed), whole: true },
 ]
 
 /** Formats scan statistics by gate. */
@@ -272,7 +272,7 @@ export function showReplay(
   width: number | undefined,
 ): string {
   const verb = changed === 1 ? 'scan' : 'scans'
-  const summary = `${count(changed)} of ${count(scans)} ${verb} would have come out otherwise.`
+  const summary = `${count(changed)} of ${count(scans)} ${verb} would have had another result.`
   if (changed === 0) return summary
   type Change = PolicyReplayResult['byReason'][number]
   const columns = [

@@ -37,7 +37,7 @@ export class ConnectionError extends Error {
   override readonly name: string = 'ConnectionError'
   readonly url: string
 
-  constructor(url: string, cause: unknown, message = `No answer from ${url} (${reasonOf(cause)})`) {
+  constructor(url: string, cause: unknown, message = `No response from ${url} (${reasonOf(cause)})`) {
     super(message, { cause })
     this.url = url
   }
@@ -56,7 +56,11 @@ export class TimeoutError extends ConnectionError {
 
   constructor(url: string, cause: unknown, facts: { timeoutSeconds: number; request: TimeoutError['request'] }) {
     const { method, path } = facts.request
-    super(url, cause, `${url} did not answer ${method} ${path} for ${facts.timeoutSeconds} s (${reasonOf(cause)})`)
+    super(
+      url,
+      cause,
+      `${url} did not respond to ${method} ${path} within ${facts.timeoutSeconds} s (${reasonOf(cause)})`,
+    )
     this.timeoutSeconds = facts.timeoutSeconds
     this.request = facts.request
   }
@@ -67,12 +71,12 @@ export class ForeignServerError extends ConnectionError {
   override readonly name = 'ForeignServerError'
 
   constructor(url: string) {
-    super(url, undefined, `${url} is no passes server`)
+    super(url, undefined, `${url} is not a passes server`)
   }
 }
 
 function reasonOf(cause: unknown): string | undefined {
   // The message of OpenSSL does not mention the protocol.
-  if ((cause as NodeJS.ErrnoException)?.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'it speaks no https'
+  if ((cause as NodeJS.ErrnoException)?.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'it does not support HTTPS'
   return cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
 }

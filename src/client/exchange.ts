@@ -176,7 +176,7 @@ export function apiError({ method, path, status, headers, isCodeOptional }: Reje
   return new ApiError({
     status,
     code: known.errorCode ?? (isCodeOptional ? codeByStatus[status] : undefined) ?? 'INTERNAL_ERROR',
-    message: known.message ?? `The server answered ${status} without a body of this interface`,
+    message: known.message ?? `The server responded with ${status}, but the body does not match the API`,
     correlationId: known.correlationId ?? String(headers['x-correlation-id'] ?? ''),
     details: { ...known.details },
     request: { method, path },

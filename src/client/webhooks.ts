@@ -55,7 +55,7 @@ export function verify(
   { toleranceSeconds, now = new Date() }: VerifyOptions = {},
 ): WebhookEvent {
   if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array)) {
-    throw new TypeError('rawBody must be the body as it came, a string or bytes; a body parser must not touch it')
+    throw new TypeError('rawBody must be the received body, as a string or bytes, without a body parser')
   }
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret must be the signing secret')
   if (Number.isNaN(toleranceSeconds)) throw new TypeError('toleranceSeconds must be a number')

@@ -110,7 +110,7 @@ async function bodyOf(data: string): Promise<Uint8Array> {
 
 /** Holds one page at a time, regardless of the length of the list. */
 async function printPages(client: Client, request: RawRequest): Promise<void> {
-  if (request.method !== 'GET') throw new UsageError('--paginate is for lists, which a GET reads')
+  if (request.method !== 'GET') throw new UsageError('--paginate requires a GET of a list')
   const list = async ({ query: { cursor } }: { query: { cursor?: string } }) =>
     pageOf(await client.request(cursor === undefined ? request : atCursor(request, cursor)))
   for await (const { items } of eachPage(list, {})) if (!(await writeOut(jsonLines(items)))) return

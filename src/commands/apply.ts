@@ -46,7 +46,7 @@ export default class Apply extends ClientCommand {
     const { args, flags } = await this.parse(Apply)
     const desired = await readDesiredState(args.folder)
     const secretsPath = flags.secrets ?? join(args.folder, 'webhook-secrets.json')
-    for (const path of desired.ignored) if (path !== secretsPath) this.note(`${path} is read by nothing`)
+    for (const path of desired.ignored) if (path !== secretsPath) this.note(`${path} is not used`)
     const secrets = await SecretsFile.open(secretsPath, (message) => this.note(message))
     const { prune, publish } = flags
     const steps = await planApply(this.connect(flags), desired, { prune, publish, secrets })

@@ -44,9 +44,9 @@ export default class Export extends BaseCommand {
     const { flags } = await this.parse(Export)
     const file = resolve(flags.handover)
     if (flags.handover === '-')
-      throw new UsageError('The file holds secrets, and is not written to stdout: name a file.')
+      throw new UsageError('The file contains secrets and is not written to stdout: give a file name.')
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
-      throw new UsageError(`${file} is a folder: name a file in it.`)
+      throw new UsageError(`${file} is a folder. Give the name of a file in it.`)
     if (!flags.force && (await exists(file))) throw taken(file)
     if (!(await exists(dirname(file))))
       throw new CliError(`The folder ${dirname(file)} does not exist. Create it first.`)
@@ -62,7 +62,7 @@ export default class Export extends BaseCommand {
     const { openHandOver } = await import('../server/operator/hand-over.ts')
     const { formatRows } = await import('../cli/bulk/csv.ts')
     try {
-      if (await exists(draftOf(file))) this.note(`Removes ${draftOf(file)}, which a run that was killed has left.`)
+      if (await exists(draftOf(file))) this.note(`Removing ${draftOf(file)}, which a killed run left behind.`)
       return await withStore(flags.database, async (store) => {
         let show = (_looked: number, _rows: number): void => undefined
         const { total, header, pages, counts, identities, audit } = await openHandOver(store, flags, {
@@ -104,19 +104,19 @@ export default class Export extends BaseCommand {
     for (const [platform, found] of Object.entries(of)) {
       if (found.length < 2) continue
       this.note(
-        `They are of several identities for ${platform}: ${found.join(', ')}. An import takes one; --identity parts them.`,
+        `They have several identities for ${platform}: ${found.join(', ')}. An import accepts one: export each with --identity.`,
       )
     }
-    if (unissued > 0) this.note(`${count(unissued)} passes that are not issued, or failed to be, are left out.`)
+    if (unissued > 0) this.note(`${count(unissued)} passes that are not issued are omitted.`)
     if (devicesLeftOut > 0)
-      this.note(`${count(devicesLeftOut)} phones are left out: import takes 100 a pass, without spaces in their ids.`)
+      this.note(`${count(devicesLeftOut)} phones are omitted: import accepts 100 per pass, with IDs without spaces.`)
     if (valuesLeftOut > 0) {
       this.note(
-        `${count(valuesLeftOut)} values of variables are left out: they are empty, or called as a column of the pass itself.`,
+        `${count(valuesLeftOut)} values of variables are omitted: they are empty, or have the name of a column of the pass itself.`,
       )
     }
     this.note(
-      'The file holds secrets: delete it once it is imported. Scans stay here, so that the next server does not know who came.',
+      'The file contains secrets: delete it after the import. Scans stay here, so the next server does not know used passes.',
     )
     return { file, ...counts, identities: of }
   }
@@ -131,5 +131,5 @@ function many(n: number, one: string, several = `${one}s`): string {
 }
 
 function taken(file: string): CliError {
-  return new CliError(`${file} is there already; --force replaces it.`, { code: 'FILE_EXISTS' })
+  return new CliError(`${file} already exists; --force replaces it.`, { code: 'FILE_EXISTS' })
 }

@@ -62,8 +62,8 @@ export default class Import extends BulkCommand {
     const { args, flags } = await this.parse(Import)
     if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run makes no passes for --out')
     if (statSync(args.file, { throwIfNoEntry: false })?.isDirectory()) {
-      const hint = `of a folder of .pkpass files make one first: passes packages ${args.file} --out passes.csv`
-      throw new UsageError(`${args.file} is a folder, and no CSV file`, { hint })
+      const hint = `to convert .pkpass files, run: passes packages ${args.file} --out passes.csv`
+      throw new UsageError(`${args.file} is a folder, not a CSV file`, { hint })
     }
     const { importAction } = await import('../cli/import/import-action.ts')
     const options = {
@@ -77,7 +77,7 @@ export default class Import extends BulkCommand {
     const called = { file: args.file, flags }
     if (flags['dry-run']) return this.runFile(planned, called)
     const question = ({ created }: { created: number }) =>
-      created > 0 ? `About to take over ${count(created)} passes. Go on?` : undefined
+      created > 0 ? `About to import ${count(created)} passes. Continue?` : undefined
     return this.runFile(importAction({ ...options, dryRun: false }), { ...called, plan: { action: planned, question } })
   }
 }

@@ -90,7 +90,7 @@ function question({ created = 0, updated = 0, valid = 0 }: Partial<Record<IssueO
     updated > 0 ? `update ${count(updated)}` : null,
     valid > 0 ? `create or update ${count(valid)}` : null,
   ].filter((act) => act !== null)
-  return acts.length > 0 ? `About to ${acts.join(' and ')}. Go on?` : undefined
+  return acts.length > 0 ? `About to ${acts.join(' and ')}. Continue?` : undefined
 }
 
 const CHOICES =

@@ -22,7 +22,7 @@ export default class Login extends ClientCommand {
 
   async run() {
     const { flags } = await this.parse(Login)
-    if (flags.token !== undefined && flags['token-stdin']) throw new UsageError('Give one of --token and --token-stdin')
+    if (flags.token !== undefined && flags['token-stdin']) throw new UsageError('Give either --token or --token-stdin')
     const resolved = resolveConnection(flags, { profileMayBeMissing: true })
     const token = await this.#readToken(flags, resolved.url.value)
     this.connection = { ...resolved, token }
@@ -39,7 +39,8 @@ export default class Login extends ClientCommand {
         ['Token', `${current.name}, ${current.role}`],
       ]),
     )
-    if (replaced && replaced.url !== resolved.url.value) this.note(`Profile ${name} was for ${replaced.url} before.`)
+    if (replaced && replaced.url !== resolved.url.value)
+      this.note(`Profile ${name} was previously for ${replaced.url}.`)
     if (name !== inUse) this.note(`Profile ${inUse} is in use; change that with: passes profile use ${name}`)
     const overriding = overridingVariables()
     if (overriding.length > 0) this.note(`Set in the environment, which overrides a profile: ${overriding.join(', ')}`)

@@ -17,7 +17,7 @@ export default class Logout extends BaseCommand {
     const { flags } = await this.parse(Logout)
     const { name, path } = profileInUse(flags.profile)
     await forgetToken(path, name)
-    this.log(`The token of profile ${name} is forgotten.`)
+    this.log(`The token of profile ${name} is deleted from this machine.`)
     if (overridingVariables().includes('PASSES_TOKEN')) this.note('PASSES_TOKEN is set, and still used.')
     return { profile: name, path }
   }

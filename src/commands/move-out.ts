@@ -53,20 +53,21 @@ export default class MoveOut extends BaseCommand {
     const asked = { yes: flags.yes ?? false, noInput: flags['no-input'] }
     if (flags.cancel) {
       const move = await read()
-      if (move) await confirm('Let packages name this server again? Phones that have gone stay there.', asked)
+      if (move)
+        await confirm('Put the address of this server into packages again? Phones that have moved stay there.', asked)
       await withStore(database, (store) => cancelMove(store, workspace, new Date()))
-      this.log(`Cancelled. Phones that have gone to ${move?.url}, and stay there: ${count(move?.progress.moved ?? 0)}`)
+      this.log(`Canceled. Phones that have moved to ${move?.url} and stay there: ${count(move?.progress.moved ?? 0)}`)
       return { cancelled: true, ...shown(move) }
     }
     if (flags.status) return this.report(await read())
     if (to === undefined) throw new UsageError('Give the address with --to, or --status, or --cancel.')
     const target = parseMoveTarget(to)
-    if ('problem' in target) throw new UsageError(`--to ${target.problem}, and is ${to}`)
+    if ('problem' in target) throw new UsageError(`--to ${target.problem}, but is ${to}`)
     const { url } = target
     const passTypeIdentifier = flags['apple-pass-type']
     await withStore(database, async (store) => {
       if (!flags.unchecked && !(await checkTarget(store, workspace, { url, passTypeIdentifier })))
-        this.note('No phone holds a pass, so that the address was not asked for one.')
+        this.note('No phone holds a pass, so none was requested from the address.')
     })
     await confirm(`Move all phones of ${workspace} to ${url}? Only the server there can move them back.`, asked)
     const begun = { url, passesASecond: flags.pace, at: new Date() }
@@ -96,7 +97,7 @@ export default class MoveOut extends BaseCommand {
         if (move.toldAt !== null && waiting === 0) return
         if (passes + done !== seen) [seen, since] = [passes + done, Date.now()]
         if (Date.now() - since > TIMEOUT_MS) {
-          progress.note('Nothing happened for 20 s: does a server run on the database, and does Apple answer it?')
+          progress.note('No progress for 20 s: is a server running on the database, and does Apple respond to it?')
           since = Number.POSITIVE_INFINITY
         }
         await sleep(restMs, undefined, { signal: stop.signal }).catch(() => undefined)
@@ -118,12 +119,12 @@ export default class MoveOut extends BaseCommand {
     }
     const { passes, moved, silent, refused, waiting } = move.progress
     this.log(
-      `Phones go to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} ${passes === 1 ? 'pass was' : 'passes were'} told of.\n`,
+      `Phones are moving to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} ${passes === 1 ? 'pass was' : 'passes were'} pushed.\n`,
     )
     const rows: [string, number][] = [
       ['moved', moved],
-      ['pushed, not come yet', silent],
-      ['push refused', refused],
+      ['pushed, not moved yet', silent],
+      ['push rejected', refused],
       ['waiting', waiting],
     ]
     this.log(
@@ -132,7 +133,8 @@ export default class MoveOut extends BaseCommand {
         { title: 'number', value: ([, n]) => count(n) },
       ]),
     )
-    if (silent + refused + waiting > 0) this.note('\nKeep this server up under the old address until they have come.')
+    if (silent + refused + waiting > 0)
+      this.note('\nKeep this server running under the old address until they have moved.')
     return shown(move)
   }
 }

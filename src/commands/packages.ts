@@ -28,10 +28,10 @@ export default class Packages extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(Packages)
     if (flags.out === '-' && this.jsonEnabled())
-      throw new UsageError('--json and --out - both want stdout: leave one out')
+      throw new UsageError('--json and --out - both write to stdout: remove one')
     // The user may have edited its column names.
     if (flags.out !== '-' && (await exists(flags.out)))
-      throw new CliError(`${flags.out} is there already`, { hint: 'name another file.' })
+      throw new CliError(`${flags.out} already exists`, { hint: 'choose another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
     const { openOutput, openStdout } = await import('../cli/bulk/output-file.ts')
     const { startProgress } = await import('../cli/command/progress.ts')
@@ -54,7 +54,7 @@ export default class Packages extends BaseCommand {
     }
     for (const { file, error } of failed) this.note(printable(`${file}: ${error}`))
     if (rows.length === 0) {
-      const none = failed.length === 0 ? 'holds no .pkpass file' : 'holds no .pkpass file that can be read'
+      const none = failed.length === 0 ? 'contains no .pkpass file' : 'contains no readable .pkpass file'
       throw new CliError(`${args.folder} ${none}`, { code: 'NOT_FOUND' })
     }
     const dialect: Dialect = { delimiter: ',', newline: '\n', bom: false, rawCells: flags['raw-cells'] }
@@ -70,7 +70,7 @@ export default class Packages extends BaseCommand {
     await out.append(rows.map(cellsOf))
     await out.sync()
     this.note(`Packages read: ${count(rows.length)}`)
-    for (const url of urls) this.note(printable(`Phones ask ${url} for updates${prefixHint(url)}`))
+    for (const url of urls) this.note(printable(`Phones fetch updates from ${url}${prefixHint(url)}`))
     if (failed.length > 0) process.exitCode = 1
     return { packages: rows.length, failed, out: flags.out, webServiceUrls: [...urls] }
   }

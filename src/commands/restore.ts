@@ -49,12 +49,12 @@ export default class Restore extends BaseCommand {
 }
 
 const aboutKey = {
-  matches: (file: string) => `The server key ${file} is the one that the backup was made with.`,
+  matches: (file: string) => `The server key ${file} matches the backup.`,
   missing: (file: string) =>
     `The server key ${file} does not exist. Before you start a server, put the key of the backup there (mode ` +
     '0600), or set PASSES_SERVER_KEY. The server does not start without it.',
   differs: (file: string) =>
-    `The server key ${file} is NOT the one that the backup was made with, and a server refuses to start with it. Put the ` +
-    'right one there, or give it as PASSES_SERVER_KEY.',
-  unused: () => 'No server ever started on the database of the backup: any server key will do.',
+    `The server key ${file} does NOT match the backup, and a server does not start with it. Put the ` +
+    'right one there, or set PASSES_SERVER_KEY.',
+  unused: () => 'No server ever started on the database of the backup: any server key works.',
 }

@@ -111,10 +111,10 @@ export default class Scan extends ClientCommand {
 
   #requireTerminal(): void {
     if (this.jsonEnabled())
-      throw new UsageError('The console has no JSON form', { hint: 'add --stdin for scans in a pipe.' })
+      throw new UsageError('The console does not support --json', { hint: 'add --stdin for scans in a pipe.' })
     if (process.stdin.isTTY && canAnimate(process.stdout)) return
-    const what = process.stdin.isTTY ? 'stdout is none that can be drawn on' : 'stdin is none'
-    throw new UsageError(`The console needs a terminal, and ${what}`, {
+    const what = process.stdin.isTTY ? 'stdout is not one that can be drawn on' : 'stdin is not one'
+    throw new UsageError(`The console needs a terminal, but ${what}`, {
       hint: `for pipes, add --stdin: cat payloads.txt | ${programName()} scan --stdin`,
     })
   }
@@ -151,7 +151,9 @@ function leftover({ unevaluated, pending }: { unevaluated: readonly string[]; pe
       ? ` ${count(unevaluated.length)} scans were read and not evaluated: scan them again. ${unevaluated.map(printable).join(', ')}.`
       : ''
   const waits =
-    pending > 0 ? ` ${count(pending)} decisions wait for the server: the next console here reports them.` : ''
+    pending > 0
+      ? ` ${count(pending)} decisions are not uploaded yet: the next console on this machine uploads them.`
+      : ''
   return read + waits
 }
 

@@ -64,7 +64,7 @@ export default class Serve extends BaseCommand {
     const signal = await stopped
     // Ctrl-C means that there is no proxy that must be notified first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
-    log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests, finishing what is in flight')
+    log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests; work in flight is finished')
     const late = setTimeout(
       () => {
         log.error('not all work finished in time: work in flight returns to the queue and runs again')
@@ -104,7 +104,7 @@ function banner(
   ])
   const noToken = lacksToken ? `\n\nNo token? ${CREATE_TOKEN}` : ''
   const first = token
-    ? `\n\nOwner token of the workspace "default", shown only now; it ends at ${tokenExpiresAt}:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
+    ? `\n\nOwner token of the workspace "default", shown only now; it expires at ${tokenExpiresAt}:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
     : noToken
   return `passes is running\n\n${facts}${first}\n`
 }

@@ -109,7 +109,7 @@ describe('a refusal', () => {
     })
     const error = await failureOf(client.projects.list())
     expect(error).toBeInstanceOf(ForeignServerError)
-    expect(error.message).toBe(`${url} is no passes server`)
+    expect(error.message).toBe(`${url} is not a passes server`)
   })
 
   test('never holds the token', async () => {
@@ -129,7 +129,7 @@ test('a server that is not there is a ConnectionError that names it', async () =
   const refused = await failureOf(nobody.projects.list())
   await nobody.close()
   expect(refused).toBeInstanceOf(ConnectionError)
-  expect(refused.message).toMatch(/No answer from http:\/\/127\.0\.0\.1:1 \(.+\)/)
+  expect(refused.message).toMatch(/No response from http:\/\/127\.0\.0\.1:1 \(.+\)/)
 })
 
 describe('paginate', () => {

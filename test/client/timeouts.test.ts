@@ -40,7 +40,7 @@ test('gives up on a silent server, naming the request, the server, and the timeo
     timeoutSeconds,
     url,
     request: { method: 'GET', path: '/v1/passes/{id}' },
-    message: expect.stringContaining(`${url} did not answer GET /v1/passes/{id} for 0.3 s`),
+    message: expect.stringContaining(`${url} did not respond to GET /v1/passes/{id} within 0.3 s`),
   })
 })
 

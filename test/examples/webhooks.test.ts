@@ -88,7 +88,7 @@ describe('the CI step', () => {
 
   test('passes with the secret of the recorded delivery', async () => {
     const { exitCode, stdout } = await runStep(script, recorded)
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('The signature is good')])
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('The signature is valid')])
   })
 
   test('fails with another secret, and where the recorded body was touched', async () => {

@@ -64,7 +64,7 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
     readLimits(join(folder, 'limits.json')),
   ])
   if (!projects && !templates && !webhooks && !limits) {
-    throw new UsageError(`${folder} holds none of projects/, templates/, webhooks/ and limits.json`)
+    throw new UsageError(`${folder} contains none of projects/, templates/, webhooks/, and limits.json`)
   }
   requireDistinct(projects ?? [], ({ value }) => value.name, 'name')
   requireDistinct(webhooks ?? [], ({ value }) => value.url, 'url')
@@ -181,7 +181,7 @@ async function readContent(path: string): Promise<Record<string, string | null>>
     return Content.parse(JSON.parse(text))
   } catch (error) {
     throw new CliError(`${path} is not a file of secrets`, {
-      hint: 'name another with --secrets, or move it away.',
+      hint: 'choose another file with --secrets, or move this one.',
       cause: error,
     })
   }

@@ -122,7 +122,7 @@ async function planWebhooks(
 async function planLimits(client: Client, { path, value }: LimitsFile): Promise<Step> {
   const { $schema: _, ...wanted } = value
   const { name, limits } = await client.workspace.get()
-  if (!limits) throw new CliError(`${path}: the token is bound to projects and is not told the limits of its workspace`)
+  if (!limits) throw new CliError(`${path}: the token is bound to projects and cannot read the limits of its workspace`)
   const changes = changesIn(limits, wanted)
   const step = { kind: 'limits', name, file: path, changes } as const
   if (changes.length === 0) return { ...step, action: 'unchanged' }
@@ -204,7 +204,7 @@ function requireOne<T extends { id: string }>(
   throw new CliError([`${path}: the server has ${found.length} ${what}`, ...ids].join('\n'), {
     code: 'CONFLICT',
     details: { file: path, ids },
-    hint: 'rename or delete all but one, so that it is clear which the file is about.',
+    hint: 'rename or delete all but one, so that the file matches exactly one.',
   })
 }
 
@@ -244,7 +244,7 @@ async function requireProjects(
   for (const file of files) {
     if (typeof file.project !== 'string' || names.has(file.project)) continue
     const message = `Project ${file.project} not found ${where}`
-    throw await fileError(file, 'belongs to a project that is not there', [{ path: ['project'], message }])
+    throw await fileError(file, 'belongs to a missing project', [{ path: ['project'], message }])
   }
 }
 

@@ -5,15 +5,15 @@ import { type NamedKind, named } from './named.ts'
 
 /** Creates an argument for a row's id: idArg('template'). */
 export function idArg(what: string) {
-  return Args.string({ description: `Id of the ${what}.`, required: true, parse: idOf(what) })
+  return Args.string({ description: `ID of the ${what}.`, required: true, parse: idOf(what) })
 }
 
 const wordings: Record<NamedKind, string> = {
-  project: 'Name or id of the project',
-  template: 'Key, name or id of the template',
-  door: 'Name or id of the door',
-  webhook: 'Address, description or id of the webhook',
-  identity: 'Name or id of the identity',
+  project: 'Name or ID of the project',
+  template: 'Key, name, or ID of the template',
+  door: 'Name or ID of the door',
+  webhook: 'Address, description, or ID of the webhook',
+  identity: 'Name or ID of the identity',
 }
 
 /** Creates an argument that accepts any name of a row: namedArg('template'). The command receives the id. */
@@ -43,5 +43,5 @@ export function idOf(what: string): (text: string) => Promise<string> {
 
 function checkId(text: string, what: string): string {
   if (Uuid.safeParse(text).success) return text
-  throw new UsageError(`${text} is not the id of a ${what}`)
+  throw new UsageError(`${text} is not the ID of a ${what}`)
 }

@@ -64,9 +64,13 @@ export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof for
 }
 
 /** The `--project` flag of lists: a project by name or id, or `none` for rows without a project. */
-export const projectFilter = named('project', filterFlag('Only those of this project; none for those without one.'), {
-  mayBeNone: true,
-})
+export const projectFilter = named(
+  'project',
+  filterFlag('Only items of this project; none for items without a project.'),
+  {
+    mayBeNone: true,
+  },
+)
 
 /** Maps `none` to `null`, which the API uses for rows without a project. */
 export function projectQuery(projects: string[] | undefined): { projectId?: string[] } {

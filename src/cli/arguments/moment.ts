@@ -49,7 +49,7 @@ export function parseLifetime(text: string | undefined, now: Date): Date | null 
 /** Parses 3s, 15m, 12h, or 30d as seconds. */
 export function parseDuration(text: string, flag: string): number {
   if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return secondsOf(text)
-  throw new UsageError(`${flag} takes a duration such as 3s, 15m, 12h or 30d, and holds "${text}"`)
+  throw new UsageError(`${flag} must be a duration such as 3s, 15m, 12h, or 30d, not "${text}"`)
 }
 
 function findMoment(text: string, now: Date): Date | undefined {

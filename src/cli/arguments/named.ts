@@ -53,7 +53,7 @@ export async function askForNames(
     if (listed.length === 0) {
       throw new CliError(`No ${kind} exists yet`, {
         code: 'NOT_FOUND',
-        hint: `make one: passes ${kind} create.`,
+        hint: `create one: passes ${kind} create.`,
       })
     }
     const choices = listed.map(({ id, key, names }) => {
@@ -187,8 +187,8 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
       // Identities are listed by the operator and include those of other workspaces.
       hint:
         kind === 'identity'
-          ? 'passes api GET /v1/identities shows those of this workspace; on the server passes identity use gives it one.'
-          : `passes ${kind} list shows what there is.`,
+          ? 'passes api GET /v1/identities lists those of this workspace; on the server, passes identity use assigns one.'
+          : `passes ${kind} list shows all.`,
     })
   }
   if (found.length === 1) return found[0]!.id
@@ -209,7 +209,7 @@ export function ambiguousName(
   const more = total > listed.length ? [`and ${total - listed.length} more`] : []
   const plural = what === 'pass' ? 'passes' : `${what.replace(/y$/, 'ie')}s`
   return new UsageError([`${text} can mean any of ${total} ${plural}:`, ...lines, ...more].join('\n'), {
-    hint: 'give the id, or more of it.',
+    hint: 'give the full ID, or more of its start.',
     details: { [what]: text, ids: listed.map(({ id }) => id) },
   })
 }

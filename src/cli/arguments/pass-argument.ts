@@ -13,7 +13,7 @@ export const passArgs = {
 
 /** Flags that control how the pass argument is read. */
 export const passFlags = {
-  external: Flags.boolean({ summary: 'The pass is given by its external ID, even if it looks like an ID.' }),
+  external: Flags.boolean({ summary: 'Treat the argument as an external ID, even if it looks like an ID.' }),
 }
 
 /** The `--if-match` flag: the change is rejected if the pass has another revision. */
@@ -38,7 +38,7 @@ export async function getPass(client: Client, { id, external }: PassReference): 
   throw new CliError(`No pass has the external ID ${id}`, {
     code: 'PASS_NOT_FOUND',
     details: { externalPassId: id },
-    hint: 'passes pass list --search finds passes by a part of their id or label.',
+    hint: 'passes pass list --search finds passes by a part of their ID or label.',
   })
 }
 
@@ -92,7 +92,7 @@ export function splitVariable(text: string): [name: string, value: string] {
 
 /** The flag for external ids that already have a different pass. */
 export const existingFlag = Flags.option({
-  summary: 'An existing pass that differs: keep accepts it, update changes it. By default it is an error.',
+  summary: 'Action for an existing pass that differs: keep accepts it, update changes it (default: fail).',
   options: ['keep', 'update'] as const,
 })()
 

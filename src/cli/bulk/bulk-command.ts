@@ -27,7 +27,10 @@ export const bulkArgs = {
 
 /** Flags shared by `issue`, `update`, and `void`. */
 export const bulkFlags = {
-  'external-id-column': Flags.string({ summary: 'Column of your key of a pass.', default: 'externalPassId' }),
+  'external-id-column': Flags.string({
+    summary: 'Column of the external ID, your key of a pass.',
+    default: 'externalPassId',
+  }),
   failures: Flags.string({
     summary: 'Write failed rows with their error to this file, for another run.',
     parse: parsePath,
@@ -70,18 +73,18 @@ export abstract class BulkCommand extends ClientCommand {
     { file, flags, plan }: BulkCall<Name>,
   ) {
     const isStdoutTaken = flags.out === '-'
-    if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both want stdout: leave one out')
+    if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both write to stdout: remove one')
     const goOn = goOnWith({ hasJournal: !isReadOnce(file) && !isStdoutTaken })
     const stop = new AbortController()
     const release = onInterrupt(
       () => {
         stop.abort()
         eraseInterrupted()
-        this.note('Stopping: waiting for what is in flight (Ctrl-C again to stop at once)')
+        this.note('Stopping: waiting for requests in flight (Ctrl-C again to stop immediately)')
       },
       () => {
         eraseInterrupted()
-        this.note(`Stopped at once; ${goOn}`)
+        this.note(`Stopped immediately; ${goOn}`)
       },
     )
     let hasBegun = false

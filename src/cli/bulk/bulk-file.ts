@@ -107,7 +107,7 @@ export async function runFile<Item, Name extends string>(
       await options.review()
       if (!stop.aborted) await requireUnchanged(file, seen)
     }
-    if (start.rows > 0) note(`Going on after the first ${start.rows} rows, which an earlier run did`)
+    if (start.rows > 0) note(`Resuming after the first ${start.rows} rows, which an earlier run completed`)
 
     const write = async (path: string | undefined, keep: number, header: string[]) => {
       if (path === undefined) return undefined
@@ -167,7 +167,7 @@ function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string
   const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
   const real = paths.map(realPath)
   const again = paths.find((_, index) => real.indexOf(real[index]!) !== index)
-  if (again) throw new UsageError(`${again} stands for two files: input, output, failures and journal are one each`)
+  if (again) throw new UsageError(`${again} is used for two files: input, output, failures, and journal must differ`)
 }
 
 /** @throws CliError if the file was changed since the preview */
@@ -247,7 +247,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
     const became = outcomes
       .filter(({ name }) => counts[name]! > 0)
       .map(({ name, title }) => `${count(counts[name]!)} ${title.trim().toLowerCase()}`)
-    return `All ${count(rows)} rows are done already, as ${summary.journal} says (${became.join(', ')}). --restart goes through them again.`
+    return `All ${count(rows)} rows are already done according to ${summary.journal} (${became.join(', ')}). --restart processes them again.`
   }
   const numbers = details([
     ['Rows', count(rows)],

@@ -100,7 +100,7 @@ async function openLocked(
   const difference = found && differenceOf(found.head, head)
   const last = found?.entries.at(-1) ?? atStart
   if (difference && last.rows > 0 && !last.complete) {
-    throw new CliError(`${path} holds an unfinished run ${difference}`, {
+    throw new CliError(`${path} contains an unfinished run ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
       // A run cannot be resumed if its file was replaced.
@@ -158,7 +158,7 @@ function readRun(path: string) {
     new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
   if (isJsonObject(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
     if (rest.length === 0) return undefined
-    throw rejection('was written by another version of passes, which kept less or more of each row', ANEW)
+    throw rejection('was written by another version of passes, which stores other data of each row', ANEW)
   }
   if (!isHead(first.value)) throw rejection('is not a journal of passes', `move it away, or ${ANEW}`)
   const torn = rest.findIndex(({ value }) => !isEntry(value))

@@ -28,7 +28,7 @@ export async function* checkRows<Item extends { externalPassId: string }>(
       const known = names.get(column) ?? new DuplicateIds()
       names.set(column, known)
       const earlier = known.add(name, item.externalPassId, line)
-      if (earlier && !earlier.isSame) return `${column}: Stands in line ${earlier.line} already, for another pass`
+      if (earlier && !earlier.isSame) return `${column}: Is already in line ${earlier.line}, for another pass`
     }
     return undefined
   }
@@ -46,7 +46,7 @@ export async function* checkRows<Item extends { externalPassId: string }>(
     const earlier = ids.add(checked.item.externalPassId, content, row.line)
     const error =
       earlier && !earlier.isSame
-        ? `${idColumn}: Stands in line ${earlier.line} already, with other content`
+        ? `${idColumn}: Is already in line ${earlier.line}, with other content`
         : findTaken(checked.item, row.line)
     yield error !== undefined
       ? { ...row, error }
@@ -80,7 +80,7 @@ export function matchHeader(header: readonly string[], columns: readonly string[
     if (taken === undefined) {
       cells.set(column, cell)
       matched.names[index] = column
-      matched.notes.push(`The column "${cell}" is taken for ${column}`)
+      matched.notes.push(`The column "${cell}" is used as ${column}`)
     } else matched.problems.push(`The columns "${taken}" and "${cell}" can both be ${column}: rename one`)
   }
   return matched
@@ -96,7 +96,7 @@ export function headerProblems(header: readonly string[], variables: readonly He
   return [
     ...variables
       .filter(({ name }) => name.includes('.'))
-      .map(({ name }) => `The column ${name} has a dot in its name; such names belong to the system`),
+      .map(({ name }) => `The column ${name} has a dot in its name, which is reserved`),
     ...[...new Set(header.filter((name, index) => name !== '' && header.indexOf(name) !== index))].map(
       (name) => `Duplicate column ${name}`,
     ),
@@ -114,7 +114,7 @@ export const GROUP_COLUMN = 'groupKey'
 /** Returns the warning about columns that are not variables of the template; empty if all are. */
 export function unknownWarning(unknown: readonly string[]): string[] {
   return unknown.length > 0
-    ? [`No variable of the template: ${unknown.join(', ')} (stored with each pass, shown nowhere)`]
+    ? [`Not variables of the template: ${unknown.join(', ')} (stored with each pass, but not shown)`]
     : []
 }
 

@@ -68,7 +68,7 @@ export async function openCsv(
   if (first.done) throw new CliError('The file is empty: its first line must name the columns')
   const header = meaning(first.value.record.map((name) => name.trim()))
   if (header.some((name) => NO_TEXT.test(name))) {
-    const message = 'The first line, which must name the columns, holds bytes that are not text in UTF-8'
+    const message = 'The first line, which must name the columns, is not valid UTF-8'
     throw new CliError(message, { code: 'NOT_CSV', hint: SAVE_AS_CSV })
   }
   return { dialect, header, rows: rowsOf(records, { columns: header.length, meaning, last, before }) }
@@ -123,7 +123,7 @@ function problemOf(cells: string[], raw: string, columns: number): string | unde
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'
     }
-    if (cell.includes('\uFFFD')) return 'Holds bytes that are not UTF-8; save the file as UTF-8'
+    if (cell.includes('\uFFFD')) return 'Is not valid UTF-8; save the file as UTF-8'
   }
   if (cells.length === columns) return undefined
   const surplus = cells.slice(columns)
@@ -168,7 +168,7 @@ async function decode(chunks: AsyncIterator<Uint8Array>): Promise<DecodedInput> 
     head = Buffer.concat([head, next.value])
   }
   const kind = workbooks.find(({ signature }) => head.subarray(0, signature.length).equals(signature))
-  if (kind) throw new CliError(`The file is ${kind.name}, and not CSV`, { code: 'NOT_CSV', hint: SAVE_AS_CSV })
+  if (kind) throw new CliError(`The file is ${kind.name}, not CSV`, { code: 'NOT_CSV', hint: SAVE_AS_CSV })
   const encoding = utf16Of(head)
   if (!encoding) return { head, chunks, isUtf16: false }
   const decoder = new TextDecoder(encoding)
@@ -194,7 +194,7 @@ const workbooks = [
 ]
 
 const SAVE_AS_CSV =
-  'open it in the spreadsheet, and save the sheet as "CSV UTF-8": ids keep their zeros there, dates their form.'
+  'open it as a spreadsheet, and save the sheet as "CSV UTF-8": IDs keep their leading zeros, and dates their format.'
 
 interface SeparatorLine {
   delimiter: Dialect['delimiter']
@@ -211,7 +211,7 @@ function separatorLine(head: Buffer): SeparatorLine | undefined {
   if (line === undefined) return undefined
   const delimiter = delimiters.find((known) => known === separator)
   if (delimiter) return { delimiter, bom: mark !== '', bytes: Buffer.byteLength(line) }
-  throw new CliError(`The first line says sep=${separator}, and columns are not read apart by that`, {
+  throw new CliError(`The first line sets sep=${separator}, which is not a supported delimiter`, {
     hint: 'save it with commas, semicolons or tabs between the columns.',
   })
 }

@@ -174,7 +174,7 @@ export function failure(error: string): RowResult<'failed'> & { error: string } 
   return { outcome: FAILED.name, error }
 }
 
-const MISSING = 'The server gave no result'
+const MISSING = 'The server returned no result'
 const NO_RESULT = failure(MISSING)
 
 /** Formats an API error as one line: its code and all issues. If there is no error, returns that the server gave none. */

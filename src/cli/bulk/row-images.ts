@@ -72,7 +72,7 @@ async function send(client: Client, id: string, path: string): Promise<void> {
   const facts = inspectImage(body)
   const contentType = 'fault' in facts ? 'image/png' : facts.contentType
   const image = await client.images.create({ body, contentType }, { idempotent: true })
-  if (image.id !== id) throw new RowImageError(`${path} changed while it was used`)
+  if (image.id !== id) throw new RowImageError(`${path} changed while it was read`)
 }
 
 /** Allows only files in the folder of the CSV file or below it. */
@@ -86,7 +86,7 @@ async function findFile(folder: string, name: string): Promise<string> {
     const stats = await stat(path)
     if (!stats.isFile()) throw new RowImageError(`${name} is not a file`)
     if (stats.size > MAX_IMAGE_BYTES) {
-      throw new RowImageError(`${name} has ${stats.size} bytes; at most ${MAX_IMAGE_BYTES} are taken`)
+      throw new RowImageError(`${name} has ${stats.size} bytes; at most ${MAX_IMAGE_BYTES} are allowed`)
     }
     return path
   } catch (error) {

@@ -195,7 +195,7 @@ function warnOfUnknown(variables: () => string[]) {
       const unknown = declared ? variables().filter((name) => !declared.has(name)) : []
       if (unknown.length > 0) {
         note(
-          `Warning: No variable of template ${templateId}: ${unknown.join(', ')} (stored with each pass, shown nowhere)`,
+          `Warning: Not variables of template ${templateId}: ${unknown.join(', ')} (stored with each pass, but not shown)`,
         )
       }
     }
@@ -209,7 +209,7 @@ async function declaredBy(client: Client, id: string, note: (message: string) =>
     return new Set(Object.keys(schema.properties))
   } catch (error) {
     if (!(error instanceof ApiError && [403, 404].includes(error.status))) throw error
-    note(`Columns are not held against template ${id}: ${error.message}`)
+    note(`Columns are not checked against template ${id}: ${error.message}`)
     return undefined
   }
 }
@@ -246,13 +246,13 @@ export function planUpdateColumns(header: string[], options: UpdateColumnOptions
   const hasSomething = label >= 0 || group >= 0 || variables.length > 0 || changesAll
   const problems = [
     ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
     ...(options.labelColumn ? missingColumn(names, labelColumn, 'the label', '--label-column') : []),
     ...(options.groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
     ...(hasSomething ? [] : ['No column contains changes, and --template-version is not set']),
     ...headerProblems(header, variables),
   ]
-  if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
+  if (problems.length > 0) throw badHeader('The header of the file is not valid', problems, header)
   const externalId = names.indexOf(externalIdColumn)
   return { header, externalId, label, group, variables, errorColumn, notes, warnings: namelessWarning(header) }
 }

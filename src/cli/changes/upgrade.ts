@@ -60,8 +60,8 @@ export async function planUpgrade(client: Client, scope: UpgradeScope): Promise<
 
 async function versionOf(client: Client, { templateId, projectId, to }: UpgradeScope): Promise<number | undefined> {
   if (templateId === undefined) {
-    if (projectId === undefined) throw new UsageError('Which passes? Give --template, --project or both')
-    if (to !== 'latest') throw new UsageError('A number belongs to one template: give --template with --to')
+    if (projectId === undefined) throw new UsageError('No passes are selected: give --template, --project, or both')
+    if (to !== 'latest') throw new UsageError('A version number requires one template: give --template with --to')
     return undefined
   }
   const versions = await client.templateVersions.list({ query: { templateId } })
@@ -70,7 +70,7 @@ async function versionOf(client: Client, { templateId, projectId, to }: UpgradeS
   if (published.includes(version)) return version
   throw new CliError(`Template ${templateId} has no published version${to === 'latest' ? '' : ` ${to}`}`, {
     code: 'NOT_FOUND',
-    hint: `passes template versions ${templateId} lists what there is; passes template publish publishes a draft.`,
+    hint: `passes template versions ${templateId} lists the versions; passes template publish publishes a draft.`,
   })
 }
 

@@ -66,10 +66,10 @@ function planVoidColumns(
   const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, reasonColumn ?? 'reason'])
   const problems = [
     ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
     ...(reasonColumn ? missingColumn(names, reasonColumn, 'the reason', '--reason-column') : []),
   ]
-  if (problems.length > 0) throw badHeader('The header of the file does not fit', problems, header)
+  if (problems.length > 0) throw badHeader('The header of the file is not valid', problems, header)
   const reason = names.indexOf(reasonColumn ?? 'reason')
   // Accept other columns, so that a guest list can be used directly.
   return { header, externalId: names.indexOf(externalIdColumn), reason, errorColumn: 'error', notes, warnings: [] }

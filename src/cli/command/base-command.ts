@@ -14,7 +14,7 @@ export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
   static override baseFlags = {
     'no-color': Flags.boolean({ summary: 'Use no color, as with NO_COLOR or TERM=dumb.', helpGroup: 'GLOBAL' }),
-    'no-input': Flags.boolean({ summary: 'Never ask; fail instead.', helpGroup: 'GLOBAL' }),
+    'no-input': Flags.boolean({ summary: 'Disable prompts; fail instead.', helpGroup: 'GLOBAL' }),
   }
 
   protected note(message: string): void {
@@ -35,7 +35,9 @@ export abstract class BaseCommand extends Command {
     for (const name of databasePasswordsIn(this.argv)) {
       const variable = this.ctor.flags[name]?.env
       if (variable === undefined) continue
-      this.note(`Warning: others on this machine can read the password of --${name}. Give the address as ${variable}.`)
+      this.note(
+        `Warning: other users of this machine can read the password of --${name}. Give the address as ${variable}.`,
+      )
     }
   }
 

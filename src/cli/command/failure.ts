@@ -68,7 +68,7 @@ export function formatFailure(failure: Failure, options: { color: boolean }): st
     `${label}${printable(first ?? '')}`,
     ...[...more, ...failure.reasons].map((line) => `  ${printable(line)}`),
     ...(failure.hint ? [`  Next: ${failure.hint}`] : []),
-    ...(failure.correlationId ? [`  Correlation id: ${printable(failure.correlationId)}`] : []),
+    ...(failure.correlationId ? [`  Correlation ID: ${printable(failure.correlationId)}`] : []),
   ].join('\n')
 }
 
@@ -108,7 +108,7 @@ function describeRequestError(
 ): Failure {
   const { method, path } = error.request
   const server = connection?.url.value ?? 'The server'
-  const reasons = [`${server} answered ${method} ${path} with ${error.status} ${error.code}.`]
+  const reasons = [`${server} responded to ${method} ${path} with ${error.status} ${error.code}.`]
   if (error.status === 401 && connection?.token) reasons.push(`The token came from ${connection.token.source}.`)
   const issues = issueLines(error.details, method === 'GET' ? flags : [])
   // If there is one issue, show it with its path in the API instead of the general message.
@@ -124,11 +124,12 @@ function describeRequestError(
 
 function hintFor(error: RequestError): string | undefined {
   if (error.status === 401) {
-    return 'give a valid token with --token, PASSES_TOKEN or passes login; passes token create makes one on the server.'
+    return 'give a valid token with --token, PASSES_TOKEN or passes login; passes token create creates one on the server.'
   }
-  if (error.code === 'TENANT_SUSPENDED') return 'who runs the server lifts it: passes workspace resume NAME.'
+  if (error.code === 'TENANT_SUSPENDED')
+    return 'ask the operator of the server to resume it: passes workspace resume NAME.'
   if (error.code === 'TENANT_EXPIRED')
-    return 'who runs the server gives it more time: passes workspace update NAME --expires 2027-12-31.'
+    return 'ask the operator of the server to extend it: passes workspace update NAME --expires 2027-12-31.'
   if (error.status === 403)
     return 'passes whoami shows the scopes of the token; passes token create creates another one.'
   if (error.code === 'TEMPLATE_NOT_FOUND') {
@@ -140,8 +141,8 @@ function hintFor(error: RequestError): string | undefined {
     return 'check that a passes server responds there: --url (PASSES_URL).'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
   if (error.status >= 500) {
-    const what = error.correlationId ? 'give the correlation id to' : 'tell'
-    return `try again; if it stays, ${what} who runs the server.`
+    const what = error.correlationId ? 'give the correlation ID to' : 'tell'
+    return `try again; if it fails again, ${what} the operator of the server.`
   }
   return undefined
 }
@@ -159,8 +160,8 @@ function connectionHint(error: ConnectionError): string {
     return 'correct --url (PASSES_URL), or log in to the network that responds instead.'
   }
   if (error instanceof TimeoutError) {
-    const first = error.request.method === 'GET' ? '' : 'see whether it was done all the same, then '
-    return `${first}try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer, passes doctor looks at the server.`
+    const first = error.request.method === 'GET' ? '' : 'check whether it was done anyway, then '
+    return `${first}try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer; passes doctor checks the server.`
   }
   return 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.'
 }
@@ -189,9 +190,8 @@ function describeBug(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error)
   const stack = error instanceof Error ? (error.stack ?? '').split('\n').slice(1) : []
   return {
-    ...plain('UNEXPECTED', message || 'Something unforeseen'),
-    reasons:
-      stack.length > 0 ? ['This looks like a mistake in passes itself:', ...stack.map((line) => line.trim())] : [],
+    ...plain('UNEXPECTED', message || 'Unexpected error'),
+    reasons: stack.length > 0 ? ['This is probably a bug in passes:', ...stack.map((line) => line.trim())] : [],
   }
 }
 

@@ -53,7 +53,7 @@ export async function startOwnServer(args: string[], program: OwnProgram): Promi
     text += chunk
     if (text.endsWith('}\n')) break
   }
-  if (!text.endsWith('}\n')) throw new CliError('A server did not start; it said why in its log.')
+  if (!text.endsWith('}\n')) throw new CliError('A server did not start; its log shows the reason.')
   const { url, token } = JSON.parse(text) as { url: string; token: string }
   return {
     url,
@@ -72,7 +72,7 @@ export async function runOwnProgram<T>(args: string[], program: OwnProgram): Pro
   let text = ''
   for await (const chunk of child.stdout!) text += chunk
   const [exitCode] = await ended
-  if (exitCode !== 0) throw new CliError(`passes ${args.join(' ')} ended with ${exitCode}: ${reasonIn(text)}`)
+  if (exitCode !== 0) throw new CliError(`passes ${args.join(' ')} exited with ${exitCode}: ${reasonIn(text)}`)
   return JSON.parse(text) as T
 }
 

@@ -104,7 +104,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     const problem = now.problems.find(({ code }) => code === 'rejected')
     if (problem?.code === 'rejected' && problem.scans > rejected) {
       rejected = problem.scans
-      state.notice = `The server does not take the scan at ${clockTime(problem.scannedAt)}: ${problem.message}`
+      state.notice = `The server rejected the scan at ${clockTime(problem.scannedAt)}: ${problem.message}`
     }
     onChange()
   })

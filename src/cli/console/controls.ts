@@ -103,14 +103,14 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     }
     const { decision, isSlow } = door.state
     if (isSlow) door.notify('The last scan is still being checked.')
-    else if (!decision?.group) door.notify('The last scan is of no group.')
+    else if (!decision?.group) door.notify('The last scan has no group.')
     else if (decision.group.open.length === 0) door.notify('Everyone of the group is admitted.')
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }
 
   /** Scans each pass separately, so that all rules apply. */
   async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
-    if (many < 1 || many > open.length) return door.notify(`There are ${open.length}: type a number from 1 on.`)
+    if (many < 1 || many > open.length) return door.notify(`Type a number from 1 to ${open.length}.`)
     show(null)
     const outcomes = await Promise.all(
       open.slice(0, many).map(async ({ passId, label }) => {
@@ -177,7 +177,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
         isLocked = !isLocked
         return show(null)
       }
-      if (isLocked && lockable.has(input.key)) return door.notify('Locked: only scans. F8 unlocks.')
+      if (isLocked && lockable.has(input.key)) return door.notify('Locked: scans only. F8 unlocks.')
       keys[input.key]()
     },
     evaluated({ result, message, candidates, externalRef }) {

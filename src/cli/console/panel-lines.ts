@@ -28,16 +28,16 @@ export function panelLines(
 ): Line[] {
   switch (panel.kind) {
     case 'search':
-      return question('Search by name or id', typed, 'Enter searches', width)
+      return question('Search by name or ID', typed, 'Enter searches', width)
     case 'override':
       return panel.field === 'scanContextKey'
         ? question('Scan context', typed, 'Enter sets it, empty for none · F4 date', width)
-        : question('Judge as of the date', typed, 'YYYY-MM-DD, Enter sets it, empty for today', width)
+        : question('Evaluate as of a date', typed, 'YYYY-MM-DD, Enter sets it, empty for today', width)
     case 'undo': {
       const name = printable(panel.scan.label ?? panel.scan.payload ?? 'the last scan')
       return [
         filled(cut(` Undo the scan of ${name}?`, width), width, { bold: true }),
-        filled(` Let in at ${clockTime(panel.scan.readAt)}.`, width),
+        filled(` Admitted at ${clockTime(panel.scan.readAt)}.`, width),
         filled(' F3 undoes it, Esc keeps it.', width),
       ]
     }

@@ -77,14 +77,14 @@ function bannerLines({ door, place, gate, now }: View, width: number, isTall: bo
   const { connection, lists, pending } = door
   const names = [gate, place.projectName, place.workspaceName, clockZone()].map((name) => name && printable(name))
   if (connection.offlineSince === null) {
-    const state = door.lists.rejection === null ? ' ● online' : ' ● online, not without the server'
+    const state = door.lists.rejection === null ? ' ● online' : ' ● online, without an offline list'
     const where = joined(names, width - state.length - 3)
     const gap = ' '.repeat(Math.max(1, width - state.length - 1 - textWidth(where)))
     return [filled(`${state}${gap}${where}`, width, { color: 'green' })]
   }
   const { list, rejection } = lists
   const texts = [
-    ` ▲ OFFLINE since ${clockTime(connection.offlineSince)} · ${count(pending)} wait`,
+    ` ▲ OFFLINE since ${clockTime(connection.offlineSince)} · ${count(pending)} pending`,
     list
       ? ` List ${age(list.generatedAt, now)} old (${clockTime(list.generatedAt)}) · ${count(list.size)} passes`
       : ` No list to decide with${rejection ? `: ${rejection}` : ''}`,

@@ -44,7 +44,7 @@ export async function untilIssued(passId: string, server: DemoServer): Promise<s
       if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
       await sleep(100)
     }
-    throw new CliError(`The pass ${passId} is not issued after ${duration(PATIENCE_SECONDS)}`)
+    throw new CliError(`The pass ${passId} was not issued within ${duration(PATIENCE_SECONDS)}`)
   } finally {
     await client.close()
   }
@@ -76,7 +76,7 @@ export async function tellDoor(step: TakeStep, projectId: string, folder: string
       ({ message }) => message,
     )
     await step(
-      'Take the first scan back',
+      'Reverse the first scan',
       () => runCommand<{ message: string }>(['scans', 'reverse', first.scan.id, '--yes'], folder, server),
       ({ message }) => message,
     )
@@ -101,7 +101,7 @@ export async function tellDoor(step: TakeStep, projectId: string, folder: string
       ({ message, scan }) => `${message} At gate ${scan.context?.gate}`,
     )
     await step(
-      'Look at the doors',
+      'List the doors',
       () => runCommand<{ items: Door[] }>(['door', 'list', '--project', projectId], folder, server),
       ({ items }) => items.map(({ name, gate }) => `${name} at gate ${gate}`).join(', '),
     )
@@ -223,7 +223,7 @@ function startWatch(file: DeviceFile, signal: AbortSignal) {
     events.emit(event.event, event)
   }
   const missed = watch(phoneOf(file), { signal, onEvent }).then(() => {
-    throw new CliError(`The change never arrived on the phone ${file.name}`)
+    throw new CliError(`The change did not arrive on the phone ${file.name}`)
   })
   return {
     file,
@@ -250,7 +250,7 @@ export async function receiveVoid(passId: string, server: DemoServer): Promise<W
     await client.passes.void({ params: { id: passId }, body: { reason: 'refunded' } })
     const { rawBody, headers } = await firstOf(received)
     const event = verify(rawBody, headers[SIGNATURE_HEADER.toLowerCase()], secret)
-    if (event.type !== 'pass.voided' || event.data.id !== passId) throw new CliError(`${event.type} came unasked`)
+    if (event.type !== 'pass.voided' || event.data.id !== passId) throw new CliError(`Unexpected event ${event.type}`)
     return event
   } finally {
     await client.close()
@@ -260,7 +260,7 @@ export async function receiveVoid(passId: string, server: DemoServer): Promise<W
 
 /** Describes a received event in one line. */
 export function describeEvent({ id, type }: WebhookEvent): string {
-  return `${type} ${id}, its signature is good`
+  return `${type} ${id}, its signature is valid`
 }
 
 async function firstOf(received: readonly Received[]): Promise<Received> {
@@ -268,5 +268,5 @@ async function firstOf(received: readonly Received[]): Promise<Received> {
     if (received[0]) return received[0]
     await sleep(50)
   }
-  throw new CliError(`No event came within ${duration(DELIVERY_PATIENCE_SECONDS)}`)
+  throw new CliError(`No event arrived within ${duration(DELIVERY_PATIENCE_SECONDS)}`)
 }

@@ -93,12 +93,12 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
     await step(
       'Download Apple passes and check them with openssl',
       () => checkApple(sample, folder),
-      (serials) => `${serials.length} signatures and manifests are sound`,
+      (serials) => `${serials.length} signatures and manifests are valid`,
     )
     await step(
       'Open Google save links and check their signatures',
       () => checkGoogle(sample, folder),
-      (objects) => `${objects.length} tokens are sound`,
+      (objects) => `${objects.length} tokens are valid`,
     )
     await step(
       'Open a smart link as an iPhone and as an Android phone',
@@ -113,12 +113,13 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
     const [onIphone] = await step(
       `Move ${sample[0]!.label} to another hall, with both phones awake`,
       () => watchChange(phones, () => moveToHall(sample[0]!, server)),
-      (arrivals) => arrivals.map(({ file, seconds }) => `${file.name} knows after ${duration(seconds)}`).join(', '),
+      (arrivals) =>
+        arrivals.map(({ file, seconds }) => `${file.name} has the change after ${duration(seconds)}`).join(', '),
     )
     const device = onIphone!.file.read()
     onPicture(`${bannerLines(device, onIphone!.change)}\n\n${await drawDevice(device, drawing)}`)
     await step(
-      'Notify everybody, with one ticket on a virtual iPhone',
+      'Notify all holders, with one ticket on a virtual iPhone',
       () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
       ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
@@ -172,7 +173,7 @@ function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {
       const { status, bytes } = await call(row.appleLink)
       if (status !== 200) throw new CliError(`The Apple link of ${row.label} responded with ${status}`)
       const { content: pass } = await verifyPackage(bytes, rootPem, folder)
-      if (pass.serialNumber !== row.passId) throw new CliError(`The Apple link of ${row.label} gave another pass`)
+      if (pass.serialNumber !== row.passId) throw new CliError(`The Apple link of ${row.label} returned another pass`)
       return pass.serialNumber
     }),
   )
@@ -201,7 +202,8 @@ async function checkSmart(row: LinkRow): Promise<string[]> {
     Android: 'Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/130.0 Mobile',
   }
   const targets = await Promise.all(Object.values(devices).map((userAgent) => locationOf(row.smartLink, userAgent)))
-  if (new Set(targets).size !== targets.length) throw new CliError('The smart link does not tell the phones apart')
+  if (new Set(targets).size !== targets.length)
+    throw new CliError('The smart link leads both phones to the same address')
   return Object.keys(devices).map((device) => `${device} to its own wallet`)
 }
 

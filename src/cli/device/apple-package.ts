@@ -35,11 +35,11 @@ function read(archive: Buffer, rootPem: string, at: Date): OpenedPackage {
   const parsed = PassJson.safeParse(parseJson(requireFile(files, 'pass.json'), 'pass.json'))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw refused(`pass.json is not in order: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`)
+    throw refused(`pass.json is not valid: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`)
   }
   const pass = parsed.data
   if (pass.passTypeIdentifier !== signer.passTypeIdentifier) {
-    throw refused(`the certificate signs ${signer.passTypeIdentifier} and not ${pass.passTypeIdentifier}`)
+    throw refused(`the certificate is for ${signer.passTypeIdentifier}, not ${pass.passTypeIdentifier}`)
   }
   if (pass.teamIdentifier !== signer.teamIdentifier) throw refused('the certificate belongs to another team')
   return { content: pass, strings: stringsIn(files) }
@@ -65,7 +65,7 @@ function checkManifest(files: Map<string, Buffer>, manifest: Buffer): void {
     if (actual !== digest) throw refused(`${name} is not the file that was signed`)
   }
   for (const name of files.keys()) {
-    if (name.includes('/') && !FOLDER_OF_A_LANGUAGE.test(name)) throw refused(`${name} lies in a folder`)
+    if (name.includes('/') && !FOLDER_OF_A_LANGUAGE.test(name)) throw refused(`${name} is in a folder`)
     const isSigned = Object.hasOwn(digests, name) || name === 'manifest.json' || name === 'signature'
     if (!isSigned) throw refused(`${name} is not in the manifest`)
   }
@@ -89,7 +89,7 @@ function parseJson(bytes: Buffer, name: string): unknown {
 }
 
 function refused(reason: string, cause?: unknown): CliError {
-  return new CliError(`A phone would refuse this pass: ${reason}.`, { code: 'PASS_REFUSED', cause })
+  return new CliError(`Phones would reject this pass: ${reason}.`, { code: 'PASS_REFUSED', cause })
 }
 
 /** The reason why a phone cannot read an archive. */
@@ -110,7 +110,7 @@ export function unzip(archive: Buffer): Map<string, Buffer> {
   try {
     const files = unzipSync(archive, {
       filter: ({ name, size, originalSize }) => {
-        if (names.has(name)) throw new ZipError(`the archive holds ${name} twice`)
+        if (names.has(name)) throw new ZipError(`the archive contains ${name} twice`)
         if (Math.max(size, originalSize) > MAX_FILE_BYTES) throw new ZipError(`${name} is too large`)
         names.add(name)
         return true
@@ -126,7 +126,7 @@ export function unzip(archive: Buffer): Map<string, Buffer> {
 /** Reasons by error code of fflate. */
 const reasons: Record<number, string> = {
   13: 'it is not a ZIP archive',
-  14: 'a file is packed in a way that phones do not know',
+  14: 'a file is compressed in a way that phones do not support',
 }
 
 function codeOf(error: unknown): number {

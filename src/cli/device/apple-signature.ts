@@ -61,7 +61,7 @@ function readSignedData(bytes: Buffer): Signed {
   const [, , encapsulated, ...optional] = membersOf(membersOf(data)[0])
   if (membersOf(encapsulated).length > 1) throw new SignatureError('the signature is not detached')
   const [signer, ...others] = membersOf(optional.pop())
-  if (!signer || others.length > 0) throw new SignatureError('not one has signed, but none or several')
+  if (!signer || others.length > 0) throw new SignatureError('the signature does not have exactly one signer')
   const certificates = optional.find(isTagged0)
   const [, sid, digestAlgorithm, ...rest] = membersOf(signer)
   const attributes = rest.find(isTagged0)
@@ -124,7 +124,7 @@ function check(
   const digest = attributes.get(oid.messageDigest)
   const actual = createHash('sha256').update(content).digest()
   if (!(digest instanceof OctetString) || !actual.equals(digest.valueBlock.valueHexView)) {
-    throw new SignatureError('the signature is of another manifest.json')
+    throw new SignatureError('the signature belongs to another manifest.json')
   }
   if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
   const signingTime = attributes.get(oid.signingTime)
@@ -185,7 +185,7 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
     .find((candidate) => candidate.ca && leaf.checkIssued(candidate) && leaf.verify(candidate.publicKey))
   if (!intermediate) throw new SignatureError('the intermediate certificate (WWDR) is missing')
   if (!intermediate.checkIssued(root) || !intermediate.verify(root.publicKey)) {
-    throw new SignatureError('the certificates do not lead to a root that this phone trusts')
+    throw new SignatureError('the certificate chain does not end at a root that this phone trusts')
   }
   return {
     leaf,

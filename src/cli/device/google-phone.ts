@@ -38,7 +38,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     for (const { directory, kind, objectId } of file.read().passes) {
       const { url } = await readDirectory(directory, 'google')
       const answer = await call(`${url}/objects/${kind}/${encodeURIComponent(objectId)}`)
-      if (answer.status === 404) problems.push(`Google knows no object ${objectId}`)
+      if (answer.status === 404) problems.push(`Google has no object ${objectId}`)
       else {
         const change = await take(viewOf(answer, 'look at the pass'))
         if (change) changes.push(change)

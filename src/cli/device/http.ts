@@ -103,15 +103,15 @@ export async function downloadPass(link: string): Promise<{ archive: Buffer; las
   if (answer?.header('content-type')?.startsWith(PKPASS)) {
     return { archive: answer.bytes, lastModified: answer.header('last-modified') ?? null }
   }
-  throw new CliError('The link opened a page and not a pass', { hint: 'take the apple or the smart link of the pass.' })
+  throw new CliError('The link opened a page, not a pass', { hint: 'use the apple or the smart link of the pass.' })
 }
 
 /** Opens a hosted link like Chrome on Android; resolves to the JWT without calling Google. */
 export async function findSaveJwt(link: string): Promise<string> {
   const { location } = await open(link, 'google')
   if (location?.startsWith(SAVE_PREFIX)) return location.slice(SAVE_PREFIX.length)
-  throw new CliError('The link led to no save link of Google', {
-    hint: 'take the google or the smart link of the pass.',
+  throw new CliError('The link did not lead to a save link of Google', {
+    hint: 'use the google or the smart link of the pass.',
   })
 }
 
@@ -132,13 +132,13 @@ async function open(link: string, platform: keyof typeof userAgents): Promise<{ 
     url = new URL(location, url).href
     if (url.startsWith(SAVE_PREFIX)) return { location: url }
   }
-  throw new CliError(`${link} redirects without end`)
+  throw new CliError(`${link} redirects endlessly`)
 }
 
 function rejection({ status, header }: Answer): CliError {
   const reason =
     status === 410
-      ? 'The link was revoked, or its pass is over'
+      ? 'The link was revoked, or its pass is no longer valid'
       : status === 404
         ? 'The link is not valid'
         : `The link responded with ${status}`
@@ -178,6 +178,6 @@ export async function readDirectory<P extends keyof Directory>(
   if (answer.status === 200 && found) return found
   throw new CliError(`${new URL(directory).origin} does not run ${platform} in the sandbox`, {
     code: 'NOT_SANDBOXED',
-    hint: 'virtual phones work with servers that have no credentials of that platform; take a real phone.',
+    hint: 'virtual phones work only with servers without credentials of that platform; use a real phone.',
   })
 }

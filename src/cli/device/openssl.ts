@@ -37,8 +37,8 @@ export async function verifyPackage(file: Buffer, rootPem: string, folder: strin
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     throw isMissing
-      ? new CliError('openssl is not installed: signatures are checked with it.', { cause })
-      : new CliError('openssl refuses the signature.', { code: 'PASS_REFUSED', cause })
+      ? new CliError('openssl is not installed, but is needed to check signatures.', { cause })
+      : new CliError('openssl rejects the signature.', { code: 'PASS_REFUSED', cause })
   } finally {
     await rm(work, { recursive: true, force: true })
   }

@@ -97,7 +97,7 @@ type Changed = z.output<typeof Changed>
 function readChanged(json: unknown): Changed {
   const changed = Changed.safeParse(json).data
   if (changed) return changed
-  throw new CliError('The web service lists changed passes in a form that no phone reads', {
+  throw new CliError('The web service lists changed passes in an invalid format', {
     code: 'WEB_SERVICE_FAILED',
   })
 }
@@ -141,7 +141,7 @@ export async function fetchPass(pass: ServedPass, lastModified: string | null): 
   if (answer.status === 401) return { outcome: 'refused', reason: `Unauthorized to fetch pass ${serialNumber}` }
   const modified = answer.header('last-modified')
   if (modified === undefined || Number.isNaN(Date.parse(modified))) {
-    return { outcome: 'refused', reason: `The pass ${serialNumber} came without a Last-Modified` }
+    return { outcome: 'refused', reason: `The response with the pass ${serialNumber} has no Last-Modified header` }
   }
   return { outcome: 'changed', archive: answer.bytes, lastModified: modified }
 }

@@ -46,7 +46,7 @@ export function describeDevice(device: Device) {
 
 /** Formats an update as the lock screen shows it, under the name of the organization. An update without a banner is silent. */
 export function bannerLines(device: Device, { pass, banners }: PassChange): string {
-  const texts = banners.length > 0 ? banners : ['(updated in silence)']
+  const texts = banners.length > 0 ? banners : ['(updated silently)']
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
 }
 

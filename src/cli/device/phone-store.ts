@@ -95,7 +95,7 @@ export function listDevices(folder: string): Device[] {
 /** Creates the phone unless one with that name exists. */
 export function createDevice(folder: string, device: Device): void {
   if (!NAME.test(device.name)) {
-    throw new UsageError(`--device ${device.name} must be letters, digits, dots, underscores and hyphens, 64 at most`)
+    throw new UsageError(`--device ${device.name} must be at most 64 letters, digits, dots, underscores, and hyphens`)
   }
   makePrivateFolder(folder)
   if (!namesIn(folder).includes(device.name)) write(folder, device)
@@ -108,7 +108,9 @@ export function createDevice(folder: string, device: Device): void {
 export function openDevice(folder: string, name: string | undefined): DeviceFile {
   const names = namesIn(folder)
   if (names.length === 0) {
-    throw new UsageError('No phone was created yet', { hint: 'passes device install LINK --platform apple makes one.' })
+    throw new UsageError('No phone was created yet', {
+      hint: 'passes device install LINK --platform apple creates one.',
+    })
   }
   const [only] = names
   const chosen = name ?? (names.length === 1 ? only : undefined)

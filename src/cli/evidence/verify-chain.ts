@@ -92,10 +92,11 @@ export async function verifyAndReport(
 async function readKnown(flags: KnownFlags): Promise<Known> {
   const file = flags['public-key']
   const publicKey = file === undefined ? undefined : String(await readNamed(file))
-  if (publicKey !== undefined && !openSigningKey(publicKey)) throw new CliError(`${file} holds no Ed25519 public key`)
+  if (publicKey !== undefined && !openSigningKey(publicKey))
+    throw new CliError(`${file} contains no Ed25519 public key`)
   if (flags.kept === undefined) return { publicKey, kept: [] }
   const parsed = Kept.safeParse(parseJson(String(await readNamed(flags.kept))))
-  if (!parsed.success) throw new CliError(`${flags.kept} is not what verify --json prints`)
+  if (!parsed.success) throw new CliError(`${flags.kept} is not the output of verify --json`)
   return { publicKey, kept: parsed.data.chains.flatMap(({ head }) => head ?? []) }
 }
 
@@ -112,9 +113,9 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
     number += 1
     if (!begun) {
       const start = EvidenceStart.safeParse(parseJson(text))
-      if (!start.success) throw new CliError(`${path} does not begin as what passes ${chain} prove writes`)
+      if (!start.success) throw new CliError(`${path} does not begin like a file of passes ${chain} prove`)
       if (start.data.head.chain !== chain) {
-        throw new CliError(`${path} is of the chain ${start.data.head.chain}`, {
+        throw new CliError(`${path} belongs to the chain ${start.data.head.chain}`, {
           hint: `verify it with passes ${start.data.head.chain} verify`,
         })
       }
@@ -123,7 +124,7 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
       continue
     }
     const line = EvidenceLine.safeParse(parseJson(text))
-    if (!line.success) throw new CliError(`Line ${number} of ${path} is not one that passes ${chain} prove writes`)
+    if (!line.success) throw new CliError(`Line ${number} of ${path} is not a line of passes ${chain} prove`)
     if ('signed' in line.data) {
       earlier.push(line.data.signed)
       continue
@@ -133,7 +134,7 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
     verification.add(line.data)
     if (fixed && (fixed.id !== line.data.id || fixed.workspace_id !== workspaceId)) {
       const { sequence, id } = line.data
-      verification.fault({ kind: 'altered', sequence, id, message: 'It is of another entry or workspace.' })
+      verification.fault({ kind: 'altered', sequence, id, message: 'It belongs to another entry or workspace.' })
     }
   }
   if (!begun) throw new CliError(`${path} is empty`)
@@ -154,7 +155,8 @@ function begin(
   earlier: SignedHead[],
 ): Verification {
   const publicKey = openSigningKey(key)
-  if (!publicKey) throw new CliError('The file names no Ed25519 public key', { hint: 'give it with --public-key FILE' })
+  if (!publicKey)
+    throw new CliError('The file contains no Ed25519 public key', { hint: 'give it with --public-key FILE' })
   return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
 }
 
@@ -167,7 +169,7 @@ function report(
     const counts = [
       `${count(entries)} entries up to ${count(sequence)}${until}`,
       ...(erased > 0 ? [`${count(erased)} erased`] : []),
-      ...(adopted > 0 ? [`${count(adopted)} from before the chain`] : []),
+      ...(adopted > 0 ? [`${count(adopted)} older than the chain`] : []),
     ]
     const isWhole = workspaceId === NIL_UUID
     const owner = isWhole ? 'Whole database' : `Workspace ${workspaceId}`
@@ -178,7 +180,7 @@ function report(
     if (faultCount > faults.length) command.log(`  … and ${count(faultCount - faults.length)} more`)
   }
   if (chains.length === 0) command.log('The chain is empty.')
-  if (waiting > 0) command.log(`${count(waiting)} entries wait to be chained, which a server does within seconds.`)
+  if (waiting > 0) command.log(`${count(waiting)} entries are not chained yet. A server chains them within seconds.`)
   if (!isKeyKnown && chains.length > 0) {
     command.log('The key is stored with the chain. Compare it with your copy: --public-key.')
   }

@@ -160,7 +160,7 @@ function planImportColumns(
   const isTakeOver = ['serialNumber', 'googleObjectId', 'scanPayload'].some((name) => at(name) >= 0)
   const problems = [
     ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
     ...missingColumn(names, labelColumn, 'the label', '--label-column'),
     ...(isTakeOver
       ? []
@@ -174,7 +174,7 @@ function planImportColumns(
     ...headerProblems(header, variables),
   ]
   if (problems.length > 0) {
-    throw badHeader('The header of the file does not fit', problems, header, 'passes import --help names the columns.')
+    throw badHeader('The header of the file is not valid', problems, header, 'passes import --help names the columns.')
   }
   const known = new Set(declared.map(({ name }) => name))
   const unknown = template ? variables.map(({ name }) => name).filter((name) => !known.has(name)) : []
@@ -191,7 +191,7 @@ function planImportColumns(
     notes,
     warnings: [
       ...unknownWarning(unknown),
-      ...hidden.map((name) => `The template has a variable ${name}; the column is taken for the pass itself`),
+      ...hidden.map((name) => `The template has a variable ${name}, but the column is used for the pass itself`),
       ...namelessWarning(header),
     ],
   }
@@ -237,7 +237,7 @@ async function findTemplate(
   templateOf: Parameters<typeof compileImportRow>[1],
 ): Promise<ImportTemplate | { errors: string[] }> {
   try {
-    return (await templateOf(cell)) ?? { errors: [`${TEMPLATE_COLUMN}: Is empty, and --template names none`] }
+    return (await templateOf(cell)) ?? { errors: [`${TEMPLATE_COLUMN}: Is empty, and --template is not set`] }
   } catch (error) {
     if (!(error instanceof CliError)) throw error
     return { errors: [`${TEMPLATE_COLUMN}: ${error.message}`] }

@@ -49,7 +49,7 @@ export function resultOfExisting(
   if (outcome === 'otherTemplate') return { outcome, error: otherTemplate(pass.id) }
   if (existing === 'keep') return { outcome }
   if (outcome === 'void') return { outcome, error: voidPass(pass.id) }
-  return { outcome, error: `DIFFERS: Of pass ${pass.id}, ${describeDifferences(pass, wanted, labelColumn)}` }
+  return { outcome, error: `DIFFERS: In pass ${pass.id}, ${describeDifferences(pass, wanted, labelColumn)}` }
 }
 
 /** Returns the link cells of a pass. */
@@ -59,12 +59,12 @@ export function cellsOf({ id, hostedLinks }: Pass): (string | null)[] {
 
 /** Returns the error of a row whose external id belongs to a pass of another template. */
 export function otherTemplate(passId: unknown): string {
-  return `DUPLICATE_PASS: Pass ${passId} of another template has this external id`
+  return `DUPLICATE_PASS: Pass ${passId} of another template has this external ID`
 }
 
 /** Returns the error of a row whose pass is void. */
 export function voidPass(passId: string): string {
-  return `VOID: Pass ${passId} with this external id is void, and stays so: give the row another external id`
+  return `VOID: Pass ${passId} with this external ID is permanently void: give the row another external ID`
 }
 
 /** The requested content of a pass. */
@@ -163,10 +163,10 @@ export async function createOne(
   const outcome = standingOf(pass, wanted) as CreatedPass['outcome']
   if (outcome === 'present' || existing === 'keep') return { outcome, pass }
   if (outcome === 'void') {
-    throw new CliError(`${body.externalPassId} has a pass already, which is void and stays so`, {
+    throw new CliError(`${body.externalPassId} already has a pass, which is permanently void`, {
       code: 'VOID',
       details: { passId: pass.id },
-      hint: 'give the new pass another --external-id; --existing keep takes the void one.',
+      hint: 'give the new pass another --external-id; --existing keep accepts the void one.',
     })
   }
   if (existing === 'update') {
@@ -174,7 +174,7 @@ export async function createOne(
     return { outcome: 'updated', pass: updated }
   }
   const differences = describeDifferences(pass, wanted, 'label')
-  throw new CliError(`${body.externalPassId} has a pass already, and it differs: ${differences}`, {
+  throw new CliError(`${body.externalPassId} already has a pass, which differs: ${differences}`, {
     code: 'DIFFERS',
     details: { passId: pass.id, differences },
     hint: '--existing update changes it, --existing keep accepts it; another --external-id creates another pass.',

@@ -54,7 +54,7 @@ export function planColumns(
   const variables = variableColumns(names, [...own, errorColumn])
   const problems = [
     ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external id', '--external-id-column'),
+    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
     ...missingColumn(names, labelColumn, 'the label', '--label-column'),
     ...(groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
     ...declared
@@ -64,9 +64,9 @@ export function planColumns(
   ]
   const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !known.has(name))
   if (problems.length > 0) {
-    if (unknown.length > 0) problems.push(`Columns that the template does not know: ${unknown.join(', ')}`)
+    if (unknown.length > 0) problems.push(`Columns without a variable in the template: ${unknown.join(', ')}`)
     const hint = 'passes template schema TEMPLATE shows every variable.'
-    throw badHeader('The header of the file does not fit the template', problems, header, hint)
+    throw badHeader('The header of the file does not match the template', problems, header, hint)
   }
   return {
     header,

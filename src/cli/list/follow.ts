@@ -67,7 +67,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   remember(first.items.toReversed())
   total = first.total
   yield pageOf(first.items.slice(0, limit).reverse())
-  note('Waiting for what comes; Ctrl-C ends it.')
+  note('Waiting for new rows. Press Ctrl-C to stop.')
   while (!stop.aborted) {
     try {
       await wait()

@@ -60,7 +60,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
     ['Send at', localTimeOr(broadcast.sendAt, null)],
     ['Passes', broadcast.passCount === null ? null : count(broadcast.passCount)],
     ['Notifications', stats ? describeStats(stats) : null],
-    ...(stats?.classErrors ?? []).map((error): [string, string] => ['Google refused', error]),
+    ...(stats?.classErrors ?? []).map((error): [string, string] => ['Google rejected', error]),
     ['Created', localTime(broadcast.createdAt)],
   ])
 }
@@ -80,7 +80,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google }: Br
 /** Describes how long Google delivery takes, if it is significant. */
 export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
   if (classes > 0) {
-    const asWell = others > 0 ? `; ${count(others)} that are not issued get it too` : ''
+    const asWell = others > 0 ? `; ${count(others)} that are not issued also receive it` : ''
     return `, by ${count(classes)} ${classes === 1 ? 'class' : 'classes'} in ${duration(seconds)}${asWell}`
   }
   return passCount > 1 ? `, at ${REQUESTS_PER_SECOND} a second: ${duration(seconds)}` : ''
@@ -120,7 +120,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
   } catch (error) {
     if (!stop.signal.aborted) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error
-      const message = 'The broadcast no longer exists: it was cancelled before it was sent.'
+      const message = 'The broadcast no longer exists: it was canceled before it was sent.'
       throw new CliError(message, { code: 'CANCELLED', details: params })
     }
     throw new InterruptedError('Stopped watching; the broadcast continues.', {

@@ -49,6 +49,6 @@ export const commands: ResourceCommands = {
       await broadcasts.cancel({ params: { id: args.project, broadcastId: args.broadcast } })
       return { id: args.broadcast, cancelled: true }
     },
-    print: ({ id }) => `Broadcast ${id} is cancelled: nothing is sent.`,
+    print: ({ id }) => `Broadcast ${id} is canceled: nothing is sent.`,
   }),
 }

@@ -60,13 +60,13 @@ export const commands: ResourceCommands = {
   }),
   uninvite: callCommand({
     summary: 'Cancel a door invitation.',
-    description: 'Doors that claimed it stay; door revoke ends them. Needs a token of an owner.',
+    description: 'Doors that claimed it stay; door revoke revokes them. Needs a token of an owner.',
     examples: [`door uninvite ${PROJECT}`, `door uninvite ${PROJECT} --json`],
     args: { id: idArg('door invitation') },
     async call({ doors }, { args: { id } }) {
       await doors.endInvitation({ params: { id } })
       return { id, ended: true }
     },
-    print: ({ id }) => `Invitation ${id} is ended.`,
+    print: ({ id }) => `Invitation ${id} is canceled.`,
   }),
 }

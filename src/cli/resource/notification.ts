@@ -55,6 +55,6 @@ export const commands: ResourceCommands = {
       await client.notifications.cancel({ params: { id, notificationId: args.notification } })
       return { id: args.notification, cancelled: true }
     },
-    print: ({ id }) => `Notification ${id} is cancelled: it is not sent.`,
+    print: ({ id }) => `Notification ${id} is canceled: it is not sent.`,
   }),
 }

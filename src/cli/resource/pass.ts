@@ -50,10 +50,10 @@ export const commands: ResourceCommands = {
     asks: true,
     async call(client, { args, flags: { external }, ask }) {
       const id = await getPassId(client, { id: args.id, external })
-      await ask(`Close the links of pass ${args.id}?`)
+      await ask(`Revoke the links of pass ${args.id}?`)
       return client.passes.revokeLinks({ params: { id } })
     },
-    print: ({ revokedCount }, { args }) => `${revokedCount} links of pass ${args.id} are closed.`,
+    print: ({ revokedCount }, { args }) => `${revokedCount} links of pass ${args.id} are revoked.`,
   }),
   'rotate-code': callCommand({
     summary: 'Replace the scan code of a pass.',

@@ -33,7 +33,7 @@ export const commands: ResourceCommands = {
     },
     asks: true,
     async call({ scans }, { args: { id }, flags: { reason, device, note, ...flags }, ask }) {
-      await ask(`Take back scan ${id}?`)
+      await ask(`Reverse scan ${id}?`)
       const body = {
         reason,
         // With a unique key, the request can be repeated if its response is lost.

@@ -100,7 +100,7 @@ export const commands: ResourceCommands = {
     args,
     asks: true,
     async call({ webhooks }, { args: { id }, ask }) {
-      await ask(`Make a new secret for webhook ${id}?`)
+      await ask(`Replace the secret of webhook ${id}?`)
       return webhooks.rotateSecret({ params: { id } })
     },
     print: showWebhook,

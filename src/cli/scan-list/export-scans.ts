@@ -43,7 +43,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
   await using file = flags.out === undefined ? undefined : await openFile(flags.out, query, options)
-  if (file?.start) note(`Going on after the first ${file.start.rows} scans, which an earlier run wrote`)
+  if (file?.start) note(`Resuming after the first ${file.start.rows} scans, which an earlier run wrote`)
   const cursor = file?.start?.cursor ?? flags.cursor
   // Await here, so that the file is not closed earlier.
   return await exportPages({
@@ -67,7 +67,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
 }
 
 async function openFile(path: string, query: object, options: ScanExportOptions): Promise<ExportFile> {
-  refusePipe(path, 'leave out --out: then it goes to stdout.')
+  refusePipe(path, 'omit --out to write to stdout.')
   const { workspaceId } = await options.client.tokens.current()
   const filters = Object.entries(query).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))
@@ -262,7 +262,7 @@ function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end
   }
   const difference = differenceOf(head.value, wanted)
   if (difference) {
-    throw new CliError(`${file} is half an export ${difference}`, {
+    throw new CliError(`${file} is an incomplete export ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
       hint: 'resume with the command of that export, or start over with --restart.',

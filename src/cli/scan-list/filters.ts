@@ -14,14 +14,14 @@ export const ledgerFlags = {
   project: named('project', filterFlag('Only scans of passes of this project.')),
   template: named('template', filterFlag('Only scans of passes issued from this template.')),
   context: filterFlag('Only scans in this context, such as an event day.'),
-  from: pastFlag('Scanned at this moment or later: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
-  to: pastFlag('Scanned at this moment or earlier.'),
+  from: pastFlag('Scanned at or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
+  to: pastFlag('Scanned at or before this time.'),
 }
 
 /** All filters of the list of scans except for the pass, which can be named by external id. */
 export const scanFilterFlags = {
   ...ledgerFlags,
-  pass: filterFlag('Only scans of this pass (external id or id).'),
+  pass: filterFlag('Only scans of this pass (external ID or ID).'),
   external: Flags.boolean({ summary: '--pass is an external ID, even if it looks like an ID.', dependsOn: ['pass'] }),
   result: Flags.option({
     summary: 'Only this result; denied includes everything not accepted. Repeatable.',

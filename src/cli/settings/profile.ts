@@ -25,7 +25,7 @@ export function readProfiles(path: string): ProfilesFile {
   if (text === undefined) return { profiles: {} }
   const file = parseJson(text)
   if (!isProfilesFile(file)) {
-    throw new CliError(`${path} is not a file of profiles`, { hint: 'Mend or delete it, then run passes login.' })
+    throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run passes login.' })
   }
   return file
 }
@@ -101,7 +101,7 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   const names = Object.keys(file.profiles)
   const others = names.length > 0 ? `there are ${names.join(', ')}; ` : ''
   throw new UsageError(`Profile ${name} not found in ${path}`, {
-    hint: `${others}passes login --profile ${name} makes it.`,
+    hint: `${others}passes login --profile ${name} creates it.`,
   })
 }
 

@@ -260,7 +260,7 @@ export function mistypedVariables(names: readonly string[] = ownVariables()): st
 export function parsePlatforms(text: string): Platform[] {
   const names = text.split(',').map((name) => name.trim())
   const unknown = names.find((name) => !platforms.some((platform) => platform === name))
-  if (unknown !== undefined) throw new UsageError(`--platforms takes apple, google or both, and holds "${unknown}"`)
+  if (unknown !== undefined) throw new UsageError(`--platforms must be apple, google, or both, not "${unknown}"`)
   return platforms.filter((platform) => names.includes(platform))
 }
 
@@ -273,7 +273,7 @@ export function parsePublicUrl(url: URL | undefined): string | undefined {
   const { protocol, username, password, search, hash, origin, pathname } = url
   if (/^https?:$/.test(protocol) && !username && !password && !search && !hash) return `${origin}${pathname}`
   // Do not print the value: it can contain a password.
-  throw new UsageError('--public-url must begin with https:// or http://, hold no user, and end with its path', {
+  throw new UsageError('--public-url must begin with https:// or http://, contain no user, and end with its path', {
     hint: 'write it like https://passes.example.com.',
   })
 }

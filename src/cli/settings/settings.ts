@@ -221,8 +221,7 @@ function pick(flag: string | undefined, flagName: string, variable: string | und
   const [text, source] = flag === undefined ? [variable, name] : [flag, flagName]
   if (text === undefined) return undefined
   const value = given(text)
-  if (!value)
-    throw new UsageError(`${source} is empty`, { hint: `give ${source} a value, or leave it out altogether.` })
+  if (!value) throw new UsageError(`${source} is empty`, { hint: `give ${source} a value, or remove it.` })
   return { value, source }
 }
 
@@ -237,7 +236,7 @@ export function requireClearSwitches(
   for (const { type, env } of Object.values(flags)) {
     const value = type === 'boolean' && env ? environment[env] : undefined
     if (value && !/^(1|true|yes|y|0|false|no|n)$/i.test(value)) {
-      throw new UsageError(`${env} must be true or false, and is "${value}"`)
+      throw new UsageError(`${env} must be true or false, not "${value}"`)
     }
   }
 }

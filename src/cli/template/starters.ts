@@ -219,7 +219,7 @@ const starters: Record<StarterKind, Starter> = {
 export function starterTemplate(kind: StarterKind, { key, name, organization }: StarterFacts) {
   if (!TemplateKey.safeParse(key).success) {
     throw new UsageError(`"${key}" cannot be a key`, {
-      hint: '--key takes small letters, digits and hyphens, up to 64.',
+      hint: '--key must be up to 64 lowercase letters, digits, or hyphens.',
     })
   }
   const { passType, description, content } = starters[kind]

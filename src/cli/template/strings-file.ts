@@ -79,7 +79,7 @@ function requireTranslated(path: string, definition: WrittenDefinition, language
   const [original, ...others] = languagesOf(definition)
   if (original === undefined) {
     const hint = `add "languages": { "default": "…", "others": ["${language}"] } to its definition.`
-    throw new UsageError(`${path} names no languages`, { hint })
+    throw new UsageError(`${path} defines no languages`, { hint })
   }
   if (language === original) throw new UsageError(`${path} is written in ${language}: there is nothing to translate`)
   if (!others.includes(language)) {

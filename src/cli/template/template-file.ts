@@ -222,7 +222,7 @@ export async function readImage(path: string, role?: string): Promise<ImageFile>
   const contentType = imageType(bytes)
   if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`)
   if (bytes.length > MAX_IMAGE_BYTES) {
-    throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are taken`)
+    throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are allowed`)
   }
   return { path, contentType, bytes }
 }

@@ -122,7 +122,7 @@ async function projectIdOf(client: Client, { path, project }: TemplateFile): Pro
     {
       code: 'NOT_FOUND',
       details: { file: path, project, ids: found },
-      hint: 'passes project list shows what there is; passes project create makes one.',
+      hint: 'passes project list lists the projects; passes project create creates one.',
     },
   )
 }

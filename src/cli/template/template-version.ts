@@ -24,7 +24,7 @@ export async function getVersion(client: Client, choice: VersionChoice): Promise
   const what = version === undefined ? (draftOnly ? 'no draft' : 'no version') : `no version ${version}`
   throw new CliError(`Template ${templateId} has ${what}`, {
     code: 'NOT_FOUND',
-    hint: `passes template versions ${templateId} lists what there is; passes template push makes a draft.`,
+    hint: `passes template versions ${templateId} lists the versions; passes template push creates a draft.`,
   })
 }
 
@@ -33,7 +33,7 @@ export const templateVersionFlag = Flags.custom<number | 'latest'>({
   helpValue: '<number>|latest',
   parse: async (text) => {
     if (text === 'latest') return text
-    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`A version is a number or latest, and not "${text}"`)
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`A version is a number or latest, not "${text}"`)
     return Number(text)
   },
 })

@@ -68,5 +68,5 @@ export default class IdentityRenew extends BaseCommand {
 function renewedLine({ name, expiresAt }: ShownIdentity): string {
   return expiresAt === null
     ? `Renewed ${name}: it has another key.`
-    : `Renewed ${name}: its certificate is good until ${expiresAt.toISOString()}.`
+    : `Renewed ${name}: its certificate is valid until ${expiresAt.toISOString()}.`
 }

@@ -31,7 +31,7 @@ export default class IdentityUse extends BaseCommand {
     const { setDefaultIdentity } = await import('../../server/operator/manage-identities.ts')
     const used = await setDefaultIdentity({ databaseUrl }, args.name, { workspace, project, platform, at: new Date() })
     const where = used.project === null ? `the workspace ${used.workspace}` : `the project ${used.project}`
-    this.log(`New passes of ${where} are made under ${used.name} (${used.platforms.join(', ')}).`)
+    this.log(`New passes of ${where} use ${used.name} (${used.platforms.join(', ')}).`)
     return used
   }
 }

@@ -60,7 +60,7 @@ export default class JobsList extends BaseCommand {
       return { counts: await store.backlog.counts(), failed: await store.backlog.listFailed(filter, flags.limit) }
     })
     const isForPeople = !flags.csv && !flags.jsonl && flags.columns === undefined
-    if (isForPeople) this.log(counts.length === 0 ? 'Nothing waits.' : `${showCounts(counts)}\n`)
+    if (isForPeople) this.log(counts.length === 0 ? 'No jobs are waiting.' : `${showCounts(counts)}\n`)
     if (failed.length > 0 || !isForPeople) {
       const page = onePage<FailedJob>(failed)
       await this.showList({ pages: page, shape, flags, noun: ['failed job', 'failed jobs'], empty: 'All is well.' })

@@ -6,8 +6,8 @@ import { showPass } from '../../cli/records.ts'
 
 const says = {
   created: 'Created.',
-  present: 'Present: it was there before, and is as said here.',
-  updated: 'Updated: it was there before, and differed.',
+  present: 'Present: it already existed with these values.',
+  updated: 'Updated: it already existed and differed.',
   differs: 'Differs: it already existed and is unchanged.',
   void: 'Void: it already existed and is unchanged.',
 }

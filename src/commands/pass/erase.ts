@@ -54,7 +54,7 @@ export default class PassErase extends BaseCommand {
 function listed({ variables, images, notifications, scans, events, pendingDeliveries }: Holdings): string {
   const parts = [
     `${count(variables)} variables`,
-    ...(images > 0 ? [`${count(images)} images (those that nothing else has)`] : []),
+    ...(images > 0 ? [`${count(images)} images that nothing else uses`] : []),
     `${count(notifications)} notifications`,
     `details of ${count(scans)} scans`,
     `data of ${count(events)} events (${count(pendingDeliveries)} deliveries are not sent)`,

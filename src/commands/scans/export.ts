@@ -47,7 +47,8 @@ export default class ScansExport extends ClientCommand {
   async run() {
     const { flags } = await this.parse(ScansExport)
     const isStream = flags.out === undefined
-    if (isStream && this.jsonEnabled() && flags.format === 'csv') throw new UsageError('--json and csv are two formats')
+    if (isStream && this.jsonEnabled() && flags.format === 'csv')
+      throw new UsageError('--json and --format csv exclude each other')
     const format = flags.format ?? (isStream && this.jsonEnabled() ? 'jsonl' : 'csv')
     const stop = new AbortController()
     const release = onInterrupt(() => stop.abort())

@@ -49,7 +49,7 @@ export default class TemplateDev extends BaseCommand {
       locate: (notes) => files.locate(notes),
     }).catch((error) => {
       if (error.code !== 'EADDRINUSE') throw error
-      throw new CliError(`Port ${flags.port} is taken`, { hint: 'give another with --port, or none for a free one.' })
+      throw new CliError(`Port ${flags.port} is in use`, { hint: 'give another --port, or omit it for a free one.' })
     })
     const url = flags.language === undefined ? dev.url : `${dev.url}#language=${flags.language}`
     if (this.jsonEnabled()) this.logJson({ url, file: args.file })
@@ -65,6 +65,6 @@ function requireLanguage(path: string, reading: Awaited<ReturnType<DevFiles['rea
   if (!reading.content) return
   const languages = languagesOf(writtenOf(reading.content.definition))
   if (languages.includes(language)) return
-  const hint = languages.length === 0 ? 'it names none: leave --language out.' : `it has ${languages.join(', ')}.`
+  const hint = languages.length === 0 ? 'it defines none: omit --language.' : `it has ${languages.join(', ')}.`
   throw new UsageError(`${path} has no language ${language}`, { hint })
 }

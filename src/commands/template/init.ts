@@ -33,7 +33,8 @@ export default class TemplateInit extends BaseCommand {
     const organization =
       flags.organization ?? (await this.#ask('organization', 'Organization, as cards show it: ', flags['no-input']))
     const key = flags.key ?? keyOf(name)
-    if (key === '') throw new UsageError(`${name} makes no key`, { hint: 'give one with --key, such as day-ticket.' })
+    if (key === '')
+      throw new UsageError(`No key can be derived from ${name}`, { hint: 'give one with --key, such as day-ticket.' })
     const path = args.file ?? `${key}.json`
     const file = starterTemplate(kind, { key, name, organization })
     await writeNew(path, `${JSON.stringify(file, undefined, 2)}\n`)
@@ -44,7 +45,7 @@ export default class TemplateInit extends BaseCommand {
 
   async #ask(flag: string, question: string, noInput: boolean): Promise<string> {
     const said = canAsk({ noInput }) ? await askText(question) : ''
-    if (said === '') throw new UsageError(`There is no ${flag}`, { hint: `give it with --${flag}.` })
+    if (said === '') throw new UsageError(`No ${flag} was given`, { hint: `give it with --${flag}.` })
     return said
   }
 }
@@ -52,7 +53,7 @@ export default class TemplateInit extends BaseCommand {
 function askKind(noInput: boolean): Promise<(typeof starterKinds)[number]> {
   const choices = starterKinds.map((value) => ({ name: value, value }))
   if (canAsk({ noInput })) return choose('Which kind?', choices)
-  throw new UsageError('There is no kind', { hint: `give one with --kind: ${starterKinds.join(', ')}.` })
+  throw new UsageError('No kind was given', { hint: `give one with --kind: ${starterKinds.join(', ')}.` })
 }
 
 async function writeNew(path: string, text: string): Promise<void> {
@@ -60,6 +61,6 @@ async function writeNew(path: string, text: string): Promise<void> {
     await writeFile(path, text, { flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    throw new CliError(`${path} is there already`, { hint: 'name another file.' })
+    throw new CliError(`${path} already exists`, { hint: 'choose another file.' })
   }
 }

@@ -24,7 +24,7 @@ export default class TemplateLint extends BaseCommand {
       await requirePublishable(file)
       const warnings = warningsOf(draftOf(file), at)
       const text = warningText(warnings)
-      this.log(text === undefined ? `${file.path}: nothing to say` : `${file.path}:\n${text}`)
+      this.log(text === undefined ? `${file.path}: no problems found` : `${file.path}:\n${text}`)
       linted.push({ file: file.path, key: file.key ?? null, warnings })
     }
     return linted

@@ -46,7 +46,8 @@ export default class TemplatePush extends ClientCommand {
   async run() {
     const { argv, flags } = await this.parse(TemplatePush)
     const { files, isMany } = await readTemplateFiles(argv as string[])
-    if (isMany && flags.template) throw new UsageError('--template is for one file; several are named by their keys')
+    if (isMany && flags.template)
+      throw new UsageError('--template requires a single file; several files are identified by their keys')
     const isAsked = flags.publish && !flags.yes && canAsk({ noInput: flags['no-input'] })
     const client = this.connect(flags)
     // A draft can be incomplete. Check every file that will be published before the first one changes the server.
@@ -67,7 +68,7 @@ export default class TemplatePush extends ClientCommand {
         pushed.push(await pushTemplate(client, file, options))
       } catch (error) {
         if (made && file.key === undefined)
-          this.note(`Template ${made} was made before this failed: push again with --template ${made}`)
+          this.note(`Template ${made} was created before this failed: push again with --template ${made}`)
         if (pushed.length > 0) this.note(`${pushed.length} of ${files.length} files were pushed before this failed`)
         throw error
       }
@@ -80,7 +81,7 @@ export default class TemplatePush extends ClientCommand {
   }
 
   async #ask({ path, name }: TemplateFile, changes: Change[]): Promise<void> {
-    this.note(changes.length > 0 ? showChanges(changes) : 'It is the same as the version that is published.')
+    this.note(changes.length > 0 ? showChanges(changes) : 'It equals the published version.')
     await confirm(`Publish ${name} (${path})?`, { yes: false, noInput: false })
   }
 

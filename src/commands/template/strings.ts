@@ -37,7 +37,7 @@ export default class TemplateStrings extends BaseCommand {
       return { file: args.file, language, changed, missing }
     }
     if (flags.language === undefined) {
-      throw new UsageError('There is no language', { hint: 'give one with --language, or translations with --in.' })
+      throw new UsageError('No language was given', { hint: 'give one with --language, or translations with --in.' })
     }
     const strings = stringsFor(file, flags.language)
     const text = JSON.stringify(strings, undefined, 2)

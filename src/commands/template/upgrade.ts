@@ -79,7 +79,7 @@ export default class TemplateUpgrade extends ClientCommand {
     const stop = new AbortController()
     const release = onInterrupt(() => {
       stop.abort()
-      this.note('\nStopping: waiting for what is in flight (Ctrl-C again to stop at once)')
+      this.note('\nStopping: waiting for requests in flight (Ctrl-C again to stop immediately)')
     })
     try {
       const summary = await upgradePasses({
@@ -99,7 +99,7 @@ export default class TemplateUpgrade extends ClientCommand {
 
   async #report(summary: UpgradeSummary): Promise<UpgradeSummary> {
     if (!summary.complete) {
-      throw new InterruptedError(`Stopped: ${count(summary.upgraded)} passes are moved`, {
+      throw new InterruptedError(`Stopped: ${count(summary.upgraded)} passes are upgraded`, {
         hint: `resume with: ${commandLine()}`,
         details: { ...summary, command: commandLine() },
       })

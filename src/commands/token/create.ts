@@ -80,7 +80,7 @@ export default class TokenCreate extends BaseCommand {
       if (newFile) this.note(madeDatabase(newFile))
       this.note('Keep the token now: it is not shown again.')
       if (expiresAt === undefined)
-        this.note('It ends in a year; --expires-in says otherwise, and passes token rotate renews it.')
+        this.note('It expires in a year. --expires-in sets another time; passes token rotate renews it.')
       return made
     })
   }

@@ -30,7 +30,7 @@ export default class TokenRotate extends BaseCommand {
     const overlapSeconds = parseDuration(flags.overlap, '--overlap')
     const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }
     if (!isUuidText(args.id)) {
-      throw new OperatorError(`${args.id} is not the id of a token; passes token list shows them.`)
+      throw new OperatorError(`${args.id} is not the ID of a token; passes token list shows all.`)
     }
     const { workspace, ...rotated } = await withStore(flags.database, async (store) => {
       const workspace = await getWorkspace(store, flags.workspace)

@@ -30,7 +30,7 @@ export default class WalletsNudge extends ClientCommand {
     const nudged = await this.connect(flags).wallets.nudge({ body })
     this.log(
       nudged.devices === 0
-        ? 'No phone stays silent.'
+        ? 'No phone needs another push.'
         : `Pushing ${count(nudged.devices)} devices again, for ${count(nudged.passes)} passes.`,
     )
     return nudged

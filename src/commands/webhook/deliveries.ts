@@ -67,7 +67,7 @@ export default class WebhookDeliveries extends ClientCommand {
         flags: { ...flags, all: flags.all || flags.follow },
         streamsJson: flags.follow,
         noun: ['delivery', 'deliveries'],
-        empty: 'Each event makes one for each webhook that wants it: passes webhook test sends one.',
+        empty: 'Each event creates one for each subscribed webhook: passes webhook test sends one.',
         query,
       })
     if (!flags.follow) return show(listPages(deliveries.list, query, flags))
@@ -87,6 +87,6 @@ function explainMissing(error: unknown, id: string): never {
   throw new CliError(`Delivery not found: ${id}`, {
     code: error.code,
     details: error.details,
-    hint: `if it is the id of a webhook, list its deliveries: passes webhook deliveries --webhook ${id}`,
+    hint: `if it is the ID of a webhook, list its deliveries: passes webhook deliveries --webhook ${id}`,
   })
 }

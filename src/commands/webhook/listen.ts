@@ -71,7 +71,7 @@ export default class WebhookListen extends ClientCommand {
     else if (event.event === 'delivery') this.log(lineOf(event))
     else if (event.event === 'problem') this.note(`Problem: ${printable(event.message)}`)
     else {
-      this.note(`Listening to ${this.connection?.url.value}; Ctrl-C ends it, and the server keeps nothing of it.`)
+      this.note(`Listening to ${this.connection?.url.value}; Ctrl-C ends it. The server stores nothing about it.`)
       this.note(`Signing secret: ${event.secret}`)
     }
   }
@@ -80,8 +80,8 @@ export default class WebhookListen extends ClientCommand {
 function sinceOf(text: string | undefined): string | undefined {
   if (text === undefined || Uuid.safeParse(text).success) return text
   if (text === 'oldest') return OLDEST
-  throw new UsageError(`--since ${text} is not the id of an event`, {
-    hint: 'webhook listen shows the id of each event; --since oldest begins with the oldest that is kept.',
+  throw new UsageError(`--since ${text} is not the ID of an event`, {
+    hint: 'webhook listen shows the ID of each event; --since oldest starts with the oldest stored one.',
   })
 }
 

@@ -63,7 +63,7 @@ function requireTaken(sent: Triggered[]): void {
   const { url, responseCode, error } = failed
   throw new CliError(`${url} did not accept it: ${error ?? `it returned ${responseCode}`}`, {
     code: 'DELIVERY_FAILED',
-    hint: 'look into the log of your application.',
+    hint: 'check the log of your application.',
     details: { sent },
   })
 }

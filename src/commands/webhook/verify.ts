@@ -39,7 +39,7 @@ export default class WebhookVerify extends BaseCommand {
     const { flags } = await this.parse(WebhookVerify)
     const secret = webhookSecret(flags.secret)
     if (secret === undefined) {
-      throw new UsageError('There is no secret', { hint: 'give it in PASSES_WEBHOOK_SECRET or with --secret.' })
+      throw new UsageError('No secret was given', { hint: 'give it in PASSES_WEBHOOK_SECRET or with --secret.' })
     }
     const body = flags.payload === '-' ? await readStdinBytes() : await readNamed(flags.payload)
     const at = flags.at === undefined ? new Date() : new Date(flags.at * 1000)
@@ -49,7 +49,7 @@ export default class WebhookVerify extends BaseCommand {
     }
     const age = (at.getTime() - checked.signedAt.getTime()) / 1000
     const signedAt = checked.signedAt.toISOString()
-    this.log(`The signature is good. Signed ${signedAt}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`)
+    this.log(`The signature is valid. Signed ${signedAt}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`)
     return { valid: true, signedAt }
   }
 }

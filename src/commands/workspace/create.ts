@@ -26,10 +26,10 @@ export default class WorkspaceCreate extends BaseCommand {
     const options = { expiresAt: flags.expires === undefined ? null : parseEnd(flags.expires, now) }
     const newFile = databaseToMake(flags.database)
     const workspace = await withNewStore(flags.database, (store) => insertWorkspace(store, flags.name, now, options))
-    if (!workspace) throw new OperatorError(`There is a workspace ${flags.name} already.`)
+    if (!workspace) throw new OperatorError(`Workspace ${flags.name} already exists.`)
     if (newFile) this.note(madeDatabase(newFile))
     this.log(
-      `Made the workspace ${workspace.name} (${workspace.id}). Next: passes token create --workspace ${workspace.name} --name …`,
+      `Created workspace ${workspace.name} (${workspace.id}). Next: passes token create --workspace ${workspace.name} --name …`,
     )
     return workspace
   }

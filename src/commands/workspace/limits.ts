@@ -61,5 +61,5 @@ function parseLimit(text: string, name: LimitName): number | null {
   const value = Number(digits) * (unit ? units[unit]! : 1)
   if (digits !== undefined && value <= MAX_LIMIT && (!unit || name === 'storedBytes')) return value
   const example = name === 'storedBytes' ? 'a number of bytes such as 10737418240 or 10GiB' : 'a whole number'
-  throw new UsageError(`--${limitFlag(name)} takes ${example}, or default, and holds "${text}"`)
+  throw new UsageError(`--${limitFlag(name)} must be ${example}, or default, not "${text}"`)
 }

@@ -28,7 +28,7 @@ export default class WorkspaceUpdate extends BaseCommand {
     const expiresAt = parseEnd(flags.expires, at)
     const { setExpiry } = await import('../../server/operator/operator.ts')
     const workspace = await setExpiry(flags.database, args.workspace, { expiresAt, at })
-    this.log(expiresAt ? `${workspace.name} ends at ${localTime(expiresAt)}.` : `${workspace.name} never ends.`)
+    this.log(expiresAt ? `${workspace.name} expires at ${localTime(expiresAt)}.` : `${workspace.name} never expires.`)
     return workspace
   }
 }

@@ -127,7 +127,7 @@ export const broadcasts = {
     method: 'GET',
     path: '/v1/projects/{id}/broadcasts/{broadcastId}',
     scope: 'pass-notifications:read',
-    summary: 'Read how far the dispatch of a broadcast has come',
+    summary: 'Read the dispatch progress of a broadcast',
     params: Named,
     responses: { 200: Broadcast },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND'],

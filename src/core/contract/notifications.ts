@@ -72,7 +72,7 @@ export const notifications = {
     description:
       'The pass must be issued. At most 3 notifications that target google can be due within 24 hours, ' +
       'including those that end as SKIPPED because no Google user has the pass. Retry-After of the 429 is the ' +
-      'number of seconds by which the send would have to move. Of a text by language, holders see their ' +
+      'number of seconds by which the send would have to move. If the text is by language, holders see their ' +
       'language, or the default. If the idempotencyKey is already used, the response is the existing ' +
       'notification with 200, regardless of the rest of the request.',
     params: ById,
@@ -94,7 +94,7 @@ export const notifications = {
     method: 'GET',
     path: '/v1/passes/{id}/notifications/{notificationId}',
     scope: 'pass-notifications:read',
-    summary: 'Read how far a notification has come',
+    summary: 'Read the progress of a notification',
     params: Named,
     responses: { 200: Notification },
     errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND'],

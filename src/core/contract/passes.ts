@@ -308,7 +308,7 @@ export const passes = {
     method: 'GET',
     path: '/v1/passes/{id}/wallets',
     scope: 'passes:read',
-    summary: 'Read how far each wallet that holds a pass has come',
+    summary: 'Read which version each wallet of a pass holds',
     params: ById,
     responses: { 200: PassWallets },
     errors: ['PASS_NOT_FOUND'],
@@ -317,7 +317,7 @@ export const passes = {
     method: 'GET',
     path: '/v1/passes/{id}/preview',
     scope: 'passes:read',
-    summary: 'Read what each platform would be given of a pass',
+    summary: 'Preview the data of a pass for each platform',
     description:
       'format=html returns a page with the pass as an iPhone and an Android phone show it. ' +
       'platform=apple&format=pkpass returns the signed file, which contains every language. language=de shows ' +

@@ -101,7 +101,7 @@ export const templateVersions = {
     method: 'GET',
     path: '/v1/template-versions/{id}/preview',
     scope: 'templates:read',
-    summary: 'Read what a pass of a version would look like',
+    summary: 'Preview a sample pass of a version',
     description:
       'The variables have the values of their examples, else their defaults, else samples. format=html returns ' +
       'a page with the pass as an iPhone and an Android phone show it. language=de shows the pass as phones in ' +

@@ -154,7 +154,7 @@ export const wallets = {
     method: 'GET',
     path: '/v1/wallets/logs',
     scope: 'passes:read',
-    summary: 'List what devices complained of',
+    summary: 'List log messages of devices',
     description:
       'Messages to the log endpoint of the PassKit web service that name a pass, newest first. They are not ' +
       'authenticated: anyone who knows the serial number of a pass can write one. The newest 50 of a pass and ' +

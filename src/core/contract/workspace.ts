@@ -9,7 +9,7 @@ const limited = {
   passes: Count.describe('Passes of every status. Passes are never deleted.'),
   storedBytes: Count.describe('Images, definitions of template versions and variables of passes.'),
   waitingJobs: Count.describe('Background jobs that are due or scheduled.'),
-  draftsPerTemplate: Count.describe('In the usage: the drafts of the template with the most.'),
+  draftsPerTemplate: Count.describe('The usage is that of the template with the most drafts.'),
   scheduledSends: Count.describe('Notifications and broadcasts whose sendAt is in the future.'),
   requestsInFlight: Count.describe('At the process that responds, including this request.'),
 }

@@ -108,7 +108,8 @@ function readBounded(path: string): Buffer {
   try {
     const facts = statSync(path)
     if (!facts.isFile()) throw new BadgeError(`${path} is not a file.`)
-    if (facts.size > MAX_BYTES) throw new BadgeError(`${path} has ${facts.size} bytes: a badge may have ${MAX_BYTES}.`)
+    if (facts.size > MAX_BYTES)
+      throw new BadgeError(`${path} has ${facts.size} bytes: a badge can have at most ${MAX_BYTES}.`)
     return readFileSync(path)
   } catch (cause) {
     throw cause instanceof BadgeError ? cause : unreadable(path, cause)

@@ -97,11 +97,11 @@ test('a quote that is never closed does not take the rest of a large file into m
   })
 })
 
-test('bytes that are not UTF-8 are a problem of their row', async () => {
+test('bytes that are not valid UTF-8 are a problem of their row', async () => {
   const { rows } = await read(
     Buffer.concat([Buffer.from('id,label\n1,Andr'), Buffer.from([0xe9]), Buffer.from('\n2,Ada\n')]),
   )
-  expect(rows.map((row) => row.problem)).toEqual([expect.stringContaining('not UTF-8'), undefined])
+  expect(rows.map((row) => row.problem)).toEqual([expect.stringContaining('not valid UTF-8'), undefined])
 })
 
 test('rejects an empty file, a workbook, and an invalid delimiter, with advice', async () => {
@@ -110,7 +110,7 @@ test('rejects an empty file, a workbook, and an invalid delimiter, with advice',
   await expect(read('PK\u0003\u0004…')).rejects.toMatchObject({ message: /\.xlsx or \.ods/, hint })
   await expect(read(Buffer.from('d0cf11e0a1b11ae1', 'hex'))).rejects.toMatchObject({ message: /\.xls\b/, hint })
   await expect(read('sep=|\nid|label\n')).rejects.toThrow('sep=|')
-  const message = /^The first line, which must name the columns, holds bytes that are not text in UTF-8$/
+  const message = /^The first line, which must name the columns, is not valid UTF-8$/
   await expect(read(Buffer.from('\x7fELF\x02\x01\0\0,a\n1,2\n'))).rejects.toMatchObject({ message, hint })
   await expect(read(Buffer.from('id,gr\xf6\xdfe\n1,2\n', 'latin1'))).rejects.toMatchObject({ message, hint })
 })

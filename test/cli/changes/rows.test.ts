@@ -58,9 +58,9 @@ test('rejects headers that lack a column, repeat one, or use a system name', () 
     expect.objectContaining({
       details: expect.objectContaining({
         issues: [
-          'Column externalPassId not found for the external id; --external-id-column selects another one',
+          'Column externalPassId not found for the external ID; --external-id-column selects another one',
           'Column name not found for the label; --label-column selects another one',
-          'The column seat.row has a dot in its name; such names belong to the system',
+          'The column seat.row has a dot in its name, which is reserved',
           'Duplicate column x',
         ].map((message) => ({ path: [], message })),
       }),

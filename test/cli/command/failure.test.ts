@@ -40,7 +40,7 @@ describe('wrong arguments of a command', () => {
       ['--limit', 'x'],
       ['Error: --limit: Expected an integer but received: x', 'Next: add --help for its usage'],
     ],
-    [['--template', 'x'], ['Error: --template: x is not the id of a template']],
+    [['--template', 'x'], ['Error: --template: x is not the ID of a template']],
     [
       ['--since', 'x'],
       ['Error: --since: x is not a time', 'Next: give an ISO 8601 date-time'],
@@ -57,7 +57,7 @@ describe('wrong arguments of a command', () => {
 })
 
 test('the error response of another service names the address', () => {
-  const message = 'The server answered 404 without a body of this interface'
+  const message = 'The server responded with 404, but the body does not match the API'
   const foreign = { status: 404, code: 'INTERNAL_ERROR', correlationId: '', details: {}, request }
   expect(show(new ApiError({ ...foreign, message }))).toMatch(/Next: check that a passes server responds there: --url/)
 })
@@ -70,7 +70,7 @@ test('an error about a parameter is shown once, for the flag that it came from',
   const failure = (path: (string | number)[]) => describeFailure(error(issue(path)), { flags })
   expect(failure(['createdFrom', 0])).toMatchObject({
     message: '--created-from: Must be a date',
-    reasons: ['The server answered GET /v1/passes with 400 VALIDATION_ERROR.'],
+    reasons: ['The server responded to GET /v1/passes with 400 VALIDATION_ERROR.'],
   })
   expect(failure(['templateId']).message).toBe('--template: Must be a date')
   expect(failure(['variables', 'seat']).message).toBe('variables.seat: Must be a date')
@@ -83,10 +83,10 @@ test('an error about a whole file shows the place where it starts', () => {
 })
 
 test('identifies errors of other services, and mentions a correlation ID only if there is one', () => {
-  expect(show(new ForeignServerError('http://elsewhere'))).toContain('http://elsewhere is no passes server')
+  expect(show(new ForeignServerError('http://elsewhere'))).toContain('http://elsewhere is not a passes server')
   const failed = { ...refused, status: 502, code: 'INTERNAL_ERROR', message: 'No', details: {} }
-  expect(show(new ApiError(failed))).toContain('give the correlation id')
-  expect(show(new ApiError({ ...failed, correlationId: '' }))).not.toContain('correlation id')
+  expect(show(new ApiError(failed))).toContain('give the correlation ID')
+  expect(show(new ApiError({ ...failed, correlationId: '' }))).not.toContain('correlation ID')
 })
 
 test('a timeout error names the server and the request, with advice', () => {
@@ -94,9 +94,9 @@ test('a timeout error names the server and the request, with advice', () => {
     const facts = { timeoutSeconds: 30, request: { method, path: '/v1/passes' } }
     return show(new TimeoutError('http://silent', new Error('Headers Timeout Error'), facts))
   }
-  expect(silent('GET')).toContain('http://silent did not answer GET /v1/passes for 30 s')
+  expect(silent('GET')).toContain('http://silent did not respond to GET /v1/passes within 30 s')
   expect(silent('GET')).toContain('Next: try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer')
-  expect(silent('POST')).toContain('Next: see whether it was done all the same, then try again')
+  expect(silent('POST')).toContain('Next: check whether it was done anyway, then try again')
 })
 
 test.each([

@@ -50,7 +50,7 @@ test('reports a rejected offline scan with its time on the clock of the console'
   expect(door.state.connection.offlineSince).not.toBe(null)
   await door.whenOnline(60_000)
   expect(door.state).toMatchObject({
-    notice: 'The server does not take the scan at 19:00:00: No',
+    notice: 'The server rejected the scan at 19:00:00: No',
     pending: 0,
   })
 })

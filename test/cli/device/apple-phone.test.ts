@@ -122,7 +122,7 @@ const listed = (json: unknown): Override => {
 test('a tag that is a number stops the phone, as it stops iOS', async () => {
   const { service, phone } = await installed()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: 2 })
-  await expect(phone.check()).rejects.toThrow('in a form that no phone reads')
+  await expect(phone.check()).rejects.toThrow('in an invalid format')
 })
 
 test('a list with the previous tag causes a complaint to the service, worded as on iOS', async () => {
@@ -139,7 +139,7 @@ test('an update that a phone would refuse is complained of, and the pass stays a
   service.change({ seat: 'B-2' })
   service.state.archive = Buffer.from('nonsense')
   const { changes, problems } = await phone.check()
-  expect([changes, problems]).toEqual([[], [expect.stringContaining('A phone would refuse this pass')]])
+  expect([changes, problems]).toEqual([[], [expect.stringContaining('Phones would reject this pass')]])
   expect(service.logs).toHaveLength(1)
   service.state.archive = undefined
   service.state.override = ({ path }) => (path.startsWith('/passes') ? { status: 401 } : undefined)

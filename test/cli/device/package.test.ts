@@ -82,8 +82,12 @@ test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
 
 test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
   ['no icon', (files) => ['', '@2x', '@3x'].map((size) => files.delete(`icon${size}.png`)), /icon is missing/],
-  ['a folder around the files', (files) => files.set('pass/icon.png', Buffer.from('x')), /lies in a folder/],
-  ['another pass type', editJson((pass) => Object.assign(pass, { passTypeIdentifier: 'pass.x' })), /certificate signs/],
+  ['a folder around the files', (files) => files.set('pass/icon.png', Buffer.from('x')), /is in a folder/],
+  [
+    'another pass type',
+    editJson((pass) => Object.assign(pass, { passTypeIdentifier: 'pass.x' })),
+    /certificate is for/,
+  ],
   ['another team', editJson((pass) => Object.assign(pass, { teamIdentifier: 'X' })), /another team/],
   ['no description', editJson((pass) => Object.assign(pass, { description: undefined })), /description/],
   ['two styles', editJson((pass) => Object.assign(pass, { generic: {} })), /has one style/],
@@ -121,7 +125,7 @@ test('a chain to another root is refused, and so is one that is not valid yet or
 test('a certificate of another pass type under the same root does not sign this one', async () => {
   const other = await sandboxChain({ passTypeIdentifier: 'pass.other', teamIdentifier })
   const file = await repacked(() => undefined, { signAgain: true, by: other })
-  expect(() => open(file, other.rootPem)).toThrow(/certificate signs pass\.other/)
+  expect(() => open(file, other.rootPem)).toThrow(/certificate is for pass\.other/)
 })
 
 test('rejects a signature that is truncated or changed at any byte, without other errors', () => {
@@ -165,7 +169,7 @@ test('rejects a signature in which an element has become a time or a text that a
 
 test('an archive that is cut off or damaged is refused with the reason', () => {
   expect(() => open(archive.subarray(0, archive.length - 30))).toThrow(/not a ZIP archive/)
-  expect(() => open(Buffer.from('nonsense'))).toThrow(/A phone would refuse this pass/)
+  expect(() => open(Buffer.from('nonsense'))).toThrow(/Phones would reject this pass/)
   const start = archive.indexOf('"description"')
   expect(() => open(flipped(archive, start))).toThrow(/pass\.json is not the file that was signed/)
 })

@@ -81,7 +81,7 @@ test('a banner appears below the organization name and cannot control the termin
   const change = { pass: serial, banners: ['Your seat is now \u001B[2JB-7.', 'News'], at: times.updatedAt }
   const lines = bannerLines(iphone({ seat: 'B-7' }), change).split('\n')
   expect(lines).toEqual(['▌ Fair', '▌ Your seat is now \uFFFD[2JB-7.', '▌ News'])
-  expect(bannerLines(iphone({ seat: 'B-7' }), { ...change, banners: [] })).toContain('(updated in silence)')
+  expect(bannerLines(iphone({ seat: 'B-7' }), { ...change, banners: [] })).toContain('(updated silently)')
 })
 
 test('scripts get the passes of a phone without the tokens with which it registers', () => {

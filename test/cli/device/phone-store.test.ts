@@ -62,10 +62,10 @@ test('the only phone need not be named; of several one must be', () => {
 test('a name stays in its folder, and a phone on its platform', () => {
   const folder = temporaryFolder()
   for (const name of ['../elsewhere', 'a/b', '.hidden', '']) {
-    expect(() => createDevice(folder, google(name))).toThrow('must be letters')
+    expect(() => createDevice(folder, google(name))).toThrow('must be at most 64 letters')
   }
   deviceFor(folder, 'google', 'mine')
-  expect(() => deviceFor(folder, 'apple', 'mine')).toThrow('is one of google')
+  expect(() => deviceFor(folder, 'apple', 'mine')).toThrow('belongs to google')
 })
 
 test('a pass is found by its id, of Google also without the issuer', () => {

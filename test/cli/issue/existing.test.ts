@@ -97,9 +97,9 @@ describe('over HTTP', () => {
     ])
     expect(links.map(([label]) => label)).toEqual(['Mary', 'Mary'])
     expect(failures).toEqual([
-      ['T-1', `DIFFERS: Of pass ${ada.id}, label is "Ada"; seat is "1"; day is "Monday"`],
-      ['T-2', expect.stringMatching(`^VOID: Pass ${grace.id} .* give the row another external id$`)],
-      ['T-3', `DUPLICATE_PASS: Pass ${joan.id} of another template has this external id`],
+      ['T-1', `DIFFERS: In pass ${ada.id}, label is "Ada"; seat is "1"; day is "Monday"`],
+      ['T-2', expect.stringMatching(`^VOID: Pass ${grace.id} .* give the row another external ID$`)],
+      ['T-3', `DUPLICATE_PASS: Pass ${joan.id} of another template has this external ID`],
       ['T-4', 'seat: Is required (Seat)'],
     ])
     expect(await pass(ada.id)).toMatchObject({ label: 'Ada', revision: 1 })
@@ -147,7 +147,7 @@ describe('over HTTP', () => {
     expect(summary.first).toMatchObject({
       created: [{ line: 2, externalPassId: 'T-0' }],
       present: [{ line: 7 }],
-      differs: [{ line: 3, error: expect.stringContaining(`Of pass ${ada.id}, label is "Ada"`) }],
+      differs: [{ line: 3, error: expect.stringContaining(`In pass ${ada.id}, label is "Ada"`) }],
       void: [{ line: 4 }],
       otherTemplate: [{ line: 5 }],
       failed: [{ line: 6, error: 'seat: Is required (Seat)' }],

@@ -46,13 +46,13 @@ test('a header lists everything that it lacks at once, and the flag that names a
         issues: [
           {
             path: [],
-            message: 'Column externalPassId not found for the external id; --external-id-column selects another one',
+            message: 'Column externalPassId not found for the external ID; --external-id-column selects another one',
           },
           { path: [], message: 'Column label not found for the label; --label-column selects another one' },
           { path: [], message: 'Column seat (Seat) not found, but the template requires it' },
-          { path: [], message: 'The column seat.row has a dot in its name; such names belong to the system' },
+          { path: [], message: 'The column seat.row has a dot in its name, which is reserved' },
           { path: [], message: 'Duplicate column x' },
-          { path: [], message: 'Columns that the template does not know: id, seat.row, x' },
+          { path: [], message: 'Columns without a variable in the template: id, seat.row, x' },
         ],
       }),
     }),
@@ -67,9 +67,9 @@ test('column names match in any case, with spaces or underscores; two that match
   // A column that matches two variables is used for neither.
   expect(columns.variables.map(({ name }) => name)).toEqual(['seat', 'Row No', 'row_no', 'e-mail'])
   expect(columns.notes).toEqual([
-    'The column "External Pass ID" is taken for externalPassId',
-    'The column "Label" is taken for label',
-    'The column "SEAT" is taken for seat',
+    'The column "External Pass ID" is used as externalPassId',
+    'The column "Label" is used as label',
+    'The column "SEAT" is used as seat',
   ])
   const twice = () => planColumns(['external_pass_id', 'label', 'LABEL', 'Seat', 'se at'], variables, defaults)
   const problem = (first: string, second: string, column: string) => {
@@ -81,7 +81,7 @@ test('column names match in any case, with spaces or underscores; two that match
         issues: [
           problem('label', 'LABEL', 'label'),
           problem('Seat', 'se at', 'seat'),
-          expect.objectContaining({ message: 'Columns that the template does not know: LABEL, se at' }),
+          expect.objectContaining({ message: 'Columns without a variable in the template: LABEL, se at' }),
         ],
       }),
     }),
@@ -187,7 +187,7 @@ test('the same row twice is harmless; the same id with other content fails and n
   expect(errors(rows)).toEqual([
     undefined,
     undefined,
-    'externalPassId: Stands in line 2 already, with other content',
+    'externalPassId: Is already in line 2, with other content',
     'seat: Is required (Seat)',
     undefined,
   ])
@@ -196,5 +196,5 @@ test('the same row twice is harmless; the same id with other content fails and n
 test('a duplicate is found among 20,000 ids', async () => {
   const rows = Array.from({ length: 20_000 }, (_, index) => [`T-${index}`, 'Ada', '1'])
   const checked = await check(['externalPassId', 'label', 'seat'], [...rows, ['T-77', 'Grace', '1']], declare(seat))
-  expect(errors(checked).filter(Boolean)).toEqual(['externalPassId: Stands in line 79 already, with other content'])
+  expect(errors(checked).filter(Boolean)).toEqual(['externalPassId: Is already in line 79, with other content'])
 })

@@ -100,7 +100,7 @@ test('half an export of something else is kept unless --restart is set', async (
     const going = run(path, 10, { pages: 2, size: 3 }, { restart: false }, other)
     await expect(going).rejects.toMatchObject({
       code: 'JOURNAL_MISMATCH',
-      message: `${path} is half an export ${said}`,
+      message: `${path} is an incomplete export ${said}`,
     })
   }
   expect(readFileSync(path, 'utf8')).toBe(half)

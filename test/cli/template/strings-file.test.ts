@@ -95,5 +95,5 @@ test('rejects texts that do not fit with their place, and writes nothing', async
   await expect(take({ extra: 1 })).rejects.toThrow(/not a file of strings/)
   expect(readFileSync(path, 'utf8')).toBe(template)
   writeFileSync(path, template.replace(/"languages".*/, ''))
-  await expect(take({})).rejects.toThrow(/names no languages|does not fit the schema/)
+  await expect(take({})).rejects.toThrow(/defines no languages|does not fit the schema/)
 })

@@ -187,5 +187,5 @@ function startLoad({ client }: TestServer, templateId: string) {
 
 test.each(['backup', 'restore'])('%s rejects - instead of using a file with that name', async (command) => {
   const ended = await run([command, '-', '--database', await emptyDatabase('sqlite')])
-  expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('takes a file, and not -') })
+  expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('requires a file, not -') })
 })

@@ -94,7 +94,7 @@ describe('over HTTP', () => {
     expect(readRows(setup, 'failures.csv').map(({ externalPassId, error }) => [externalPassId, error])).toEqual([
       ['T-3', expect.stringMatching(/^VALIDATION_ERROR: variables\.day: /)],
       ['T-unknown', 'PASS_NOT_FOUND: No pass has this external ID'],
-      ['T-59', 'externalPassId: Stands in line 61 already, with other content'],
+      ['T-59', 'externalPassId: Is already in line 61, with other content'],
       ['T-70', expect.stringMatching(/^PASS_ALREADY_VOIDED: /)],
     ])
 
@@ -242,7 +242,7 @@ test('a column that no template of the passes knows is warned of', async () => {
   const { exitCode, stderr } = await run(['update', 'file.csv'], setup.server, { cwd: setup.folder })
   expect([exitCode, stderr]).toEqual([
     0,
-    expect.stringContaining(`Warning: No variable of template ${setup.templateId}: seta`),
+    expect.stringContaining(`Warning: Not variables of template ${setup.templateId}: seta`),
   ])
 })
 

@@ -56,7 +56,7 @@ test('a server that accepts and keeps silent is given up, with what it did not a
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
   const { exitCode, stderr } = await run(['pass', 'list', '--timeout', '0.2'], { url, token: 'psk_1' })
   expect(exitCode).toBe(1)
-  const said = `${url} did not answer GET /v1/passes for 0.2 s`
+  const said = `${url} did not respond to GET /v1/passes within 0.2 s`
   expect(stderr.split('\n').filter((line) => line.includes(said))).toEqual([
     expect.stringMatching(/; trying again$/),
     expect.stringMatching(/; trying again$/),
@@ -117,7 +117,7 @@ test('profiles are listed without their tokens, chosen, logged out of and remove
     { name: 'production', url: server.url, inUse: true, loggedIn: true },
   ])
   expect((await call('profile', 'use', 'prodction')).stderr).toContain('there are staging, production')
-  expect((await call('logout')).stdout).toBe('The token of profile production is forgotten.')
+  expect((await call('logout')).stdout).toBe('The token of profile production is deleted from this machine.')
   expect(await call('whoami')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is logged out') })
   expect((await call('whoami', '--profile', 'staging')).exitCode).toBe(0)
   expect((await call('profile', 'remove', 'production')).exitCode).toBe(2)
@@ -142,7 +142,7 @@ test.each([
   const people = await run(['project', 'list', ...args], undefined, options)
   expect([people.exitCode, people.stdout]).toEqual([1, ''])
   expect(people.stderr).toContain(`The token came from ${source}.`)
-  expect(people.stderr).toMatch(/Correlation id: [\w.-]+/)
+  expect(people.stderr).toMatch(/Correlation ID: [\w.-]+/)
   const script = await run(['project', 'list', ...args, '--json'], undefined, options)
   expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([
     1,

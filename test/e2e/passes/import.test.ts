@@ -33,7 +33,7 @@ test('a file is planned, taken over once, and the second run changes nothing', a
 
   const done = await call('--out', 'ids.csv')
   expect(done.exitCode, done.stderr).toBe(0)
-  expect(done.stderr).toContain('The column "serial_number" is taken for serialNumber')
+  expect(done.stderr).toContain('The column "serial_number" is used as serialNumber')
   expect(JSON.parse(done.stdout)).toMatchObject({ complete: true, created: 250, present: 0, differs: 0, failed: 0 })
   const { passId } = readRows(setup, 'ids.csv')[42]!
   const pass = await server.client.passes.get({ params: { id: passId! }, query: { include: ['wallets'] } })
@@ -68,8 +68,8 @@ test('each failing row names its line and column, and rows may name their templa
     expect.stringMatching(/^3 authentication_token: Must be 16 to 255/),
     expect.stringMatching(/^4 devices\.0\.pushToken: /),
     expect.stringMatching(/^5 seat: /),
-    '6 serial_number: Stands in line 2 already, for another pass',
-    expect.stringMatching(/^7 template: There is no template called nothing-called-so/),
+    '6 serial_number: Is already in line 2, for another pass',
+    expect.stringMatching(/^7 template: No template is called nothing-called-so/),
   ])
   const other = [[...header, 'template'], good!.with(0, 'bad-other')]
   writeRows(setup, 'other.csv', other)
@@ -100,7 +100,7 @@ test('reports a file that is not a list of passes to import', async () => {
   const nameless = await refused('none.csv', 'externalPassId,label,serialNumber\na,b,c\n')
   expect(nameless).toContain('Column template not found')
   const unknown = await refused('known.csv', 'externalPassId,label,serialNumber\na,b,c\n', '--identity', 'acme')
-  expect(unknown).toContain('There is no identity called acme')
+  expect(unknown).toContain('No identity is called acme')
   expect(unknown).toContain('passes identity use')
 })
 
@@ -159,7 +159,7 @@ test('packages of another provider become a file to import', async () => {
   // Its columns may have been renamed since.
   writeFileSync(join(folder, 'old.csv'), 'renamed')
   const again = await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
-  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('old.csv is there already')])
+  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('old.csv already exists')])
   expect(readFileSync(join(folder, 'old.csv'), 'utf8')).toBe('renamed')
   rmSync(join(folder, 'old.csv'))
   await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })

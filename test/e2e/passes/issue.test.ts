@@ -159,7 +159,7 @@ test('Ctrl-C on a terminal ends the progress bar before it says what it waits fo
   await held
   await terminal.shows(/\d%/)
   terminal.type('\u0003')
-  await terminal.shows('Stopping: waiting for what is in flight')
+  await terminal.shows('Stopping: waiting for requests in flight')
   proxy.release()
   expect(await terminal.ended).toBe(130)
   const lines = terminal.screen.lines()
@@ -269,7 +269,7 @@ test("a second file with another name for an ID fails that row, and shows no lin
     1,
     expect.stringMatching(/^Plan: [\s\S]*^Created +0$[\s\S]*^Differs +1$/m),
   ])
-  expect(plan.stdout).toMatch(/^Differs:\n {2}Line 2 \(T-1\): DIFFERS: Of pass [0-9a-f-]+, label is "Ada"$/m)
+  expect(plan.stdout).toMatch(/^Differs:\n {2}Line 2 \(T-1\): DIFFERS: In pass [0-9a-f-]+, label is "Ada"$/m)
   const second = await issue('second.csv', '--out', 'links.csv')
   expect([second.exitCode, second.stdout]).toEqual([1, expect.stringMatching(/^Created +0$[\s\S]*^Differs +1$/m)])
   expect(second.stderr).toContain('use --existing update to change them')
@@ -307,7 +307,7 @@ test('--existing update shows its plan first, asks on a terminal, and does not a
   const label = async () => (await server.client.passes.list({ query: { externalPassId: 'T-1' } })).items[0]!.variables
 
   const terminal = openTerminal([...issue, '--existing', 'update'], server, { rows: 40 })
-  await terminal.shows('About to create 7 and update 1. Go on? [y/N]')
+  await terminal.shows('About to create 7 and update 1. Continue? [y/N]')
   for (const line of [/^Created +7$/m, /^Updated +1$/m, /^Updated:\n {2}Line 2 \(T-1\)$/m, /^ {2}and 2 more$/m]) {
     expect(terminal.screen.text()).toMatch(line)
   }
@@ -329,7 +329,7 @@ test('--out - writes the links to stdout and everything else to stderr, of a hea
   for (const said of [/^Created +120$/m, /^Present +120$/m]) {
     const { exitCode, stdout, stderr } = await run(args, server, { cwd: folder })
     expect([exitCode, stderr]).toEqual([0, expect.stringMatching(said)])
-    expect(stderr).toContain('The column "External Pass ID" is taken for externalPassId')
+    expect(stderr).toContain('The column "External Pass ID" is used as externalPassId')
     const links: Record<string, string>[] = parse(stdout, { columns: true })
     expect(links.map((link) => link['External Pass ID'])).toEqual(rowsFor(120).map(([id]) => id))
     expect(links[7]!.smartLink).toContain(`${server.url}/l/`)

@@ -69,7 +69,7 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
     ])
     expect(again.value).toMatchObject({ idempotentReplay: true })
     expect(other).toMatchObject({ exitCode: 1, value: { error: { code: 'CONFLICT' } } })
-    expect(shown.stdout).toContain(`Takes back   ${scan.id}\nBecause      wrong person`)
+    expect(shown.stdout).toContain(`Reverses     ${scan.id}\nBecause      wrong person`)
     expect(await server.client.scans.create({ body: { passId } })).toMatchObject({ result: 'accepted' })
   })
 

@@ -75,7 +75,9 @@ test('a list is one page unless more is requested, and the total is on stderr', 
   // Columns that the server can sort are sorted across all pages.
   const csv = await run([...chosen, 'externalPassId', '--csv'], setup.server)
   expect(csv.stdout).toMatch(/^externalPassId,status\nT-0,\w+\nT-1,\w+\nT-10,\w+$/)
-  expect((await run([...chosen, 'seats'], setup.server)).stderr).toMatch(/no column seats\n.*externalPassId, label/)
+  expect((await run([...chosen, 'seats'], setup.server)).stderr).toMatch(
+    /Column seats not found\n.*externalPassId, label/,
+  )
   const lines = await run(['pass', 'list', '--jsonl', '--limit', '2'], setup.server)
   expect(lines.stdout.split('\n').map((line) => Pass.parse(JSON.parse(line)))).toHaveLength(2)
   const none = await run(['webhook', 'list'], setup.server)
@@ -146,7 +148,7 @@ test('the group of passes is a column of files and an option of create, update a
 })
 
 test.each([
-  ['two formats', ['pass', 'list', '--csv', '--json'], 2],
+  ['exclude each other', ['pass', 'list', '--csv', '--json'], 2],
   ['a status that is none', ['pass', 'list', '--status', 'LOST'], 2],
   ['an id that is none', ['scans', 'get', 'T-1'], 2],
   ['nothing to change', ['pass', 'update', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'], 2],

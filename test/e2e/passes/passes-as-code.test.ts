@@ -73,12 +73,12 @@ test('from an empty folder to a scan that is seen as it happens, on a terminal a
   const columns = ['--external-id-column', 'id', '--existing', 'update']
   const issue = terminal('issue', 'guests.csv', ...columns)
   await answer(issue, 'Which template?', '\r')
-  await answer(issue, 'About to create 2. Go on? [y/N]', 'y\r')
+  await answer(issue, 'About to create 2. Continue? [y/N]', 'y\r')
   expect(await issue.ended).toBe(0)
 
   guests('T-1,Ada,B', 'T-2,Ben,A', 'T-3,Cleo,B')
   const update = terminal('issue', 'guests.csv', '--template', 'day-ticket', ...columns)
-  await answer(update, 'About to create 1 and update 1. Go on? [y/N]', 'y\r')
+  await answer(update, 'About to create 1 and update 1. Continue? [y/N]', 'y\r')
   expect(await update.ended).toBe(0)
   const { items } = await client.passes.list({ query: { sortBy: 'externalPassId', sortDir: 'asc' } })
   expect(items.map(({ externalPassId, variables }) => [externalPassId, variables.gate])).toEqual([
@@ -89,7 +89,7 @@ test('from an empty folder to a scan that is seen as it happens, on a terminal a
 
   const scans = terminal('scans', 'list', '--follow')
   const listen = terminal('webhook', 'listen', '--events', 'pass.scanned')
-  await scans.shows('Waiting for what comes')
+  await scans.shows('Waiting for new rows')
   await listen.shows('Listening to')
   await eventually(async () => expect((await client.passes.list({ query: { status: ['ISSUED'] } })).total).toBe(3))
   await client.scans.create({ body: { passId: items[2]!.id, deviceId: 'gate-b' } })

@@ -146,7 +146,7 @@ test('init writes a template that push publishes, and never over a file', async 
   expect(await run(args, undefined, { cwd })).toMatchObject({ exitCode: 0, stdout: 'Wrote day-ticket.json.' })
   expect(await run(args, undefined, { cwd })).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('is there already'),
+    stderr: expect.stringContaining('already exists'),
   })
   const pushed = await run(['template', 'push', 'day-ticket.json', '--publish', '--json'], server, { cwd })
   expect(JSON.parse(pushed.stdout)).toMatchObject({ outcome: 'created', stage: 'published' })

@@ -109,8 +109,8 @@ test('rejects impossible upgrades before it asks or changes anything', async () 
   const { server, templateId, projectId } = await setUp()
   const template = ['--template', templateId]
   for (const [args, exitCode, message] of [
-    [[], 2, 'Which passes?'],
-    [['--project', projectId, '--to', '2'], 2, 'belongs to one template'],
+    [[], 2, 'No passes are selected'],
+    [['--project', projectId, '--to', '2'], 2, 'requires one template'],
     [[...template, '--to', '7'], 1, 'no published version 7'],
     [[...template, '--to', 'newest'], 2, 'a number or latest'],
     [[...template, '--status', 'VOID'], 2, '--status'],

@@ -46,7 +46,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const unnamed = await run(args, undefined, { cwd: folder })
     expect([unnamed.exitCode, unnamed.stderr]).toEqual([1, expect.stringContaining('--google-issuer-id')])
     const toFolder = await run([...args.with(2, '.'), '--force'], undefined, { cwd: folder })
-    expect([toFolder.exitCode, toFolder.stderr]).toEqual([2, expect.stringContaining('is a folder: name a file in it')])
+    expect([toFolder.exitCode, toFolder.stderr]).toEqual([
+      2,
+      expect.stringContaining('is a folder. Give the name of a file in it'),
+    ])
     expect(readdirSync(folder)).toEqual([])
     const whole = [...args, '--google-issuer-id', ISSUER, '--json']
     const exported = await run(whole, undefined, { cwd: folder })
@@ -66,9 +69,9 @@ describe.each(dialects)('on %s', (dialect) => {
     const again = await run(whole, undefined, { cwd: folder })
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining('--force')])
     const left = join(folder, 'passes.csv.part')
-    writeFileSync(left, 'a run that was killed')
+    writeFileSync(left, 'a killed run')
     const forced = await run([...whole, '--force'], undefined, { cwd: folder })
-    expect([forced.exitCode, forced.stderr]).toEqual([0, expect.stringContaining(`Removes ${left}`)])
+    expect([forced.exitCode, forced.stderr]).toEqual([0, expect.stringContaining(`Removing ${left}`)])
     expect(readdirSync(folder).filter((name) => name.startsWith('passes.csv'))).toEqual(['passes.csv'])
 
     const to = await hostServer(shared)
@@ -127,7 +130,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const own = await move('--to', `${from.url}/apple/`, ...type, '--yes')
     expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining('is already the address of this server')])
     const early = await move(...there)
-    expect([early.exitCode, early.stderr]).toEqual([1, expect.stringMatching(/answers 401 for the pass[\s\S]*import/)])
+    expect([early.exitCode, early.stderr]).toEqual([
+      1,
+      expect.stringMatching(/responds with 401 for the pass[\s\S]*Import/),
+    ])
     expect(JSON.parse((await move('--status', '--json')).stdout)).toEqual({ url: null })
 
     const ours = await to.client.projects.create({ body: { name: 'Fair' } })
@@ -171,7 +177,7 @@ test('rejects what cannot be exported, and leaves no file and no entry', async (
     expect([ended.exitCode, stderr]).toEqual([exitCode, expect.stringContaining(message)])
   }
   await refused(['-'], 2, 'not written to stdout')
-  await refused(['none/a.csv'], 1, 'The folder none does not exist')
+  await refused(['none/a.csv'], 1, 'none does not exist')
   await refused(['a.csv', '--workspace', 'none'], 1, 'Workspace none not found')
   await refused(['a.csv', '--project', 'none'], 1, 'Project none not found')
   await refused(['a.csv', '--template', 'none'], 1, 'Template none not found')

@@ -78,7 +78,7 @@ test('the commands send, rehearse, watch, list, show and cancel', async () => {
   const watching = watchBroadcast(server.client, later)
   await expect(watching).rejects.toMatchObject({
     code: 'CANCELLED',
-    message: expect.stringContaining('was cancelled before'),
+    message: expect.stringContaining('was canceled before'),
   })
   const gone = await run(['broadcast', 'get', project.id, later.id], server)
   expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('Broadcast not found')])

@@ -226,7 +226,7 @@ describe('the door console on a real terminal', () => {
     terminal.type(F4)
     await terminal.shows('Scan context')
     terminal.type(F4)
-    await terminal.shows('Judge as of')
+    await terminal.shows('Evaluate as of')
     await typeByHand(terminal, '2026-05-01\r')
     await terminal.shows('AS OF 2026-05-01 · CONTEXT day-9')
     terminal.type(F8)

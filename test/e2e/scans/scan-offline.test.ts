@@ -52,18 +52,18 @@ test('a server and a console that are killed lose no scan and make none twice', 
   await first.shows('▲ OFFLINE since')
   first.type('PASS-4\rPASS-5\rNOBODY\rPASS-6\r')
   await first.shows('✔ 5 accepted · ✘ 1 turned away')
-  await first.shows('4 wait')
+  await first.shows('4 pending')
   first.kill('SIGKILL')
   await first.ended
 
   const second = open()
   await second.shows('▲ OFFLINE since')
-  await second.shows('4 wait')
+  await second.shows('4 pending')
   // The previous scanner admitted these, online and offline, which the list does not show.
   second.type('PASS-0\rPASS-4\r')
   await second.shows('✘ 2 turned away')
   second.type('PASS-7\r')
-  await second.shows('7 wait')
+  await second.shows('7 pending')
   expect(second.screen.text()).toMatch(/List \d+ (s|min) old .* 12 passes/)
   for (const path of filesBelow(state)) expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o600])
 
@@ -173,7 +173,7 @@ test('decides nothing without the server if the workspace forbids offline scanni
   const { exitCode } = await run(['workspace', 'offline-scanning', 'default', 'off', ...database])
   expect(exitCode).toBe(0)
   const door = openTerminal(['scan', '--no-input'], server, { env: { XDG_STATE_HOME: temporaryFolder() } })
-  await door.shows('● online, not without the server')
+  await door.shows('● online, without an offline list')
   await server.stop()
   door.type('PASS-0\r')
   await door.shows('N O T   J U D G E D')
@@ -205,7 +205,7 @@ test('scan --stdin answers each line in its order, with the server and without i
     ['duplicate', 'offline'],
     ['accepted', 'offline'],
   ])
-  expect(offline.stderr).toContain('2 decisions wait')
+  expect(offline.stderr).toContain('2 decisions are not uploaded')
   const again = await startAgain(server)
   const back = await scan('PASS-1\nPASS-2\n')
   expect(read(back.stdout).map(({ result, verified }) => [result, verified])).toEqual([

@@ -55,7 +55,7 @@ describe('on sqlite', () => {
       said = stderr
     }
     // The number of rows that the killed run recorded depends on timing. That of the first run does not.
-    expect(said).toMatch(/^Going on after the first [4-8]00 scans, which an earlier run wrote$/m)
+    expect(said).toMatch(/^Resuming after the first [4-8]00 scans, which an earlier run wrote$/m)
     proxy.release()
     const end = await resume(setup, said)
     expect([end.exitCode, end.stderr]).toEqual([0, expect.stringContaining('2,050 scans in ledger.csv')])

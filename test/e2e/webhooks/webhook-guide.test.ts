@@ -9,7 +9,7 @@ test('the guide to webhooks works as it is written', async () => {
   const [, tag] = /v1=([0-9a-f]{64})/.exec(readFileSync(join(root, 'docs/webhooks.md'), 'utf8')) ?? []
   expect(output('openssl')).toContain(tag)
   expect(output('webhook test')).toMatch(/Status +SUCCESS/)
-  expect(output('webhook verify')).toContain('The signature is good')
+  expect(output('webhook verify')).toContain('The signature is valid')
   expect(output('deliveries DELIVERY_ID')).toContain('"type": "webhook.test"')
   expect(output('redeliver')).toMatch(/Status +SUCCESS/)
   expect(output('rotate-secret')).toMatch(/Secret +whsec_/)

@@ -29,7 +29,7 @@ test('a good signature exits 0, whether the secret is a flag or a variable, the 
     verify(['--signature', signature, '--at', String(t + 1000), '--tolerance', '1000'], { env }),
   ])
   for (const { exitCode, stdout } of results) {
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('The signature is good')])
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('The signature is valid')])
   }
   const script = await verify(['--signature', signature, '--json'], { env })
   expect(JSON.parse(script.stdout)).toEqual({ valid: true, signedAt: '2026-01-01T00:00:00.000Z' })

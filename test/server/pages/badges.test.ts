@@ -43,7 +43,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ['has a file of another name', { 'apple/badge_final.svg': svg('x') }, /badge_final\.svg is not named like a badge/],
   ['has a file of another type', { 'apple/en.gif': 'GIF89a' }, /en\.gif is not named like a badge/],
   ['has a file that is none', { 'google/en.png': svg('x') }, /en\.png does not hold what its name says, image\/png/],
-  ['has a file too large', { 'apple/en.svg': svg('x'.repeat(300_000)) }, /a badge may have 262144/],
+  ['has a file too large', { 'apple/en.svg': svg('x'.repeat(300_000)) }, /a badge can have at most 262144/],
   [
     'has two of a language',
     { 'apple/pt-BR.svg': svg('1'), 'apple/pt_BR.svg': svg('2') },
