@@ -30,7 +30,7 @@ export function showProject(project: Project): string {
     ['Project', project.id],
     ['Name', project.name],
     ['Description', project.description || null],
-    ['Colour', project.color],
+    ['Color', project.color],
     ['Created', localTime(project.createdAt)],
     ['Updated', localTime(project.updatedAt)],
   ])

@@ -11,7 +11,7 @@ const shape: ListShape<Project> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },
     { name: 'name', value: ({ name }) => name },
-    { name: 'color', value: ({ color }) => color, title: 'colour' },
+    { name: 'color', value: ({ color }) => color, title: 'color' },
     { name: 'description', value: ({ description }) => description },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
     { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },

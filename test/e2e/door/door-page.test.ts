@@ -545,7 +545,7 @@ describe.skipIf(skipReason !== undefined)(
       await set(page, { connection: 'offline' })
       await page.getByRole('textbox').fill('South')
       await page.getByRole('button', { name: 'Save' }).click()
-      await page.getByRole('alert').getByText('The server does not answer.').waitFor()
+      await page.getByRole('alert').getByText('The server does not respond.').waitFor()
       await set(page, { connection: 'online' })
       await page.getByRole('button', { name: 'Save' }).click()
       await page.getByRole('heading', { name: 'Polyglot 2027 · South' }).waitFor()

@@ -276,17 +276,17 @@ describe.skipIf(skipReason !== undefined)(
       const { page, context } = await openDesk({ viewport: { width: 1000, height: 700 } })
       await page.locator('[data-number=doors]').waitFor()
       await context.setOffline(true)
-      await page.getByText('The server does not answer').waitFor()
+      await page.getByText('The server does not respond').waitFor()
       expect(await page.locator('[data-number=accepted]').isVisible()).toBe(true)
       await context.setOffline(false)
-      await page.getByText('The server does not answer').waitFor({ state: 'detached' })
+      await page.getByText('The server does not respond').waitFor({ state: 'detached' })
 
       // A proxy that has no server behind it for a moment.
       await page.route('**/v1/**', (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }))
-      await page.getByText('The server does not answer').waitFor()
+      await page.getByText('The server does not respond').waitFor()
       expect(await page.locator('[data-number=doors]').isVisible()).toBe(true)
       await page.unroute('**/v1/**')
-      await page.getByText('The server does not answer').waitFor({ state: 'detached' })
+      await page.getByText('The server does not respond').waitFor({ state: 'detached' })
     })
 
     test('a failed request is repeated even if no event would trigger it', async () => {

@@ -198,7 +198,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     ['malformed', 404, 'This link is not complete'],
     ['tampered', 404, 'This link is not valid'],
     ['revoked', 410, 'This link was withdrawn'],
-    ['void', 410, 'This pass was cancelled'],
+    ['void', 410, 'This pass was canceled'],
     ['failed', 410, 'This pass could not be made'],
   ] as const)(
     'the page of a link that is %s shows it, without an accessibility issue',
@@ -379,7 +379,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(code.bottom).toBeLessThanOrEqual(buttons.top)
     expect((await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))).toEqual([])
     await page.getByRole('button', { name: 'Copy link' }).click()
-    await page.getByText('The link is copied.').waitFor()
+    await page.getByText('Link copied.').waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await page.locator('.address').inputValue())
     expect(incidents).toEqual([])
   })
