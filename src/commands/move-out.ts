@@ -76,7 +76,7 @@ export default class MoveOut extends BaseCommand {
     return this.report(await read())
   }
 
-  /** Waits until each phone was pushed. Phones that are off can follow weeks later. */
+  /** Waits until each phone has been pushed. Phones that are off can follow weeks later. */
   private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
     const stop = new AbortController()
     const release = onInterrupt(() => stop.abort())

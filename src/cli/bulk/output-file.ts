@@ -49,7 +49,7 @@ export async function openStdout({
   dialect: Dialect
 }): Promise<OutputFile> {
   const write = async (text: string) => {
-    if (!(await writeOut(text))) throw new CliError('The reader of stdout closed it', { code: 'EPIPE' })
+    if (!(await writeOut(text))) throw new CliError('stdout was closed by its reader', { code: 'EPIPE' })
   }
   await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
   return {

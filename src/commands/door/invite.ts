@@ -26,7 +26,7 @@ export default class DoorInvite extends ClientCommand {
   static override flags = {
     project: requiredFlag('project', ' to scan for'),
     gate: Flags.string({
-      summary: 'Gate of the phones, up to 100 characters; the ledger has it with each scan.',
+      summary: 'Gate of the phones, up to 100 characters; stored with each scan in the ledger.',
       required: true,
     }),
     'expires-in': Flags.string({

@@ -38,7 +38,7 @@ export default class PassUpdate extends ClientCommand {
     var: variableFlag,
     unset: unsetFlag,
     group: Flags.string({ summary: 'Group key.', exclusive: ['no-group'] }),
-    'no-group': Flags.boolean({ summary: 'Remove it from its group.' }),
+    'no-group': Flags.boolean({ summary: 'Remove the pass from its group.' }),
     'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
     ...ifMatchFlag,
     notify: Flags.boolean({

@@ -161,7 +161,7 @@ export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
   }
   const condition = request.get('if-none-match')
   const { digest } = file
-  // Regardless of the encoding.
+  // Match the tag of any encoding.
   const isKnown = condition !== null && namesTag(condition, [digest, `${digest}-br`, `${digest}-gzip`])
   if (isKnown) return new HTTPResponse(null, { status: 304, headers })
   const body = coding ? file.compressed![coding] : file.content

@@ -17,7 +17,7 @@ export interface FairGateOptions {
   isNeighbour?(owner: string): boolean
   /** The weight of a party: at 2, its time counts half. 1 by default. */
   weightOf?(party: string): number
-  /** The owner of a party, whose parties share its turns. By default, each party is its own owner. */
+  /** The owner of a party. All parties of an owner share its turns. By default, each party is its own owner. */
   ownerOf?(party: string): string
   /** The weighted time that a party with less use can save up. It goes first until that is used. 0 by default. */
   savingsMs?: number

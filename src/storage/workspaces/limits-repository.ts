@@ -74,7 +74,7 @@ export type WorkspaceUsage = Record<Exclude<LimitName, 'requestsInFlight'>, numb
 export interface UsageOverview {
   limit: keyof WorkspaceUsage
   total: number
-  /** The number of workspaces that have used most or all of it. */
+  /** The number of workspaces that have used most or all of their limit. */
   near: number
 }
 

@@ -9,7 +9,7 @@ import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.
 /** The images of a card in Apple's passes, and the color of the plain icon if it has none. */
 export interface CardImages {
   images: Partial<Record<ImageRole, string>>
-  /** As `#rrggbb`; `undefined` if another set has the icon. */
+  /** The color of the plain icon, as `#rrggbb`; `undefined` if other images contain an icon. */
   background: string | undefined
   /** The language of images that differ by language. If omitted, the images are at the top of the package. */
   language?: string

@@ -56,7 +56,7 @@ export function flightOf(definition: FlightContent, passType: PassType, scope: S
 }
 
 /**
- * Returns the semantic tags that are missing for Google to show a boarding pass by air as a flight.
+ * Returns the semantic tags that a boarding pass by air lacks and that Google requires for a flight.
  * @param scope sample values; a variable without a value is assumed to be valid
  */
 export function missingOfFlight(definition: FlightContent, passType: PassType, scope: Scope): string[] {

@@ -22,7 +22,7 @@ import { type Check, examine, type Finding, failed, passed, skipped } from './ch
 export interface ClockSkew {
   /** The owner of the other clock. */
   source: string
-  /** By how much this machine is ahead. */
+  /** The number of seconds by which this machine is ahead. */
   seconds: number
 }
 
