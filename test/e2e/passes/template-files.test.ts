@@ -97,7 +97,7 @@ test('a pulled template is pushed back unchanged', async () => {
   expect((await json(['push', out], server)).value).toMatchObject({ outcome: 'unchanged' })
   expect(await run(['template', 'pull', 'other'], server)).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('no template called other'),
+    stderr: expect.stringContaining('No template is called other'),
   })
 })
 
