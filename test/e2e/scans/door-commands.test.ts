@@ -39,7 +39,7 @@ test('phones are invited, listed, renamed, sent to another gate and revoked by t
   const revoked = await run(['door', 'revoke', 'Bob', '--yes'], server)
   expect([revoked.exitCode, revoked.stdout]).toEqual([0, `Door ${door.id} is revoked.`])
   expect((await json(['door', 'list', '--revoked', '--json'], server)).items).toMatchObject([{ id: door.id }])
-  expect((await run(['door', 'revoke', 'Bob', '--yes'], server)).stderr).toContain('no door called Bob')
+  expect((await run(['door', 'revoke', 'Bob', '--yes'], server)).stderr).toContain('No door is called Bob')
   await phone.close()
 })
 
