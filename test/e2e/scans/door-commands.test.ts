@@ -55,7 +55,7 @@ test('an invitation that is ended, or lasts too long, is none', async () => {
   const long = await run([...invite.slice(0, -1), '--expires-in', '31d'], server)
   expect([long.exitCode, long.stderr]).toEqual([1, expect.stringContaining('within 30 days')])
   const none = await run([...invite.slice(0, -1), '--expires-in', 'soon'], server)
-  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('--expires-in takes a duration')])
+  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining('--expires-in must be a duration')])
 })
 
 test('on a terminal the invitation is a QR code, too', async () => {
