@@ -243,7 +243,7 @@ describe.skipIf(skipReason !== undefined)(
 
       await page.getByLabel('Zugangstoken').fill(made.token)
       await page.getByRole('button', { name: 'Öffnen' }).click()
-      await page.getByText('Fragt alle paar Sekunden').waitFor()
+      await page.getByText('Aktualisiert alle paar Sekunden').waitFor()
       await page.locator('[data-number=accepted]').waitFor()
       const titles = (await page.evaluate(
         `[...document.querySelectorAll('article')].filter((part) => part.innerText.includes('nicht erlaubt')).map((part) => part.querySelector('h2').innerText)`,

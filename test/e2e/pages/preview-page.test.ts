@@ -297,7 +297,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await shown('Put in its place')
     expect(await alert.count()).toBe(0)
     rmSync(file)
-    await alert.getByText('There is no ').waitFor()
+    await alert.getByText('does not exist').waitFor()
     await shown('Put in its place')
     writeFileSync(file, withName('Back again'))
     await shown('Back again')

@@ -62,7 +62,7 @@ test('events come over a connection from here, signed for the application with t
   application.reply(503)
   expect(await cli('webhook', 'trigger', 'pass.issued')).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('answered 503'),
+    stderr: expect.stringContaining('it returned 503'),
   })
   const [address] = readFileSync(
     join(env.XDG_STATE_HOME!, 'passes/listeners/default', String(listener.child.pid)),

@@ -102,7 +102,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(lacking).toMatchObject({
       status: 400,
       errorCode: 'VALIDATION_ERROR',
-      details: { issues: [{ path: ['body'], message: expect.stringContaining('Lacks de') }] },
+      details: { issues: [{ path: ['body'], message: expect.stringContaining('Missing the default language de') }] },
     })
     const texts = { ...body, de: 'Einlass um 19 Uhr' }
     const dryRun = { params, query: { dryRun: true }, body: { body: { ...texts, fr: 'Portes' } } }
@@ -155,17 +155,17 @@ describe.each(dialects)('on %s', (dialect) => {
       { path: ['body', 'fr'], message: expect.stringContaining('pt, en, ar') },
     ])
     expect(await issuesOf(id, { body: { en: 'Doors' }, options: { google: { header: { ar: 'ا' } } } })).toEqual([
-      { path: ['body'], message: expect.stringContaining('Lacks pt') },
-      { path: ['options', 'google', 'header'], message: expect.stringContaining('Lacks pt') },
+      { path: ['body'], message: expect.stringContaining('Missing the default language pt') },
+      { path: ['options', 'google', 'header'], message: expect.stringContaining('Missing the default language pt') },
     ])
     expect(await issuesOf(plain.id, { body: { en: 'Doors' } })).toEqual([
       { path: ['body'], message: expect.stringContaining('names no languages') },
     ])
     for (const [given, said] of [
-      [{ english: 'Doors' }, '"english" is no language'],
+      [{ english: 'Doors' }, '"english" is not a language'],
       [{ pt: '' }, 'Must not be empty'],
       [{ pt: 'a'.repeat(1001) }, 'at most 1000'],
-      [{}, 'Lacks pt'],
+      [{}, 'Missing the default language pt'],
       [7, 'Must be a text, or one for each language'],
       [['pt'], 'is not a language'],
     ] as const) {

@@ -32,6 +32,6 @@ describe.each(dialects)('on %s', (dialect) => {
       'workspace.suspend',
       'workspace.resume',
     ])
-    await expect(setLimits(url, 'nobody', { changes: {}, at: start })).rejects.toThrow('no workspace nobody')
+    await expect(setLimits(url, 'nobody', { changes: {}, at: start })).rejects.toThrow('Workspace nobody not found')
   })
 })

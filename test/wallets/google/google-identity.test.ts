@@ -41,7 +41,7 @@ test.each([
   ['an empty private_key_id', JSON.stringify({ ...account, private_key_id: '' }), /has no private_key_id/],
   ['a private_key of the wrong type', JSON.stringify({ ...account, private_key: 7 }), /has no private_key/],
   ['a cut private_key', JSON.stringify({ ...account, private_key: pem.slice(0, 200) }), /cannot be read/],
-  ['an EC private_key', JSON.stringify({ ...account, private_key: ec }), /is of type ec, and Google takes RSA only/],
+  ['an EC private_key', JSON.stringify({ ...account, private_key: ec }), /is of type ec, but Google accepts only RSA/],
 ])('%s is refused by a sentence that names the source, the reason and the way out', (_, json, reason) => {
   const attempt = () => parseGoogleIdentity({ source, json }, identity.issuerId)
   expect(attempt).toThrow(CredentialError)

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { ApiError } from '../../../../src/core/errors.ts'
+import { createIssuing } from '../../../../src/server/wallet-sync/issuing.ts'
 import { Passes } from '../../../../src/storage/passes/passes-repository.ts'
 import { TemplateVersions } from '../../../../src/storage/templates/template-versions-repository.ts'
 import { useApi } from '../../../support/api.ts'
@@ -47,7 +48,18 @@ describe.each(dialects)('on %s', (dialect) => {
     const workspace = await api.workspace()
     const templates = await Promise.all(Array.from({ length: 12 }, () => publishedTemplate(workspace)))
     const newest = vi.spyOn(TemplateVersions.prototype, 'listNewestPublished')
-    const byIds = vi.spyOn(TemplateVersions.prototype, 'listByIds')
+    const { listByIds } = TemplateVersions.prototype
+    const reading = { now: 0, most: 0 }
+    const byIds = vi.spyOn(TemplateVersions.prototype, 'listByIds').mockImplementation(async function (
+      this: TemplateVersions,
+      ...args
+    ) {
+      reading.now += args[1].length
+      reading.most = Math.max(reading.most, reading.now)
+      return listByIds.apply(this, args).finally(() => {
+        reading.now -= args[1].length
+      })
+    })
     onTestFinished(() => void vi.restoreAllMocks())
     const [first, second] = [passBody(templates[0]!.id), passBody(templates[11]!.id)]
     const passes = [
@@ -61,10 +73,16 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[13]!.pass!.templateId).toBe(templates[11]!.id)
     expect(results[14]!.error!.code).toBe('DUPLICATE_PASS')
     expect(newest.mock.calls.map(([, ids]) => ids.length)).toEqual([5, 5, 3])
+    const passIds = results.flatMap(({ pass }) => (pass ? [pass.id] : []))
+    // A server that has read none of the versions reads each once.
+    byIds.mockClear()
+    reading.most = 0
+    await createIssuing(api.services.store, api.services.wallets).prepare(workspace.id, passIds, api.now)
+    expect(byIds.mock.calls.flatMap(([, ids]) => ids)).toHaveLength(12)
+    expect(reading.most).toBe(5)
     await api.runJobs()
     const { items } = await workspace.ok(list, { query: { status: ['ISSUED'] } })
     expect(items).toHaveLength(13)
-    expect(Math.max(...byIds.mock.calls.map(([, ids]) => ids.length))).toBe(5)
   })
 
   test('one item of racing batches makes each pass', async () => {
