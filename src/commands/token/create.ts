@@ -41,7 +41,7 @@ export default class TokenCreate extends BaseCommand {
     const { auditOperator, databaseToMake, getOrCreateWorkspace, withNewStore } = await import(
       '../../server/operator/operator.ts'
     )
-    const { createToken } = await import('../../server/token-cache.ts')
+    const { createToken } = await import('../../server/create-token.ts')
     const { findProjectsOfToken } = await import('../../server/operator/manage-tokens.ts')
     const now = new Date()
     const expiresAt = parseLifetime(flags['expires-in'], now)

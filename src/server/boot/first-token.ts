@@ -1,6 +1,6 @@
 import type { Store } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
-import { createToken, type MadeToken } from '../token-cache.ts'
+import { createToken, type MadeToken } from '../create-token.ts'
 
 /** Creates the workspace `default` and an owner token for it, if the database is empty. */
 export function createFirstToken(store: Store, at: Date): Promise<MadeToken | undefined> {

@@ -2,7 +2,7 @@ import type { Scope } from '../../core/route.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
-import { createToken, isWebhooksScope, type MadeToken } from '../token-cache.ts'
+import { createToken, isWebhooksScope, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
 /** Every query of a request of the token lists all of its projects. */

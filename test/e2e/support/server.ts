@@ -6,7 +6,7 @@ import { Parser } from '@oclif/core'
 import { execa } from 'execa'
 import { inject, onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../../src/client/client.ts'
-import { createToken } from '../../../src/server/token-cache.ts'
+import { createToken } from '../../../src/server/create-token.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import {

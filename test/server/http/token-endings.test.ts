@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { createToken, endingTokens, type MadeToken } from '../../../src/server/create-token.ts'
 import { rotateToken } from '../../../src/server/operator/manage-tokens.ts'
-import { createToken, endingTokens, type MadeToken } from '../../../src/server/token-cache.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'

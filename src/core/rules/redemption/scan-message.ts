@@ -73,7 +73,10 @@ function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
       return cooldownMessage(facts)
     case 'already_scanned':
       return usedMessage(code, facts)
-    default:
+    // Both are decided without a pass and have their message already.
+    case 'multiple_matches':
+    case 'wrong_scope':
+    case 'valid':
       return join(words.valid, countedUse(facts))
   }
 }

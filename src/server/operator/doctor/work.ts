@@ -3,7 +3,7 @@ import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
 import type { Database } from '../../../storage/db/database.ts'
 import type { QueueOverview } from '../../../storage/operations/overview.ts'
 import { createStore, type Store } from '../../../storage/store.ts'
-import { endingTokens } from '../../token-cache.ts'
+import { endingTokens } from '../../create-token.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** Due jobs run within a second. Jobs that wait longer than this need a worker. */
