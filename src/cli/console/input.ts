@@ -81,9 +81,9 @@ export function createInputReader(report: (input: Input) => void): InputReader {
       }
       // Enter after a key was pressed by a person.
       enteredAt = Number.NEGATIVE_INFINITY
-      if (sequence.state === 'alone') report({ kind: 'key', key: 'escape' })
+      if (sequence.state === 'bare') report({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) report({ kind: 'key', key: sequence.key })
-      text = text.slice(sequence.state === 'alone' ? 1 : sequence.length)
+      text = text.slice(sequence.state === 'bare' ? 1 : sequence.length)
     }
   }
 
@@ -202,7 +202,7 @@ type Sequence =
   /** An invalid sequence with its length, including ESC. */
   | { state: 'broken'; length: number }
   /** An ESC followed by ordinary text: the Escape key. */
-  | { state: 'alone' }
+  | { state: 'bare' }
 
 /**
  * Parses the escape sequence at the start of a text. Accepts only CSI and SS3: terminals send no unsolicited control
@@ -215,7 +215,7 @@ function parseSequence(text: string): Sequence {
     if (text.length < 3) return { state: 'partial' }
     return /[@-~]/.test(text[2]!) ? complete(text.slice(0, 3)) : { state: 'broken', length: 2 }
   }
-  if (introducer !== '[') return { state: 'alone' }
+  if (introducer !== '[') return { state: 'bare' }
   const [prefix] = /^.\[(?:\[|[0-?]*[ -/]*)/s.exec(text)!
   const final = text[prefix.length]
   if (final === undefined) return { state: 'partial' }

@@ -87,7 +87,7 @@ export async function watch(phone: Phone, options: WatchOptions): Promise<void> 
 }
 
 async function follow(phone: Phone, source: PushSource, { signal, onEvent }: WatchOptions): Promise<void> {
-  let told = ''
+  let lastProblem = ''
   while (!signal.aborted) {
     let isFirst = true
     try {
@@ -95,14 +95,14 @@ async function follow(phone: Phone, source: PushSource, { signal, onEvent }: Wat
         if (isFirst) await onEvent({ event: 'listening', source: source.name })
         isFirst = false
         await look(phone, onEvent)
-        told = ''
+        lastProblem = ''
       })
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof CliError)) throw error
       // Report a problem only once while it persists.
-      if (error.message !== told) await onEvent({ event: 'problem', message: error.message })
-      told = error.message
+      if (error.message !== lastProblem) await onEvent({ event: 'problem', message: error.message })
+      lastProblem = error.message
     }
     // If the signal aborted, the loop condition ends it.
     await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)

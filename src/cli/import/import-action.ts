@@ -220,14 +220,14 @@ function compileImportRow(
       ...(status !== undefined && { status: status.toUpperCase() }),
       ...(devices !== undefined && { devices: devicesIn(devices) }),
     })
-    const told = (issues: readonly { path: readonly PropertyKey[]; message: string }[]) => ({
+    const failed = (issues: readonly { path: readonly PropertyKey[]; message: string }[]) => ({
       errors: issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`),
     })
-    if (!parsed.success) return told(parsed.error.issues)
+    if (!parsed.success) return failed(parsed.error.issues)
     const pass = parsed.data
     const { scanPayload = null } = pass
     const checked = template.checkPass({ ...pass, ...NOT_YET_KNOWN, scanPayload, templateName: template.name })
-    if ('issues' in checked) return told(checked.issues)
+    if ('issues' in checked) return failed(checked.issues)
     return { item: { externalPassId: pass.externalPassId, templateId: template.id, pass } }
   }
 }

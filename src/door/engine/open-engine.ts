@@ -60,7 +60,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let ending: Promise<void> | undefined
 
   const lookUp = createLookUp({ store: () => store, server, clock, identity: () => known.identity })
-  const ownDoor = createOwnDoor({ server, known, publish, keep: (door) => store.setIdentity(door).catch(told) })
+  const ownDoor = createOwnDoor({ server, known, publish, keep: (door) => store.setIdentity(door).catch(reportError) })
   const lists = createListKeeper({
     store: () => store,
     server,
@@ -77,7 +77,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       known.listRejection = rejection?.message ?? null
       set('offline_disabled', rejection?.code === OFFLINE_DISABLED ? { code: 'offline_disabled' } : null)
     },
-    onError: told,
+    onError: reportError,
   })
   const uploads = createUploads({
     store: () => store,
@@ -146,10 +146,10 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   /** Ignores errors of work that only refreshes the screen, or is repeated soon. */
   function quietly(work: Promise<unknown>): void {
-    work.catch(told)
+    work.catch(reportError)
   }
 
-  function told(error: unknown): void {
+  function reportError(error: unknown): void {
     if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
   }
 

@@ -99,10 +99,10 @@ async function uploadWaiting(options: {
     if (![400, 413].includes(reply.status)) return { kind: 'rejection', message: reply.message }
     // The batch is not accepted: send each entry separately, so that a rejected one does not block others.
     for (const entry of batch) {
-      const alone = await send([entry])
-      if (alone.kind === 'timeout') return alone
-      if (alone.kind === 'answer') await settle(alone.value)
-      else await setAside(entry, alone.message)
+      const single = await send([entry])
+      if (single.kind === 'timeout') return single
+      if (single.kind === 'answer') await settle(single.value)
+      else await setAside(entry, single.message)
     }
     return undefined
   }

@@ -1,7 +1,7 @@
 import { type Platform, platforms } from '../../core/contract/platform.ts'
 import type { JobKind, PlatformKind } from '../../storage/jobs/job-kinds.ts'
 import type { WorkerQueues } from '../jobs/queue-options.ts'
-import type { GiveUp, JobHandler } from '../jobs/worker.ts'
+import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
 import { deliveries } from '../platforms/deliveries.ts'
@@ -35,7 +35,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
 }
 
 /** Records the failure of a discarded job. */
-export const giveUp: Partial<Record<JobKind, GiveUp>> = {
+export const giveUp: Partial<Record<JobKind, OnDiscard>> = {
   'issue-pass': failPass,
   'send-notification': failNotification,
   'send-broadcast-notification': failNotification,

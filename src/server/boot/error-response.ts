@@ -78,8 +78,8 @@ export function toApiError(thrown: unknown): ApiError {
 /** Returns the response to an error: `error` with code, message, correlation ID, and details. */
 function errorResponse(problem: ApiError, correlationId: string, { withoutCode }: { withoutCode: boolean }): Response {
   const { code, message, details } = problem
-  const told: ErrorBodyWithoutCode = { message, correlationId, details }
-  const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? told : { errorCode: code, ...told }
+  const shared: ErrorBodyWithoutCode = { message, correlationId, details }
+  const body: ErrorBody | ErrorBodyWithoutCode = withoutCode ? shared : { errorCode: code, ...shared }
   const challenge = problem.status === 401 && { 'www-authenticate': 'Bearer' }
   return Response.json(body, {
     status: problem.status,

@@ -34,7 +34,7 @@ const LOOK_MS = 3_000
 export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {
   let taken: string | undefined
   let seen: string | undefined
-  let told: string | undefined
+  let loggedReason: string | undefined
 
   function look(): void {
     let found: string
@@ -55,7 +55,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
     try {
       take()
       taken = found
-      told = undefined
+      loggedReason = undefined
     } catch (error) {
       refuse((error as Error).message)
     }
@@ -78,8 +78,8 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
   }
 
   function refuse(reason: string): void {
-    if (reason === told) return
-    told = reason
+    if (reason === loggedReason) return
+    loggedReason = reason
     const { notAfter } = identities.apple!.certificate
     const message = `the new Apple files are not used, and the previous certificate stays in use until it expires: ${reason}`
     log.error({ certificate: 'apple_pass', notAfter }, message)

@@ -3,7 +3,7 @@ export interface Shares {
   /** Returns the workspaces that have to wait for a free slot. */
   full(): string[]
   take(workspaceId: string): void
-  nack(workspaceId: string): void
+  freeSlot(workspaceId: string): void
 }
 
 /**
@@ -24,6 +24,6 @@ export function createShares(slots: number): Shares {
   return {
     full: () => [...held].filter(([, count]) => count >= free).map(([workspaceId]) => workspaceId),
     take: (workspaceId) => change(workspaceId, 1),
-    nack: (workspaceId) => change(workspaceId, -1),
+    freeSlot: (workspaceId) => change(workspaceId, -1),
   }
 }

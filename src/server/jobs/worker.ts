@@ -34,10 +34,10 @@ export interface Slot {
   leave(): void
 }
 
-export type GiveUp = (tx: Repositories, job: SetAsideJob, message: string, at: Date) => Promise<void>
+export type OnDiscard = (tx: Repositories, job: DiscardedJob, message: string, at: Date) => Promise<void>
 
 /** The subject of a discarded job. */
-export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
+export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 /**
  * The handlers and limits of a worker. A lease is 10 s by default and is renewed after a third. The queue is polled
@@ -45,7 +45,7 @@ export type SetAsideJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
  */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
-  giveUp?: Partial<Record<JobKind, GiveUp>>
+  giveUp?: Partial<Record<JobKind, OnDiscard>>
   queues: WorkerQueues
   leaseSeconds?: number
   pollSeconds?: number
@@ -195,7 +195,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       leave() {
         if (hanging.size >= mostHanging || !inFlight.delete(batch)) return
         hanging.set(batch, jobs)
-        shares.nack(workspaceId)
+        shares.freeSlot(workspaceId)
         onLeft()
         wake()
       },
@@ -205,7 +205,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
         clearTimeout(late)
-        if (inFlight.delete(batch)) shares.nack(workspaceId)
+        if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
         // A job that waited for another of its subject can be due now.
         wake()

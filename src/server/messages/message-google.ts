@@ -5,7 +5,7 @@ import type { NotificationChange } from '../../storage/messages/notifications-re
 import type { Repositories } from '../../storage/store.ts'
 import { GoogleApiError } from '../../wallets/google/api/api-error.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
-import { isHeldBack, nackFailed, type SetAsideJob, type Slot } from '../jobs/worker.ts'
+import { type DiscardedJob, isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from '../wallet-sync/google-sync.ts'
 import {
   eachIdentity,
@@ -28,7 +28,7 @@ export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?
 }
 
 /** Records on its notification that a message to Google was discarded. */
-export async function failGoogleMessage(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
+export async function failGoogleMessage(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const change: NotificationChange = { google_status: 'FAILED', google_error: message }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }

@@ -9,7 +9,7 @@ import type { DroppedRegistration, StoredRegistration } from '../../storage/pass
 import type { Repositories } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { JobServices } from '../context.ts'
-import type { SetAsideJob, Slot } from '../jobs/worker.ts'
+import type { DiscardedJob, Slot } from '../jobs/worker.ts'
 import { inParts, tellDropped } from '../wallet-sync/holders.ts'
 import { eachIdentity, logPlatformCall } from '../wallet-sync/platform-calls.ts'
 import { type PushResults, type PushServices, pushTo } from '../wallet-sync/push-phones.ts'
@@ -30,7 +30,7 @@ export async function sendNotifications(jobs: Job[], services: SendServices, slo
 }
 
 /** Marks platforms as failed after the last attempt. */
-export async function failNotification(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
+export async function failNotification(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const [notification] = await tx.notifications.lock(job.workspaceId, [job.subject])
   if (!notification) return
   const { startedAt } = notification

@@ -211,14 +211,14 @@ function createRows(
     if (!names.platforms.includes('apple')) return {}
     const identity = await findOne(appleIdentityId)
     identities.apple.add(identity?.name ?? SERVER_IDENTITY)
-    const told = devices.filter(isTellable).slice(-MAX_IMPORTED_DEVICES)
-    counts.devices += told.length
-    counts.devicesLeftOut += devices.length - told.length
+    const exported = devices.filter(isExportable).slice(-MAX_IMPORTED_DEVICES)
+    counts.devices += exported.length
+    counts.devicesLeftOut += devices.length - exported.length
     return {
       serialNumber,
       authenticationToken,
       passTypeIdentifier: (identity ? identity.passTypeIdentifier : names.passTypeIdentifier) ?? '',
-      devices: told.map(({ deviceId, pushToken }) => `${deviceId}:${pushToken}`).join(' '),
+      devices: exported.map(({ deviceId, pushToken }) => `${deviceId}:${pushToken}`).join(' '),
     }
   }
 
@@ -277,7 +277,7 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
  * Whether a device fits into its cell. Import separates devices by spaces, and the token from the device ID by the last
  * colon.
  */
-function isTellable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
+function isExportable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
   return !/[\s\p{Cc}]/u.test(deviceId) && deviceId.length <= 255 && /^[0-9A-Za-z]{1,200}$/.test(pushToken)
 }
 

@@ -32,21 +32,21 @@ export async function watchIdentity(
   await assertRenewable(config, name, { files, keyFile })
   onWatching?.()
   const paths = files ? [files.certificate, files.key, files.wwdr] : [keyFile]
-  let [seen, checked, told]: (string | undefined)[] = []
+  let [seen, checked, reported]: (string | undefined)[] = []
   while (!signal.aborted) {
     const found = contentOf(paths.filter((path) => path !== undefined))
     if (found === seen && found !== checked) {
       checked = found
       try {
         const renewed = await renewIfNew(config, name, { files, keyFile, at: new Date() })
-        told = undefined
+        reported = undefined
         if (renewed) onRenewed(renewed)
       } catch (error) {
         if (!(error instanceof CredentialError)) checked = undefined
         const { message } = error as Error
         const refused = `${found} ${message}`
-        if (refused !== told) onRefused(message)
-        told = refused
+        if (refused !== reported) onRefused(message)
+        reported = refused
       }
     }
     seen = found

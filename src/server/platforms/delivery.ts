@@ -6,7 +6,7 @@ import type { LoadImageFiles, Wallet } from '../../wallets/wallet.ts'
 import type { Config } from '../config.ts'
 import type { Services } from '../context.ts'
 import type { PhoneLimits } from '../inbound/apple-service.ts'
-import type { GiveUp, JobHandler } from '../jobs/worker.ts'
+import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
 
 /** The work of the server for the passes of one platform. `Wallet` renders them. */
 export interface Delivery {
@@ -27,7 +27,7 @@ export interface Delivery {
   /** Job `message-*`: sends the texts of notifications, unless the wallet shows them with the updated pass. */
   message?: JobHandler
   /** Records on its notification that a message was discarded. */
-  failMessage?: GiveUp
+  failMessage?: OnDiscard
   /**
    * Marks the passes of the former holder as over, and returns whether a wallet has any. Call it in the transaction of the
    * transfer, which locks the pass.

@@ -15,15 +15,15 @@ export async function inParts<Item>(
   if (items.length < 2) return [items]
   const devices = await heldPasses.countDevices(workspaceId, items.map(passIdOf))
   const parts: Item[][] = [[]]
-  let told = 0
+  let emitted = 0
   for (const item of items) {
     const count = devices.get(passIdOf(item)) ?? 0
-    if (told > 0 && told + count > MOST_DEVICES) {
+    if (emitted > 0 && emitted + count > MOST_DEVICES) {
       parts.push([])
-      told = 0
+      emitted = 0
     }
     parts.at(-1)!.push(item)
-    told += count
+    emitted += count
   }
   return parts
 }

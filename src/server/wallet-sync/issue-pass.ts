@@ -2,7 +2,7 @@ import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import { createPace, type Pace } from '../jobs/chunks.ts'
-import type { SetAsideJob } from '../jobs/worker.ts'
+import type { DiscardedJob } from '../jobs/worker.ts'
 import { recordFailure } from './issuing.ts'
 
 type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'eventLoop'>
@@ -21,7 +21,7 @@ export async function issuePasses(jobs: Job[], services: IssueServices): Promise
 }
 
 /** Marks a pass as FAILED after its last attempt. An update or a retry queues it again. */
-export async function failPass(tx: Repositories, job: SetAsideJob, message: string, at: Date): Promise<void> {
+export async function failPass(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const pass = await tx.passes.findForUpdate(job.workspaceId, job.subject)
   if (pass?.status !== 'QUEUED' && pass?.status !== 'ISSUING') return
   const error = { code: 'PASS_ISSUING_FAILED' as const, message }

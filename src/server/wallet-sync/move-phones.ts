@@ -9,7 +9,7 @@ export async function movePhones(services: LongJobServices & Pick<Services, 'met
   let workspaceId = await store.moves.findDueWorkspace(clock())
   while (workspaceId !== undefined && !stopping.aborted) {
     const ofWorkspace = workspaceId
-    const told = await store.transaction(async (tx) => {
+    const moved = await store.transaction(async (tx) => {
       const at = clock()
       const passIds = await tx.moves.take(ofWorkspace, at)
       const job = { workspaceId: ofWorkspace, kind: 'update-apple' as const, correlationId: null, isBulk: true }
@@ -19,7 +19,7 @@ export async function movePhones(services: LongJobServices & Pick<Services, 'met
       )
       return passIds.length
     })
-    metrics.movedPasses.inc(told)
+    metrics.movedPasses.inc(moved)
     workspaceId = await store.moves.findDueWorkspace(clock(), ofWorkspace)
   }
 }

@@ -60,7 +60,7 @@ interface SignablePackage extends UnsignedPackage {
 }
 
 /** The maximum number of versions whose warning is remembered. */
-const MAX_TOLD = 1_000
+const MAX_LOGGED = 1_000
 
 /** A few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -99,7 +99,7 @@ export function createPackages(
   const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
   const signing = new Map<string, Promise<Buffer>>()
 
-  const told = new Set<string>()
+  const logged = new Set<string>()
 
   async function prepare(pass: StoredPass, at: Date): Promise<SignablePackage> {
     const apple = await walletOf(pass)
@@ -110,9 +110,9 @@ export function createPackages(
 
   /** Warns once per version, with places and without values: its passes can be opened thousands of times. */
   function tellOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
-    if (told.has(templateVersionId)) return
-    if (told.size >= MAX_TOLD) told.clear()
-    told.add(templateVersionId)
+    if (logged.has(templateVersionId)) return
+    if (logged.size >= MAX_LOGGED) logged.clear()
+    logged.add(templateVersionId)
     const facts = { templateId, templateVersionId, templateVersion, ...ambiguous }
     log?.warn(facts, 'values of a pass make two texts equal whose translations differ: iPhones show the first for both')
   }

@@ -40,14 +40,14 @@ export function createWebhookSecrets({ current, previous }: ServerKeys): Webhook
         [secret, ...retiredSecrets.map((retired) => retired.secret)].some((sealed) => !isSealedUnder(sealed, current)),
       )
       for (const { id, secrets } of stale) {
-        const anew = unlessLost(
+        const resealed = unlessLost(
           () => ({
             secret: renewed(secrets.secret, id),
             retiredSecrets: secrets.retiredSecrets.map(({ secret, until }) => ({ secret: renewed(secret, id), until })),
           }),
           (err) => log.error({ err, webhookId: id }, 'the secret of a webhook cannot be read: rotate it'),
         )
-        if (anew) await store.transaction((tx) => tx.webhooks.replaceSecrets(id, secrets, anew))
+        if (resealed) await store.transaction((tx) => tx.webhooks.replaceSecrets(id, secrets, resealed))
       }
     },
   }

@@ -22,7 +22,7 @@ export interface Look {
 }
 
 /** The maximum number of due jobs to scan one by one. With more, the look steps from workspace to workspace. */
-const FEW = 100
+const MAX_LISTED = 100
 
 // Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
 
@@ -55,7 +55,7 @@ export async function lookAround(db: Knex, queue: Queue, at: Date, options: Turn
   const rows = await listDue(db, queue, at, options)
   const due = rows.filter((row) => row.run_at <= at.getTime())
   const later = rows.find((row) => row.run_at > at.getTime())
-  const workspaceId = due.length < FEW ? nextOf(due, options) : await findTurn(db, queue, at, options)
+  const workspaceId = due.length < MAX_LISTED ? nextOf(due, options) : await findTurn(db, queue, at, options)
   return { workspaceId, nextRunAt: later && new Date(later.run_at) }
 }
 
@@ -75,7 +75,7 @@ function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }:
   const select = (what: string, comparison: string, limit: number) => `select * from (
     select workspace_id, run_at, ${what} as may_run from jobs where ${waits} and run_at ${comparison} :at
     order by run_at limit ${limit}) as jobs`
-  const text = `${select(isAble, '<=', FEW)} union all ${select('false', '>', 1)}`
+  const text = `${select(isAble, '<=', MAX_LISTED)} union all ${select('false', '>', 1)}`
   return runPrepared<DueRow>(
     db,
     `look-${isRegularQueue(queue) ? 'queue' : queue}`,

@@ -215,11 +215,11 @@ export class Moves {
       .where('phone.workspace_id', workspaceId)
       .select(this.db.raw(`${state} as state, count(*) as n`, [startedAt.getTime()]))
       .groupByRaw('1')
-    const told = await this.db('moved_passes')
+    const row = await this.db('moved_passes')
       .where({ workspace_id: workspaceId, move_id: id })
       .count({ n: '*' })
       .first()
-    const counts = { passes: Number(told?.n), moved: 0, silent: 0, refused: 0, waiting: 0 }
+    const counts = { passes: Number(row?.n), moved: 0, silent: 0, refused: 0, waiting: 0 }
     for (const { state, n } of rows) counts[state] = Number(n)
     return counts
   }

@@ -46,7 +46,7 @@ export class HeldPasses {
       pass_id: id,
       ...none,
     }))
-    const told = await insertRows<Row>(
+    const previous = await insertRows<Row>(
       this.db,
       'held_passes',
       rows,
@@ -55,10 +55,10 @@ export class HeldPasses {
     // Separate statements after the one that waits, so that they see what others committed while it waited.
     const counted = await this.count(
       workspaceId,
-      told.map((row) => row.pass_id),
+      previous.map((row) => row.pass_id),
     )
-    await this.write(workspaceId, told, counted)
-    return told.flatMap(({ pass_id: passId, ...before }) =>
+    await this.write(workspaceId, previous, counted)
+    return previous.flatMap(({ pass_id: passId, ...before }) =>
       allPlatforms.flatMap((platform) => {
         const devices = counted.get(passId)![platform]
         return before[platform] > 0 === devices > 0 ? [] : [{ passId, platform, devices }]
@@ -134,8 +134,8 @@ export class HeldPasses {
   }
 
   /** Writes passes with equal counts in one statement. */
-  private async write(workspaceId: string, told: Row[], counted: Map<string, Devices>): Promise<void> {
-    const changed = told.filter(({ pass_id, ...before }) => {
+  private async write(workspaceId: string, previous: Row[], counted: Map<string, Devices>): Promise<void> {
+    const changed = previous.filter(({ pass_id, ...before }) => {
       const now = counted.get(pass_id)!
       return total(now) === 0 || allPlatforms.some((platform) => now[platform] !== before[platform])
     })

@@ -208,8 +208,8 @@ export class Registrations {
       this.db('apple_registrations')
         .whereRaw(theirs)
         .whereExists(ofIdentity().whereRaw('passes.id = apple_registrations.pass_id'))
-    const told = { workspaceId: 'workspace_id', passId: 'pass_id', pushToken: 'push_token' }
-    const rows: DroppedRegistration[] = await forUpdate(this.db, dead().orderBy(IN_ORDER)).select(told)
+    const columns = { workspaceId: 'workspace_id', passId: 'pass_id', pushToken: 'push_token' }
+    const rows: DroppedRegistration[] = await forUpdate(this.db, dead().orderBy(IN_ORDER)).select(columns)
     await dead().delete()
     const former = ofIdentity()
       .join('former_passes', 'former_passes.pass_id', 'passes.id')

@@ -69,7 +69,7 @@ interface PendingEvent extends EventRow {
 }
 
 /** The maximum number of deliveries that are created together with their events. */
-const FEW = 25
+const MAX_PAIRED = 25
 
 /**
  * Events. An event is written in the transaction that causes it, with one additional row: its delivery if a single endpoint
@@ -105,7 +105,7 @@ export class Events {
     const wanted = rows.filter(({ type }) => endpoints.some(({ subscribedAt }) => subscribedAt.has(type)))
     if (wanted.length === 0) return
     const { correlationId } = events[0]!
-    const pairs = wanted.length > FEW ? undefined : pairsOf(wanted, endpoints)
+    const pairs = wanted.length > MAX_PAIRED ? undefined : pairsOf(wanted, endpoints)
     if (pairs && pairs.length <= wanted.length) await this.deliver(workspaceId, pairs, correlationId, at)
     else await this.handOver(workspaceId, wanted, correlationId, at)
   }

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { clockZone } from '../../../src/cli/console/lines.ts'
 import { openFileStore } from '../../../src/cli/console/offline/file-store.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
@@ -38,7 +37,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   let record: OfflineDecision | undefined
   const outcome = await store.evaluate('key', attempt, digest, (facts) => {
     const station = { projectId, deviceId: undefined, context: {} }
-    const language = { ...doorEnglish, zone: clockZone() }
+    const language = { ...doorEnglish, zone: 'UTC' }
     const evaluated = evaluateOffline(attempt, { ...facts, station, language })
     record = evaluated.record
     const { externalRef, scannedAt, result: kind } = record

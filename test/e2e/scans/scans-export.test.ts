@@ -7,6 +7,7 @@ import { insertPasses } from '../../../bench/support/many-passes.ts'
 import { insertScans, scanId } from '../../../bench/support/many-scans.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { resume } from '../support/bulk-setup.ts'
 import { type HeldProxy, startHeldProxy } from '../support/held-proxy.ts'
 import { program, run } from '../support/program.ts'
@@ -111,8 +112,11 @@ test.each([
   const { setup, proxy } = await setUp()
   proxy.release()
   const database = args[1] === 'prove' ? ['--database', setup.server.database] : []
-  const { exitCode, stdout } = await run([...args, ...database], setup.server, { cwd: setup.folder })
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(start)])
+  // Scans are chained within a second or so, and prove needs a chain.
+  await eventually(async () => {
+    const { exitCode, stdout } = await run([...args, ...database], setup.server, { cwd: setup.folder })
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(start)])
+  })
   expect(existsSync(join(setup.folder, '-'))).toBe(false)
 })
 

@@ -71,14 +71,14 @@ export function* replayPass<Entry extends LedgerEntry>(
       FIXED.includes(was) ||
       (was === 'revoked' && isVoidForGood) ||
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
-    const anew = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
-    const is = isFixed || !isEvaluated ? was : ledgerReason(anew.reasonCode)
+    const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
+    const is = isFixed || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
     // A device acted on its own knowledge, regardless of the server's result.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted) before.use(entry, asThen())
     // A pass that was exhausted before the evaluated range stays void.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
-    if (isAccepted) after.use(entry, anew)
+    if (isAccepted) after.use(entry, replayed)
     if (isEvaluated) yield { entry, from: was, to: is }
   }
 }

@@ -175,7 +175,7 @@ const TOLD_SECONDS = 5
 const LEAST_SCALE = 0.01
 const LEAST_PART = 0.01
 /** The maximum number of keys in an exchange. Of more, those with the least usage are limited only locally. */
-const MAX_TOLD = 1_000
+const MAX_COUNTS = 1_000
 
 /**
  * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
@@ -245,17 +245,17 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     },
 
     usage(now) {
-      const told: [string, number][] = []
+      const counts: [string, number][] = []
       for (const [key, bucket] of buckets) {
         // Reset stale counts: other instances treat a key that reappears as new.
         if (now - bucket.spentAt > TOLD_SECONDS) bucket.usage = 0
-        if (bucket.usage > 0) told.push([key, bucket.usage])
+        if (bucket.usage > 0) counts.push([key, bucket.usage])
       }
-      if (told.length > MAX_TOLD) {
-        told.sort(([, one], [, other]) => other - one)
-        for (const [key] of told.splice(MAX_TOLD)) buckets.get(key)!.usage = 0
+      if (counts.length > MAX_COUNTS) {
+        counts.sort(([, one], [, other]) => other - one)
+        for (const [key] of counts.splice(MAX_COUNTS)) buckets.get(key)!.usage = 0
       }
-      return Object.fromEntries(told)
+      return Object.fromEntries(counts)
     },
 
     merge(from, key, count, now) {
