@@ -12,6 +12,8 @@ export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType
 export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
   findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
+  /** Reads all versions that are not cached in one query. Give it at most VERSIONS_AT_ONCE. */
+  findVersions(workspaceId: string, templateVersionIds: string[]): Promise<Map<string, VersionContent>>
   /**
    * Returns the keys of `google.object`, without values, in published versions before that of a pass. Google objects
    * that show the pass can still have these keys.
@@ -47,16 +49,23 @@ interface Kept {
 export function createDefinitions(store: Pick<Store, 'templateVersions'>): Definitions {
   const kept = createFairCache<Kept>(MAX_BYTES, ({ bytes }) => bytes)
 
-  async function findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined> {
-    const known = kept.get(workspaceId, templateVersionId)
-    if (known) return known.version
-    const [found] = await store.templateVersions.listByIds(workspaceId, [templateVersionId])
-    if (!found) return undefined
-    const { id, version, passType, definition } = found
-    const bytes = JSON.stringify(definition).length
-    kept.set(workspaceId, templateVersionId, { version: { id, version, passType, definition }, bytes })
+  async function findVersions(workspaceId: string, ids: string[]): Promise<Map<string, VersionContent>> {
+    const found = new Map<string, VersionContent>()
+    for (const id of ids) {
+      const known = kept.get(workspaceId, id)
+      if (known) found.set(id, known.version)
+    }
+    const unknown = ids.filter((id) => !found.has(id))
+    const read = unknown.length > 0 ? await store.templateVersions.listByIds(workspaceId, unknown) : []
+    for (const { id, version, passType, definition } of read) {
+      const content = { id, version, passType, definition }
+      kept.set(workspaceId, id, { version: content, bytes: JSON.stringify(definition).length })
+      found.set(id, content)
+    }
     return found
   }
+
+  const findVersion = async (workspaceId: string, id: string) => (await findVersions(workspaceId, [id])).get(id)
 
   const retired = createFairCache<OverrideKeys>(MAX_KEY_BYTES, (keys) => JSON.stringify(keys).length)
 
@@ -85,5 +94,6 @@ export function createDefinitions(store: Pick<Store, 'templateVersions'>): Defin
     },
     find: async (workspaceId, templateVersionId) => (await findVersion(workspaceId, templateVersionId))?.definition,
     findVersion,
+    findVersions,
   }
 }

@@ -122,7 +122,7 @@ export function createIssuing(
 
   /** Prepares passes of a few versions. */
   async function prepareSome(workspaceId: string, passes: StoredPass[], at: Date): Promise<Outcome[]> {
-    const versions = await versionsOf(workspaceId, passes)
+    const versions = await definitions.findVersions(workspaceId, [...new Set(passes.map(versionIdOf))])
     const classes = await classesOf(workspaceId, passes)
     const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
     const templateCardsOf = rememberTemplateCards()
@@ -151,12 +151,6 @@ export function createIssuing(
   /** Returns rejections of versions and classes, which prevent issuing if there is no other platform. */
   async function listRejected(workspaceId: string, ids: string[]): Promise<Map<string, StoredRejection>> {
     return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
-  }
-
-  async function versionsOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, VersionContent>> {
-    const ids = [...new Set(passes.map((pass) => pass.templateVersionId))]
-    const versions = await Promise.all(ids.map((id) => definitions.findVersion(workspaceId, id)))
-    return new Map(versions.map((version) => [version!.id, version!]))
   }
 
   async function classesOf(workspaceId: string, passes: StoredPass[]): Promise<Map<string, StoredClass>> {

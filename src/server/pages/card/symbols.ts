@@ -87,25 +87,45 @@ parentPort.on('message', (options) => {
   }
 })`
 
-/** Those that wait for the thread, in the order in which it draws. */
-let waiting: ((drawn: InThread) => void)[] = []
+interface Waiting {
+  symbol: RenderOptions
+  resolve(drawn: InThread): void
+}
+
+let waiting: Waiting[] = []
+let drawing: Waiting | undefined
 let thread: Worker | undefined
 
 function drawInThread(symbol: RenderOptions): Promise<InThread> {
+  return new Promise((resolve) => {
+    waiting.push({ symbol, resolve })
+    drawNext()
+  })
+}
+
+/** Draws the shortest message first, so that pages with long codes do not delay those of other workspaces. */
+function drawNext(): void {
+  if (drawing) return
+  waiting.sort((one, other) => one.symbol.text.length - other.symbol.text.length)
+  drawing = waiting.shift()
+  if (!drawing) return
   thread ??= startThread()
-  thread.postMessage(symbol)
-  return new Promise((resolve) => waiting.push(resolve))
+  thread.postMessage(drawing.symbol)
 }
 
 function startThread(): Worker {
   const worker = new Worker(THREAD, { eval: true, workerData: createRequire(import.meta.url).resolve(LIBRARY) })
   worker.unref()
-  worker.on('message', (drawn: InThread) => waiting.shift()?.(drawn))
+  worker.on('message', (drawn: InThread) => {
+    drawing?.resolve(drawn)
+    drawing = undefined
+    drawNext()
+  })
   // Without the thread, `barcodeSvg` draws.
   worker.on('error', () => undefined)
   worker.on('exit', () => {
-    thread = undefined
-    for (const resolve of waiting) resolve({})
+    for (const { resolve } of [...(drawing ? [drawing] : []), ...waiting]) resolve({})
+    thread = drawing = undefined
     waiting = []
   })
   return worker

@@ -44,6 +44,14 @@ test('symbols are drawn in a thread, as the event loop draws them; what that rej
   expect(shown.map((svg) => svg?.replace(' preserveAspectRatio="none"', ''))).toEqual(drawn)
 })
 
+test('a short code is drawn before long ones that already wait', async () => {
+  const order: string[] = []
+  const draw = (name: string, message: string) => drawAhead([{ format: 'qr', message }]).then(() => order.push(name))
+  const long = Array.from({ length: 3 }, (_, n) => draw(`long ${n}`, `${n}`.repeat(900)))
+  await Promise.all([...long, draw('short', 'short')])
+  expect(order).toEqual(['long 0', 'short', 'long 1', 'long 2'])
+})
+
 test.each([
   { format: 'code128', message: '日本語', why: 'a script that it has no letters for' },
   { format: 'code128', message: 'x'.repeat(600), why: 'more than it holds' },
