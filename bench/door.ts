@@ -91,10 +91,10 @@ async function openPhones(): Promise<BenchPhone[]> {
 
 async function report(): Promise<void> {
   const database = openDatabase(databaseUrl)
-  const shown = timed.map(({ verdict }) => verdict)
+  const shown = timed.map(({ decision }) => decision)
   const faults = await findFaults(database, workspaceId, shown)
   await database.close()
-  const of = (verified: string) => timed.filter(({ verdict }) => verdict.verified === verified).map(({ ms }) => ms)
+  const of = (verified: string) => timed.filter(({ decision }) => decision.verified === verified).map(({ ms }) => ms)
   const [online, offline] = [of('online'), of('offline')]
   const counts = [`${shown.length} scans at ${PHONES} phones in ${SECONDS} s`, `${online.length} with the server`]
   console.log(`${counts.join(', ')}, ${offline.length} without, ${faults.twice} tickets admitted twice without it`)

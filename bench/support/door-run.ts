@@ -1,7 +1,7 @@
 import { groupBy } from '../../src/core/group-by.ts'
-import type { Verdict } from '../../src/door/engine/engine.ts'
+import type { Decision } from '../../src/door/engine/engine.ts'
 import type { Database } from '../../src/storage/db/database.ts'
-import { type BenchPhone, type TimedVerdict, timedScan } from './doors.ts'
+import { type BenchPhone, type TimedDecision, timedScan } from './doors.ts'
 import { codeOf, insertCodes } from './many-passes.ts'
 import { insertProject } from './project.ts'
 
@@ -30,8 +30,8 @@ export async function showTickets(
     tickets,
     pace,
   }: { scans: number; tickets: number; pace: (n: number, before: readonly Promise<unknown>[]) => Promise<unknown> },
-): Promise<TimedVerdict[]> {
-  const timed: Promise<TimedVerdict>[] = []
+): Promise<TimedDecision[]> {
+  const timed: Promise<TimedDecision>[] = []
   for (let ticket = FIRST_TICKET; timed.length < scans; ticket += 1) {
     const n = timed.length
     await pace(n, timed)
@@ -49,7 +49,7 @@ export async function showTickets(
 export interface LedgerFaults {
   /** The number of scans without a decision. */
   unevaluated: number
-  /** Verdicts that the ledger does not have. */
+  /** Decisions that the ledger does not have. */
   lost: number
   /** The number of tickets that the server admitted twice. */
   twiceOnline: number
@@ -63,7 +63,7 @@ export interface LedgerFaults {
 export async function findFaults(
   { reader }: Database,
   workspaceId: string,
-  shown: readonly Verdict[],
+  shown: readonly Decision[],
 ): Promise<LedgerFaults> {
   const rows: LedgerRow[] = await reader('scans')
     .where({ workspace_id: workspaceId })

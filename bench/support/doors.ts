@@ -1,7 +1,7 @@
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
-import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
+import type { Decision, DoorEngine } from '../../src/door/engine/engine.ts'
 import type { Identity } from '../../src/door/engine/engine-store.ts'
 import { createProcessLock, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
@@ -81,14 +81,14 @@ export function until(engine: DoorEngine, isThere: (state: DoorEngine['state']) 
 }
 
 /** A decision, and the time that the operator waited for it. */
-export interface TimedVerdict {
-  verdict: Verdict
+export interface TimedDecision {
+  decision: Decision
   ms: number
 }
 
 /** Scans what is held up, and takes the time. */
-export async function timedScan({ engine }: BenchPhone, payload: string): Promise<TimedVerdict> {
+export async function timedScan({ engine }: BenchPhone, payload: string): Promise<TimedDecision> {
   const startedAt = performance.now()
-  const verdict = await engine.scan({ payload, method: 'camera' })
-  return { verdict, ms: performance.now() - startedAt }
+  const decision = await engine.scan({ payload, method: 'camera' })
+  return { decision, ms: performance.now() - startedAt }
 }

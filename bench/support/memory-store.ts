@@ -3,7 +3,7 @@ import { createDoorList, type DoorList } from '../../src/core/rules/door/door-li
 import { MAX_GROUP_AT_DOOR } from '../../src/core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../src/core/rules/door/matches.ts'
 import { isListed } from '../../src/core/rules/door/own-scans.ts'
-import type { Verdict } from '../../src/door/engine/engine.ts'
+import type { Decision } from '../../src/door/engine/engine.ts'
 import type { EngineStore, Identity, JournalEntry, ListHead } from '../../src/door/engine/engine-store.ts'
 import { ownFacts } from '../../src/door/engine/indexed-database.ts'
 
@@ -34,13 +34,13 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   const attempts = new Map<string, { externalRef: string; at: number }>()
   const journal = new Map<string, JournalEntry>()
   const byPass = new Map<string, JournalEntry[]>()
-  const verdicts = new Map<string, Verdict>()
+  const decisions = new Map<string, Decision>()
 
-  function record(attemptKey: string | undefined, verdict: Verdict, entry: JournalEntry | null): void {
+  function record(attemptKey: string | undefined, decision: Decision, entry: JournalEntry | null): void {
     if (attemptKey !== undefined) attempts.delete(attemptKey)
-    verdicts.set(verdict.externalRef, verdict)
+    decisions.set(decision.externalRef, decision)
     if (entry) put(entry)
-    if (verdict.result === 'accepted') counts.accepted += 1
+    if (decision.result === 'accepted') counts.accepted += 1
     else counts.turnedAway += 1
   }
 
@@ -69,7 +69,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
       clockOffset = offsetMs
     },
     async summary() {
-      const all = [...verdicts.values()]
+      const all = [...decisions.values()]
       const waiting = new Map<string, number>()
       for (const { waits } of journal.values()) if (waits) waiting.set(waits, (waiting.get(waits) ?? 0) + 1)
       return {
@@ -87,35 +87,35 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
       attempts.set(key, { externalRef, at })
       return externalRef
     },
-    async settle(attemptKey, verdict, entry) {
-      record(attemptKey, verdict, entry)
+    async settle(attemptKey, decision, entry) {
+      record(attemptKey, decision, entry)
     },
     async evaluate(attemptKey, attempt, digest, decide) {
       if (!own) return undefined
       const found = attempt.passId === null ? carriers(own, digest!) : [get(own, attempt.passId) ?? []].flat()
-      const { verdict, entry } = decide(facts(own, matchesOf(attempt, found, digest)))
-      record(attemptKey, verdict, entry)
-      return verdict
+      const { decision, entry } = decide(facts(own, matchesOf(attempt, found, digest)))
+      record(attemptKey, decision, entry)
+      return decision
     },
     async look(passId, read) {
       const item = own && get(own, passId)
       return item && read(facts(own!, { items: [item], isStale: false }))
     },
-    async undo(verdict, entry) {
-      const scan = verdicts.get(entry.undoes!.externalRef)
-      if (scan) verdicts.set(scan.externalRef, { ...scan, isUndone: true })
-      record(undefined, verdict, entry)
+    async undo(decision, entry) {
+      const scan = decisions.get(entry.undoes!.externalRef)
+      if (scan) decisions.set(scan.externalRef, { ...scan, isUndone: true })
+      record(undefined, decision, entry)
     },
-    verdict: async (externalRef) => verdicts.get(externalRef),
+    decision: async (externalRef) => decisions.get(externalRef),
     waiting: async (projectId, limit) =>
       [...journal.values()].filter(({ waits }) => waits === projectId).slice(0, limit),
     async settleUploads(results) {
       for (const { externalRef, recordedAt, scanId, conflict, rejection } of results) {
         const { waits, ...entry } = journal.get(externalRef)!
         put({ ...entry, recordedAt, rejection })
-        const verdict = verdicts.get(externalRef)!
-        const known = { scanId: scanId ?? verdict.scanId, conflict: conflict ?? null, isPending: false }
-        verdicts.set(externalRef, { ...verdict, ...known })
+        const decision = decisions.get(externalRef)!
+        const known = { scanId: scanId ?? decision.scanId, conflict: conflict ?? null, isPending: false }
+        decisions.set(externalRef, { ...decision, ...known })
       }
     },
     async dismissRejections() {

@@ -28,7 +28,7 @@ export default class Scan extends ClientCommand {
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
-    'cat payloads.txt | <%= config.bin %> scan --stdin > verdicts.jsonl',
+    'cat payloads.txt | <%= config.bin %> scan --stdin > decisions.jsonl',
   ]
   static override flags = {
     project: namedFlag('project', ' whose passes are admitted here', {

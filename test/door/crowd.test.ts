@@ -49,7 +49,7 @@ test('with half of the doors offline, no scan is lost and each double admission 
   for (const { engine } of phones) {
     await until(engine, (state) => state.connection === 'online' && state.pending === 0)
   }
-  const shown = timed.map(({ verdict }) => verdict)
+  const shown = timed.map(({ decision }) => decision)
   const { twice, ...faults } = await findFaults(api.database, workspace.id, shown)
   expect(faults).toEqual({ unevaluated: 0, lost: 0, twiceOnline: 0, untold: 0 })
   // Both halves were there.

@@ -77,11 +77,11 @@ test('a door at which somebody scans all the time comes back, and hands in what 
   }
   await phone.settle()
   expect(reports).toBeLessThan(4)
-  const verdicts = await Promise.all(scans)
-  expect(verdicts.map(({ result }) => result)).toEqual(scans.map(() => 'accepted'))
-  expect(verdicts.at(-1)!.verified).toBe('online')
+  const decisions = await Promise.all(scans)
+  expect(decisions.map(({ result }) => result)).toEqual(scans.map(() => 'accepted'))
+  expect(decisions.at(-1)!.verified).toBe('online')
   const { items } = await workspace.ok(contract.scans.list, { query: { limit: 100 } })
-  expect(items.map(({ passId }) => passId).toSorted()).toEqual(verdicts.map(({ passId }) => passId).toSorted())
+  expect(items.map(({ passId }) => passId).toSorted()).toEqual(decisions.map(({ passId }) => passId).toSorted())
   await engine.stop()
 })
 
@@ -90,13 +90,13 @@ test('a request that was given up counts once, whichever of its two ways arrives
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
   phone.network = 'deaf'
-  const verdict = await phone.engine.scan(camera(pass.code))
-  expect(verdict).toMatchObject({ result: 'accepted', verified: 'offline' })
+  const decision = await phone.engine.scan(camera(pass.code))
+  expect(decision).toMatchObject({ result: 'accepted', verified: 'offline' })
   expect(await ledger(workspace, pass.id)).toMatchObject([{ result: 'accepted', verified: 'online' }])
   await phone.settle()
   expect(await ledger(workspace, pass.id)).toHaveLength(1)
   await phone.until(({ recent }) => recent[0]!.scanId !== null)
-  expect(phone.engine.state).toMatchObject({ conflicts: [], recent: [{ externalRef: verdict.externalRef }] })
+  expect(phone.engine.state).toMatchObject({ conflicts: [], recent: [{ externalRef: decision.externalRef }] })
   await phone.engine.stop()
 })
 

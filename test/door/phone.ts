@@ -3,7 +3,7 @@ import { contract } from '../../src/core/contract/contract.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
-import type { DoorEngine, Verdict } from '../../src/door/engine/engine.ts'
+import type { Decision, DoorEngine } from '../../src/door/engine/engine.ts'
 import { type EngineStore, StorageFullError } from '../../src/door/engine/engine-store.ts'
 import { createProcessLock, type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
@@ -69,9 +69,9 @@ export class Phone {
     })
   }
 
-  /** Whether a verdict is one of this phone. */
-  made({ externalRef }: Verdict): boolean {
-    return this.engine.state.recent.some((verdict) => verdict.externalRef === externalRef)
+  /** Whether a decision is one of this phone. */
+  made({ externalRef }: Decision): boolean {
+    return this.engine.state.recent.some((decision) => decision.externalRef === externalRef)
   }
 
   /** Resolves once the engine is in a state. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
-import type { Verdict } from '../../src/door/engine/engine.ts'
+import type { Decision } from '../../src/door/engine/engine.ts'
 import { scannablePass } from '../server/api/scans/scan-support.ts'
 import { makeProject } from '../server/fixtures.ts'
 import { useApi } from '../support/api.ts'
@@ -43,7 +43,7 @@ test('despite cuts and kills at two doors, the ledger has each decision once and
     const passes: { id: string; code: string }[] = []
     for (let n = 0; n < PASSES; n += 1) passes.push(await scannablePass(workspace, { projectId }))
     const phones = [await claimedPhone(workspace, projectId), await claimedPhone(workspace, projectId, 'South')]
-    const shown: Verdict[] = []
+    const shown: Decision[] = []
     const scan = async (one: Phone, n: number) => {
       shown.push(await one.engine.scan({ payload: passes[n]!.code, method: 'camera' }))
     }
@@ -55,7 +55,7 @@ test('despite cuts and kills at two doors, the ledger has each decision once and
       if (step.do === 'network') one.network = step.network
       else if (step.do === 'scan') await scan(one, step.pass)
       else if (step.do === 'undo') {
-        const last = shown.findLast((verdict) => verdict.result === 'accepted' && one.made(verdict))
+        const last = shown.findLast((decision) => decision.result === 'accepted' && one.made(decision))
         if (last) await one.engine.undo(last)
       } else {
         const dead = one.dieAfter(step.after)
@@ -69,17 +69,17 @@ test('despite cuts and kills at two doors, the ledger has each decision once and
     const known = new Map(
       phones.flatMap(({ engine }) => engine.state.recent).map(({ externalRef, scanId }) => [externalRef, scanId]),
     )
-    for (const verdict of shown) {
-      expect(verdict.failure, verdict.message).toBe(null)
-      if (verdict.result === 'same_scan') continue
-      const item = items.find(({ id }) => id === (verdict.scanId ?? known.get(verdict.externalRef)))
-      expect(item, `lost: ${JSON.stringify(verdict)}`).toBeDefined()
-      const isDenialOfAnAdmission = verdict.result !== 'accepted' && item!.result === 'accepted'
+    for (const decision of shown) {
+      expect(decision.failure, decision.message).toBe(null)
+      if (decision.result === 'same_scan') continue
+      const item = items.find(({ id }) => id === (decision.scanId ?? known.get(decision.externalRef)))
+      expect(item, `lost: ${JSON.stringify(decision)}`).toBeDefined()
+      const isDenialOfAnAdmission = decision.result !== 'accepted' && item!.result === 'accepted'
       const isTold = phones.some(({ engine }) =>
-        engine.state.conflicts.some(({ externalRef }) => externalRef === verdict.externalRef),
+        engine.state.conflicts.some(({ externalRef }) => externalRef === decision.externalRef),
       )
-      const isAsShown = (verdict.result === 'accepted') === (item!.result === 'accepted')
-      expect(isAsShown || (isDenialOfAnAdmission && isTold), `changed: ${JSON.stringify([verdict, item])}`).toBe(true)
+      const isAsShown = (decision.result === 'accepted') === (item!.result === 'accepted')
+      expect(isAsShown || (isDenialOfAnAdmission && isTold), `changed: ${JSON.stringify([decision, item])}`).toBe(true)
     }
     const shownRefs = shown.filter(({ result }) => result !== 'same_scan').map(({ externalRef }) => externalRef)
     expect(new Set(shownRefs).size).toBe(shownRefs.length)

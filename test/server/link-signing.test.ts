@@ -39,8 +39,8 @@ test('a token with any one character changed is refused', () => {
     fc.property(links, fc.nat(79), fc.constantFrom(...alphabet), (facts, index, character) => {
       const token = signLink(facts, key)
       fc.pre(token[index] !== character)
-      const verdict = verifyLink(token.slice(0, index) + character + token.slice(index + 1), [key], at)
-      expect(verdict.ok).toBe(false)
+      const decision = verifyLink(token.slice(0, index) + character + token.slice(index + 1), [key], at)
+      expect(decision.ok).toBe(false)
     }),
     { numRuns: 2000 },
   )
@@ -64,8 +64,8 @@ test('checking never throws, for any text', () => {
 
 test('during a rotation links of the previous key are accepted, and of a forgotten one no more', () => {
   const [current, previous, forgotten] = [randomBytes(32), randomBytes(32), randomBytes(32)]
-  const verdict = (signedWith: Buffer) => verifyLink(signLink(link, signedWith), [current, previous], at).ok
-  expect([current, previous, forgotten].map(verdict)).toEqual([true, true, false])
+  const decision = (signedWith: Buffer) => verifyLink(signLink(link, signedWith), [current, previous], at).ok
+  expect([current, previous, forgotten].map(decision)).toEqual([true, true, false])
 })
 
 test('a token has one spelling only', () => {

@@ -99,7 +99,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     Object.assign(state, shownOf(now))
     state.counters = amend(
       state.counters,
-      now.recent.map((verdict) => outcomeOf(verdict, now)),
+      now.recent.map((decision) => outcomeOf(decision, now)),
     )
     const problem = now.problems.find(({ code }) => code === 'rejected')
     if (problem?.code === 'rejected' && problem.scans > rejected) {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/client-errors.ts'
 import { type BadgeWord, badgeOf } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
-import type { EngineState, Verdict } from '../../door/engine/engine.ts'
+import type { Decision, EngineState } from '../../door/engine/engine.ts'
 import { environmentWith } from '../settings/settings.ts'
 
 /** Returns an error message for the operator. */
@@ -27,9 +27,9 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
   return problems.some(({ code }) => code === 'offline_disabled') ? 'this workspace forbids it' : listRejection
 }
 
-/** Returns the outcome of a verdict, with the texts of the console. */
-export function outcomeOf(verdict: Verdict, state: EngineState): Outcome {
-  const { failure, isUndone, isPending, ...outcome } = verdict
+/** Returns the outcome of a decision, with the texts of the console. */
+export function outcomeOf(decision: Decision, state: EngineState): Outcome {
+  const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')
   // A reversal is decided by the server as soon as it has it.
   if (outcome.result === 'reversal') return { ...outcome, verified: isPending ? 'offline' : 'online' }

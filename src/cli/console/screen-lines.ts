@@ -27,7 +27,7 @@ export interface ScreenSize {
 const HISTORY = 8
 const FOOT = 4
 /** The minimum height of a decision: badge, name, ticket, and a reason of two lines. */
-const LEAST_VERDICT = 5
+const LEAST_DECISION = 5
 /**
  * The height of a panel (a question with its answer and keys, or a short list), and of the decision above it: badge
  * and name.
@@ -52,7 +52,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const foot = footLines(view, width)
   const middle = Math.max(0, height - banner.length - FOOT)
   const { panel, door } = view
-  const usual = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_VERDICT))
+  const usual = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_DECISION))
   // On a low screen, omit recent scans before text that the operator must read.
   const lower = panel
     ? Math.max(usual, Math.min(panelHeight(panel), middle - BEHIND_PANEL))

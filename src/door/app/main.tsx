@@ -15,7 +15,7 @@ const element = document.querySelector('#door')!
 
 /** Whether a decision is shown or a form is open, which a reload would lose. */
 function isBusy(): boolean {
-  return document.querySelector('.verdict, .sheet, .lock, form') !== null
+  return document.querySelector('.decision, .sheet, .lock, form') !== null
 }
 
 if (isSecureContext) {

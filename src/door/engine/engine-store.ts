@@ -3,7 +3,7 @@ import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import type { OfflineFacts } from '../../core/rules/door/evaluate-offline.ts'
 import type { Attempt, Candidate } from '../../core/rules/door/outcome.ts'
 import type { OfflineDecision, OwnScan } from '../../core/rules/door/own-scans.ts'
-import type { Verdict } from './engine.ts'
+import type { Decision } from './engine.ts'
 
 /** The identity of a door. The project of a console that scans all projects is ''. */
 export interface Identity {
@@ -58,8 +58,8 @@ export interface StoreSummary {
   /** The number of pending entries, by project. */
   waiting: ReadonlyMap<string, number>
   /** Newest first. */
-  recent: Verdict[]
-  conflicts: Verdict[]
+  recent: Decision[]
+  conflicts: Decision[]
   counts: { accepted: number; turnedAway: number }
   rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
@@ -83,7 +83,7 @@ export interface EngineStore {
    */
   beginAttempt(key: string, attempt: { externalRef: string; at: number; notBefore: number }): Promise<string>
   /** Stores the server's decision, and that the attempt has ended. */
-  settle(attemptKey: string, verdict: Verdict, entry: JournalEntry | null): Promise<void>
+  settle(attemptKey: string, decision: Decision, entry: JournalEntry | null): Promise<void>
   /**
    * Evaluates an attempt against the list and stores the decision. Returns `undefined` if there is no list.
    * @param digest of the payload, in hex
@@ -92,16 +92,16 @@ export interface EngineStore {
     attemptKey: string,
     attempt: Attempt,
     digest: string | null,
-    decide: (facts: OwnFacts) => { verdict: Verdict; entry: JournalEntry },
-  ): Promise<Verdict | undefined>
+    decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
+  ): Promise<Decision | undefined>
   /** Reads the facts of the list and this phone about one pass. */
   look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined>
   /**
    * Stores a reversal and marks its scan as reversed. If the scan is still to be uploaded to another project, the
    * reversal waits with it.
    */
-  undo(verdict: Verdict, entry: JournalEntry): Promise<void>
-  verdict(externalRef: string): Promise<Verdict | undefined>
+  undo(decision: Decision, entry: JournalEntry): Promise<void>
+  decision(externalRef: string): Promise<Decision | undefined>
 
   /** Returns the oldest pending entries of a project. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
@@ -136,6 +136,6 @@ export class StorageFullError extends Error {
 }
 
 /** The number of shown recent decisions. Conflicts are kept in addition. */
-export const RECENT_VERDICTS = 50
+export const RECENT_DECISIONS = 50
 /** The number of conflicts that are kept to be shown. The ledger has all of them. */
 export const KEPT_CONFLICTS = 200

@@ -22,11 +22,11 @@ export interface DoorEngine {
    */
   moveTo(gate: string): Promise<GateFailure | null>
   /** Evaluates a scan. The decision is on disk before it resolves. It never throws, and scans take turns. */
-  scan(request: ScanRequest): Promise<Verdict>
+  scan(request: ScanRequest): Promise<Decision>
   /** Admits several passes of a group, one scan each, in the given order. */
-  scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Verdict[]>
+  scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Decision[]>
   /** Reverses an accepted scan: in the ledger immediately, or after the next connection. */
-  undo(verdict: Verdict): Promise<Verdict>
+  undo(decision: Decision): Promise<Decision>
   /** Returns passes of the list whose name or external ID contains a text, exact matches first. */
   search(text: string, limit: number): Promise<Candidate[]>
   /** Returns a pass of the list with the state of its group, or `undefined` if the list does not have it. */
@@ -72,7 +72,7 @@ export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
  * The decision on a scan or a reversal. `message` is in the language of the engine if the server or the rules created
  * it.
  */
-export interface Verdict extends Outcome {
+export interface Decision extends Outcome {
   /** Only with result `error`: the reason that there is no decision, for the page to describe. */
   failure: ScanFailure | null
   /** Whether an accepted scan was reversed afterwards. */
@@ -134,9 +134,9 @@ export interface EngineState {
   /** The number of decisions and reversals that are not uploaded. */
   pending: number
   /** Decisions with which the server disagreed, newest first. */
-  conflicts: readonly Verdict[]
+  conflicts: readonly Decision[]
   /** The latest scans of this phone, newest first. */
-  recent: readonly Verdict[]
+  recent: readonly Decision[]
   counts: Counts
   /** The problems for the operator, most severe first. */
   problems: readonly Problem[]

@@ -4,15 +4,16 @@ import { badgeOf } from '../../core/rules/door/badge.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import type { Matches } from '../../core/rules/door/matches.ts'
 import { acceptedScans, isListed } from '../../core/rules/door/own-scans.ts'
-import type { Verdict } from './engine.ts'
+import type { Decision } from './engine.ts'
 import type { JournalEntry, ListHead, OwnFacts } from './engine-store.ts'
 
-import { type Identity, KEPT_CONFLICTS, RECENT_VERDICTS } from './engine-store.ts'
+import { type Identity, KEPT_CONFLICTS, RECENT_DECISIONS } from './engine-store.ts'
 
 /** A shown decision, stored for the list of recent scans and for conflicts. */
-export interface StoredVerdict {
+export interface StoredDecision {
   externalRef: string
-  verdict: Verdict
+  /** Phones have it under this name. */
+  verdict: Decision
   /** Set if the server disagreed. */
   conflict?: 1
   /** Set if it belongs to the previous door of this phone. */
@@ -41,7 +42,7 @@ export interface Schema extends DBSchema {
   'items-b': ItemStore
   /** Decisions and reversals, in order, until the server has them. */
   journal: { key: number; value: JournalEntry; indexes: Record<'ref' | 'pass' | 'waits' | 'rejection', string> }
-  verdicts: { key: number; value: StoredVerdict; indexes: { ref: string; conflict: number } }
+  verdicts: { key: number; value: StoredDecision; indexes: { ref: string; conflict: number } }
   /** Attempts without a known result: the scanned content, with the reference for a retry. */
   attempts: { key: string; value: { externalRef: string; at: number } }
 }
@@ -71,9 +72,9 @@ export function build(db: IDBPDatabase<Schema>): void {
   journal.createIndex('pass', 'passId')
   journal.createIndex('waits', 'waits')
   journal.createIndex('rejection', 'rejection')
-  const verdicts = db.createObjectStore('verdicts', { autoIncrement: true })
-  verdicts.createIndex('ref', 'externalRef', { unique: true })
-  verdicts.createIndex('conflict', 'conflict')
+  const decisions = db.createObjectStore('verdicts', { autoIncrement: true })
+  decisions.createIndex('ref', 'externalRef', { unique: true })
+  decisions.createIndex('conflict', 'conflict')
   db.createObjectStore('attempts')
 }
 
@@ -116,17 +117,17 @@ export async function factsOf(tx: Read | Write, list: Meta['list'], matches: Mat
 export async function record(
   tx: Write,
   attemptKey: string,
-  { verdict, entry }: { verdict: Verdict; entry: JournalEntry | null },
+  { decision, entry }: { decision: Decision; entry: JournalEntry | null },
 ): Promise<void> {
-  const { externalRef } = verdict
+  const { externalRef } = decision
   // A retried attempt may be stored already.
   const isKnown = (await tx.objectStore('verdicts').index('ref').getKey(externalRef)) !== undefined
   await tx.objectStore('attempts').delete(attemptKey)
   if (isKnown) return
   if (entry) await tx.objectStore('journal').add(entry)
-  await tx.objectStore('verdicts').add({ externalRef, verdict })
+  await tx.objectStore('verdicts').add({ externalRef, verdict: decision })
   // A code of several passes does not count as rejected: the choice that follows counts.
-  const { tone } = badgeOf(verdict)
+  const { tone } = badgeOf(decision)
   await count(tx, { accepted: tone === 'yes' ? 1 : 0, turnedAway: tone === 'no' ? 1 : 0 })
 }
 
@@ -138,23 +139,23 @@ export async function count(tx: Write, { accepted, turnedAway }: Meta['counts'])
 }
 
 /** Returns a stored decision with its markers. */
-export async function verdictOf(tx: Write, externalRef: string): Promise<StoredVerdict | undefined> {
+export async function decisionOf(tx: Write, externalRef: string): Promise<StoredDecision | undefined> {
   return tx.objectStore('verdicts').index('ref').get(externalRef)
 }
 
 /** Updates a stored decision. */
-export async function putVerdict(tx: Write, verdict: Verdict): Promise<void> {
-  const verdicts = tx.objectStore('verdicts')
-  const key = await verdicts.index('ref').getKey(verdict.externalRef)
-  const known = key !== undefined && (await verdicts.get(key))
+export async function putDecision(tx: Write, decision: Decision): Promise<void> {
+  const decisions = tx.objectStore('verdicts')
+  const key = await decisions.index('ref').getKey(decision.externalRef)
+  const known = key !== undefined && (await decisions.get(key))
   if (!known) return
-  const stored: StoredVerdict = { ...known, verdict }
-  if (verdict.conflict !== null) stored.conflict = 1
-  await verdicts.put(stored, key)
+  const stored: StoredDecision = { ...known, verdict: decision }
+  if (decision.conflict !== null) stored.conflict = 1
+  await decisions.put(stored, key)
 }
 
 /** Whether a scan counts for this door, not for the previous door of the phone. */
-export function isCounted(scan: StoredVerdict | undefined): boolean {
+export function isCounted(scan: StoredDecision | undefined): boolean {
   return scan !== undefined && scan.before === undefined
 }
 
@@ -164,21 +165,21 @@ export async function refuseUndo(
   { externalRef, undoes }: JournalEntry,
   { message, isOfAnother }: { message: string; isOfAnother: boolean | undefined },
 ): Promise<void> {
-  const [scan, undo] = [await verdictOf(tx, undoes!.externalRef), await verdictOf(tx, externalRef)]
-  if (scan) await putVerdict(tx, { ...scan.verdict, isUndone: false })
+  const [scan, undo] = [await decisionOf(tx, undoes!.externalRef), await decisionOf(tx, externalRef)]
+  if (scan) await putDecision(tx, { ...scan.verdict, isUndone: false })
   const failure = isOfAnother ? 'of_another' : 'refused'
-  if (undo) await putVerdict(tx, { ...undo.verdict, result: 'error', failure, message })
+  if (undo) await putDecision(tx, { ...undo.verdict, result: 'error', failure, message })
   if (isCounted(scan)) await count(tx, { accepted: 1, turnedAway: 0 })
 }
 
 /** Returns the latest decisions, newest first. */
-export async function newest(tx: Read, limit: number): Promise<Verdict[]> {
-  const verdicts: Verdict[] = []
+export async function newest(tx: Read, limit: number): Promise<Decision[]> {
+  const decisions: Decision[] = []
   const store = tx.objectStore('verdicts')
   for (let cursor = await store.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
-    if (verdicts.push(cursor.value.verdict) === limit) break
+    if (decisions.push(cursor.value.verdict) === limit) break
   }
-  return verdicts
+  return decisions
 }
 
 /** Counts the pending entries by project. */
@@ -209,14 +210,14 @@ export async function prune(tx: Write, generatedAt: string): Promise<void> {
 
 /** Keeps the newest decisions, pending ones, and conflicts up to a maximum. */
 export async function trim(tx: Write): Promise<void> {
-  const verdicts = tx.objectStore('verdicts')
-  if ((await verdicts.count()) <= RECENT_VERDICTS * 2) return
+  const decisions = tx.objectStore('verdicts')
+  if ((await decisions.count()) <= RECENT_DECISIONS * 2) return
   let [shown, conflicts] = [0, 0]
-  for (let cursor = await verdicts.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
-    const { verdict, conflict } = cursor.value
-    if (shown < RECENT_VERDICTS) shown += 1
+  for (let cursor = await decisions.openCursor(null, 'prev'); cursor; cursor = await cursor.continue()) {
+    const { verdict: decision, conflict } = cursor.value
+    if (shown < RECENT_DECISIONS) shown += 1
     else if (conflict && conflicts < KEPT_CONFLICTS) conflicts += 1
-    else if (!verdict.isPending) await cursor.delete()
+    else if (!decision.isPending) await cursor.delete()
   }
 }
 

@@ -1,20 +1,21 @@
 import { type IDBPDatabase, openDB } from 'idb'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { matchesOf } from '../../core/rules/door/matches.ts'
-import type { Verdict } from './engine.ts'
+import type { Decision } from './engine.ts'
 import {
   type EngineStore,
   type Identity,
   type JournalEntry,
   type ListHead,
   type NamedItem,
-  RECENT_VERDICTS,
+  RECENT_DECISIONS,
   StorageFullError,
 } from './engine-store.ts'
 import {
   build,
   carriers,
   count,
+  decisionOf,
   dropItems,
   factsOf,
   ITEM_STORES,
@@ -24,13 +25,12 @@ import {
   newest,
   otherSlot,
   prune,
-  putVerdict,
+  putDecision,
   record,
   refuseUndo,
   type Schema,
   trim,
   VERSION,
-  verdictOf,
   type Write,
   waitingByProject,
 } from './indexed-database.ts'
@@ -83,7 +83,7 @@ class IndexedDbStore implements EngineStore {
       metaOf(tx, 'counts'),
       waitingByProject(tx),
       journal.index('rejection').getAll(),
-      newest(tx, RECENT_VERDICTS),
+      newest(tx, RECENT_DECISIONS),
       tx.objectStore('verdicts').index('conflict').getAll(),
     ])
     return {
@@ -111,8 +111,8 @@ class IndexedDbStore implements EngineStore {
     )
   }
 
-  settle(attemptKey: string, verdict: Verdict, entry: JournalEntry | null) {
-    return this.#write(['attempts', 'journal', 'verdicts', 'meta'], (tx) => record(tx, attemptKey, { verdict, entry }))
+  settle(attemptKey: string, decision: Decision, entry: JournalEntry | null) {
+    return this.#write(['attempts', 'journal', 'verdicts', 'meta'], (tx) => record(tx, attemptKey, { decision, entry }))
   }
 
   evaluate(...[attemptKey, attempt, digest, decide]: Parameters<EngineStore['evaluate']>) {
@@ -129,10 +129,10 @@ class IndexedDbStore implements EngineStore {
       const matches = matchesOf(attempt, found, digest)
       const decided = decide(await factsOf(tx, list, matches))
       // A page that ended before it showed the decision has stored this attempt.
-      const before = await verdictOf(tx, attempt.externalRef)
+      const before = await decisionOf(tx, attempt.externalRef)
       if (before) return before.verdict
       await record(tx, attemptKey, decided)
-      return decided.verdict
+      return decided.decision
     })
   }
 
@@ -144,19 +144,19 @@ class IndexedDbStore implements EngineStore {
     return read(await factsOf(tx, list, { items: [item], isStale: false })) as T
   }
 
-  undo(verdict: Verdict, entry: JournalEntry) {
+  undo(decision: Decision, entry: JournalEntry) {
     return this.#write(['journal', 'verdicts', 'meta'], async (tx) => {
-      const scan = await verdictOf(tx, entry.undoes!.externalRef)
-      if (scan) await putVerdict(tx, { ...scan.verdict, isUndone: true })
+      const scan = await decisionOf(tx, entry.undoes!.externalRef)
+      if (scan) await putDecision(tx, { ...scan.verdict, isUndone: true })
       const journal = tx.objectStore('journal')
       const waits = (await journal.index('ref').get(entry.undoes!.externalRef))?.waits
       await journal.add(waits === undefined ? entry : { ...entry, projectId: waits, waits })
-      await tx.objectStore('verdicts').add({ externalRef: verdict.externalRef, verdict })
+      await tx.objectStore('verdicts').add({ externalRef: decision.externalRef, verdict: decision })
       if (isCounted(scan)) await count(tx, { accepted: -1, turnedAway: 0 })
     })
   }
 
-  async verdict(externalRef: string) {
+  async decision(externalRef: string) {
     return (await this.#db.getFromIndex('verdicts', 'ref', externalRef))?.verdict
   }
 
@@ -174,10 +174,10 @@ class IndexedDbStore implements EngineStore {
         const { waits, ...rest } = entry
         await journal.put({ ...rest, recordedAt, ...(rejection !== undefined && { rejection, isOfAnother }) }, key)
         if (rejection !== undefined && entry.undoes) await refuseUndo(tx, entry, { message: rejection, isOfAnother })
-        const stored = await verdictOf(tx, externalRef)
+        const stored = await decisionOf(tx, externalRef)
         if (!stored) continue
         const known = { scanId: scanId ?? stored.verdict.scanId, conflict: conflict ?? null, isPending: false }
-        await putVerdict(tx, { ...stored.verdict, ...known })
+        await putDecision(tx, { ...stored.verdict, ...known })
       }
       await trim(tx)
     })
@@ -266,8 +266,8 @@ class IndexedDbStore implements EngineStore {
         if (waits !== undefined || rejection !== undefined) waiting.add(externalRef)
         else await cursor.delete()
       }
-      const verdicts = tx.objectStore('verdicts')
-      for (let cursor = await verdicts.openCursor(); cursor; cursor = await cursor.continue()) {
+      const decisions = tx.objectStore('verdicts')
+      for (let cursor = await decisions.openCursor(); cursor; cursor = await cursor.continue()) {
         if (waiting.has(cursor.value.externalRef)) await cursor.update({ ...cursor.value, before: 1 })
         else await cursor.delete()
       }

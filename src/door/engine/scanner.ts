@@ -7,7 +7,7 @@ import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
 import { type DoorClock, pause } from './clock.ts'
 import type { Connection } from './connection.ts'
-import type { DoorEngine, ScanFailure, ScanRequest, Verdict } from './engine.ts'
+import type { Decision, DoorEngine, ScanFailure, ScanRequest } from './engine.ts'
 import { type EngineStore, type Identity, type JournalEntry, StorageFullError } from './engine-store.ts'
 import type { EngineEnvironment } from './environment.ts'
 import type { DoorServer } from './server.ts'
@@ -55,7 +55,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   const shown = new Set<string>()
   let waiting = 0
 
-  async function scan(request: ScanRequest): Promise<Verdict> {
+  async function scan(request: ScanRequest): Promise<Decision> {
     const at = clock.now()
     const asked: Attempt = {
       payload: request.payload ?? null,
@@ -73,15 +73,15 @@ export function createScanner(options: ScannerOptions): Scanner {
     options.onWaiting(++waiting)
     try {
       await connection()?.known()
-      const verdict = await between(() => settle(taken)).catch(neverIfStopped)
-      if (taken.passId === null) recent.resolve(taken, verdict)
-      return verdict
+      const decision = await between(() => settle(taken)).catch(neverIfStopped)
+      if (taken.passId === null) recent.resolve(taken, decision)
+      return decision
     } finally {
       options.onWaiting(--waiting)
     }
   }
 
-  async function settle(attempt: Attempt): Promise<Verdict> {
+  async function settle(attempt: Attempt): Promise<Decision> {
     const door = identity()?.door
     if (!door) return failed(attempt, 'not_claimed')
     try {
@@ -114,7 +114,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   }
 
   /** Returns `undefined` on a timeout. */
-  async function askServer(attempt: Attempt, key: string, door: Identity['door']): Promise<Verdict | undefined> {
+  async function askServer(attempt: Attempt, key: string, door: Identity['door']): Promise<Decision | undefined> {
     const { payload, passId, externalRef, scanContextKey, validityDate } = attempt
     const reply = await server.scan({
       ...(payload !== null && { qrPayload: payload }),
@@ -131,23 +131,23 @@ export function createScanner(options: ScannerOptions): Scanner {
     if (reply.kind === 'rejection') {
       return failed(attempt, identity() ? 'refused' : 'not_claimed', rejectionText(reply))
     }
-    const verdict: Verdict = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
+    const decision: Decision = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
     shown.add(attempt.externalRef)
     try {
-      await options.store().settle(key, verdict, entryOf(attempt, reply.value, door))
+      await options.store().settle(key, decision, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
       // The server has recorded its decision, so it is valid even if this phone cannot store it.
       if (!(error instanceof StorageFullError)) throw error
       onStored(true)
     }
-    return verdict
+    return decision
   }
 
-  async function askList(attempt: Attempt, key: string, door: Identity['door']): Promise<Verdict> {
+  async function askList(attempt: Attempt, key: string, door: Identity['door']): Promise<Decision> {
     const digest = attempt.payload === null ? null : await environment.digest(attempt.payload)
     const given = { station: station(door), language: environment.language() }
-    const verdict = await options.store().evaluate(key, attempt, digest, (facts) => {
+    const decision = await options.store().evaluate(key, attempt, digest, (facts) => {
       const { outcome, record } = evaluateOffline(attempt, { ...facts, ...given })
       const entry: JournalEntry = {
         ...ownScanOf(record, undefined),
@@ -158,20 +158,20 @@ export function createScanner(options: ScannerOptions): Scanner {
         waits: door.projectId,
         decision: record,
       }
-      return { verdict: { ...plain(outcome), failure: null, isPending: true }, entry }
+      return { decision: { ...plain(outcome), failure: null, isPending: true }, entry }
     })
-    if (!verdict) return failed(attempt, 'no_list')
+    if (!decision) return failed(attempt, 'no_list')
     onStored(false)
     // The server returned before this decision was stored.
     if (connection()?.state === 'online') connection()?.retry()
-    return verdict
+    return decision
   }
 
-  async function undo(verdict: Verdict): Promise<Verdict> {
+  async function undo(decision: Decision): Promise<Decision> {
     const at = clock.now()
     const attempt: Attempt = {
-      payload: verdict.payload,
-      passId: verdict.passId,
+      payload: decision.payload,
+      passId: decision.passId,
       externalRef: environment.newReference(at),
       at,
       scanContextKey: null,
@@ -179,27 +179,27 @@ export function createScanner(options: ScannerOptions): Scanner {
     }
     options.onWaiting(++waiting)
     try {
-      const undone = await between(() => takeBack(verdict, attempt)).catch(neverIfStopped)
+      const undone = await between(() => takeBack(decision, attempt)).catch(neverIfStopped)
       if (undone.failure !== null) return undone
       await Promise.race([connection()?.flush(), pause(UNDO_PATIENCE_MS)])
       // The server may have rejected it.
-      return (await options.store().verdict(undone.externalRef)) ?? undone
+      return (await options.store().decision(undone.externalRef)) ?? undone
     } finally {
       options.onWaiting(--waiting)
     }
   }
 
-  async function takeBack(shown: Verdict, attempt: Attempt): Promise<Verdict> {
+  async function takeBack(shown: Decision, attempt: Attempt): Promise<Decision> {
     const door = identity()?.door
     if (!door) return failed(attempt, 'not_claimed')
     const store = options.store()
     try {
-      const scan = (await store.verdict(shown.externalRef)) ?? shown
+      const scan = (await store.decision(shown.externalRef)) ?? shown
       if (scan.result !== 'accepted' || scan.isUndone || scan.passId === null) return failed(attempt, 'not_undone')
       const { passId, scannedAt, externalRef, scanId } = scan
       const policy = await store.look(passId, ({ matches }) => matches.items[0]!.redemption)
       const message = reversalMessage(new Date(scannedAt), policy ?? null, environment.language())
-      const undone: Verdict = {
+      const undone: Decision = {
         ...plain(failedOutcome(attempt, message)),
         label: scan.label,
         externalPassId: scan.externalPassId,
@@ -254,7 +254,7 @@ function entryOf(
   }
 }
 
-function plain(outcome: Outcome): Omit<Verdict, 'failure'> {
+function plain(outcome: Outcome): Omit<Decision, 'failure'> {
   return { ...outcome, isUndone: false, isPending: false }
 }
 
@@ -269,7 +269,7 @@ const FAILURES: Record<ScanFailure, string> = {
   failed: 'Not evaluated.',
 }
 
-function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failure]): Verdict {
+function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failure]): Decision {
   return { ...plain(failedOutcome(attempt, message)), failure }
 }
 

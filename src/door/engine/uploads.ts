@@ -134,7 +134,7 @@ async function uploadWaiting(options: {
 
   async function reverse(entry: JournalEntry): Promise<UploadEnd | undefined> {
     const { externalRef, undoes } = entry
-    const scanId = undoes!.scanId ?? (await store.verdict(undoes!.externalRef))?.scanId
+    const scanId = undoes!.scanId ?? (await store.decision(undoes!.externalRef))?.scanId
     if (!scanId) return setAside(entry, 'The scan that was undone never reached the server.')
     const { deviceId, context } = station
     const body = { reason: UNDO_REASON, externalRef, context, ...(deviceId !== undefined && { deviceId }) }

@@ -50,7 +50,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
       recordedAt: undefined,
       decision: record,
     }
-    return { verdict: { ...evaluated.outcome, failure: null, isUndone: false, isPending: true }, entry }
+    return { decision: { ...evaluated.outcome, failure: null, isUndone: false, isPending: true }, entry }
   })
   await store.close()
 

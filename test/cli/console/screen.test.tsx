@@ -109,10 +109,10 @@ test.each([
   [30, 9],
   [200, 60],
 ])('on %i columns and %i rows every screen is one line less, and no line is too long', (columns, rows) => {
-  for (const verdict of [null, ...outcomes]) {
+  for (const decision of [null, ...outcomes]) {
     for (const panel of panels) {
       for (const isOffline of [false, true]) {
-        const lines = screenLines(view(verdict, panel, isOffline), { columns, rows })
+        const lines = screenLines(view(decision, panel, isOffline), { columns, rows })
         expect(lines).toHaveLength(rows - 1)
         for (const line of lines) {
           const text = line.map((span) => span.text).join('')

@@ -12,7 +12,7 @@ const passId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 const noon = new Date('2026-03-01T12:00:00.000Z')
 const at = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
 
-function verdict(minutes: number): OfflineDecision {
+function decision(minutes: number): OfflineDecision {
   return {
     kind: 'verdict',
     externalRef: newId(at(minutes)),
@@ -61,8 +61,8 @@ const minutesOf = (scans: { scannedAt: Date }[]) =>
 
 test('scans of a dead console wait here, oldest first, without a torn last line', () => {
   const folder = temporaryFolder()
-  const [first, second, third] = [verdict(1), verdict(2), verdict(3)]
-  leaveLog(folder, [first, second], { tail: JSON.stringify(verdict(9)).slice(0, 40) })
+  const [first, second, third] = [decision(1), decision(2), decision(3)]
+  leaveLog(folder, [first, second], { tail: JSON.stringify(decision(9)).slice(0, 40) })
   const store = openStore(folder)
   store.append(third)
   expect(store.pending()).toEqual([first, second, third])
@@ -72,7 +72,7 @@ test('scans of a dead console wait here, oldest first, without a torn last line'
 
 test('scans of a dead console wait here even if another program has its process ID now', () => {
   const folder = temporaryFolder()
-  const left = verdict(1)
+  const left = decision(1)
   leaveLog(folder, [left], { pid: 1 })
   expect(openStore(folder).pending()).toEqual([left])
 })
@@ -80,7 +80,7 @@ test('scans of a dead console wait here even if another program has its process 
 test('scans of a living console wait here too, and count here, until either console uploads them', () => {
   const folder = temporaryFolder()
   const [one, other] = [openStore(folder), openStore(folder)]
-  const held = verdict(1)
+  const held = decision(1)
   one.append(held)
   expect(other.pending()).toEqual([held])
   other.append(uploaded(held, 2))
@@ -90,7 +90,7 @@ test('scans of a living console wait here too, and count here, until either cons
 
 test('a scan counts once, whether the list has it, the log, or both; a reversed one does not', () => {
   const store = openStore(temporaryFolder())
-  const offline = verdict(3)
+  const offline = decision(3)
   store.append(accepted(1), accepted(2), offline)
   const listed = [{ scannedAt: at(1).toISOString(), scanContextKey: null }]
   expect(minutesOf(store.acceptedScans(passId, listed, at(1).toISOString()))).toEqual([1, 2, 3])
@@ -107,7 +107,7 @@ test('scans as of a date that stand for one moment count each, and a reversal ta
   const store = openStore(temporaryFolder())
   const dated = { scannedAt: at(60).toISOString(), scanContextKey: null, validityDate: '2026-03-01' }
   const online = { ...accepted(60), validityDate: '2026-03-01', recordedAt: at(2).toISOString() } as LogRecord
-  const offline = { ...verdict(3), validityDate: '2026-03-01', operationalAt: at(60).toISOString() }
+  const offline = { ...decision(3), validityDate: '2026-03-01', operationalAt: at(60).toISOString() }
   store.append(online, offline)
   const known = (listed: (typeof dated)[]) => store.acceptedScans(passId, listed, at(2).toISOString())
   expect(minutesOf(known([]))).toEqual([60, 60])
@@ -119,7 +119,7 @@ test('scans as of a date that stand for one moment count each, and a reversal ta
 
 test('a new list removes old logs, except those with pending decisions', () => {
   const folder = temporaryFolder()
-  const [done, waiting] = [verdict(1), verdict(2)]
+  const [done, waiting] = [decision(1), decision(2)]
   const left = leaveLog(folder, [done, waiting])
   const store = openStore(folder)
   store.append(uploaded(done, 3), accepted(4))
@@ -135,7 +135,7 @@ test('a new list removes old logs, except those with pending decisions', () => {
 test('a record behind one that a full disk tore is whole', () => {
   const folder = temporaryFolder()
   const left = leaveLog(folder, [], { tail: '{"kind":"verd' })
-  appendFileSync(join(folder, left), `\n${JSON.stringify(verdict(1))}\n`)
+  appendFileSync(join(folder, left), `\n${JSON.stringify(decision(1))}\n`)
   expect(openStore(folder).pending()).toHaveLength(1)
 })
 

@@ -59,7 +59,7 @@ const SEEN = 'new Set(fake.scans.map(({ payload }) => payload)).size'
  * Measures the time for decision 0009: from a captured frame to the drawn decision, and the time of the decoder itself.
  */
 const MEASURE = `
-globalThis.verdicts = []
+globalThis.decisions = []
 globalThis.decodes = []
 let takenAt = 0
 const draw = CanvasRenderingContext2D.prototype.drawImage
@@ -72,7 +72,7 @@ Worker.prototype.postMessage = function (...args) {
     if (!reading) return
     decodes.push(decodeMs)
     requestAnimationFrame(() => requestAnimationFrame(() => {
-      if (fake.scans.length > before) verdicts.push(performance.now() - from)
+      if (fake.scans.length > before) decisions.push(performance.now() - from)
     }))
   }, { once: true })
   return post.apply(this, args)
@@ -81,5 +81,5 @@ Worker.prototype.postMessage = function (...args) {
 
 const FIGURES = `(() => {
   const median = (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)]?.toFixed(1)
-  return 'frame to verdict ' + median(verdicts) + ' ms (' + verdicts.length + '), decoder alone ' + median(decodes) + ' ms'
+  return 'frame to decision ' + median(decisions) + ' ms (' + decisions.length + '), decoder alone ' + median(decodes) + ' ms'
 })()`

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { EngineState, Problem, Verdict } from '../../../src/door/engine/engine.ts'
+import type { Decision, EngineState, Problem } from '../../../src/door/engine/engine.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isLong } from '../../support/long.ts'
@@ -22,7 +22,7 @@ const candidates = [
   { passId: 'grace', label: 'Grace Hopper', externalPassId: 'T-2', templateName: 'Day ticket', standing: '' },
 ]
 
-const verdicts: Record<string, Partial<Verdict>> = {
+const decisions: Record<string, Partial<Decision>> = {
   yes: { ...ada, result: 'accepted', reasonCode: 'valid', message: 'Valid.', door: view, group },
   ada: { ...ada, result: 'accepted', reasonCode: 'valid', message: 'Valid.' },
   grace: { label: 'Grace Hopper', passId: 'grace', result: 'accepted', reasonCode: 'valid', message: 'Valid.' },
@@ -133,7 +133,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.goto(url)
       const words = spoken[language]
       await page.getByRole('button', { name: words.search, exact: true }).waitFor()
-      await page.evaluate(`fake.verdicts = ${JSON.stringify(verdicts)}`)
+      await page.evaluate(`fake.decisions = ${JSON.stringify(decisions)}`)
       return { ...visited, words }
     }
 
@@ -184,7 +184,7 @@ describe.skipIf(skipReason !== undefined)(
         await look('scan')
         for (const name of ['yes', 'used', 'which', 'unknown', 'same', 'broken', 'hostile']) {
           await scan(page, name)
-          await page.locator('.verdict .word').waitFor()
+          await page.locator('.decision .word').waitFor()
           await look(name)
           await page.getByRole('button', { name: words.next }).click()
         }
@@ -214,7 +214,7 @@ describe.skipIf(skipReason !== undefined)(
         await set(page, { problems, connection: 'offline', pending: 12, loading: 40_000 })
         await look('problems', { inReach: false })
         await scan(page, 'which')
-        await look('problems-verdict', { inReach: false })
+        await look('problems-decision', { inReach: false })
         await set(page, { door: null, problems: [{ code: 'revoked' }] })
         await page.getByRole('button', { name: words.begin }).waitFor()
         await look('revoked')
@@ -226,7 +226,7 @@ describe.skipIf(skipReason !== undefined)(
       const { page } = await openDoor()
       await scan(page, 'yes')
       for (const text of ['WELCOME', 'Ada Lovelace', 'A-17', 'Hand out the Speaker badge', 'Let in others']) {
-        expect(await page.locator('.verdict').getByText(text, { exact: true }).isVisible(), text).toBe(true)
+        expect(await page.locator('.decision').getByText(text, { exact: true }).isVisible(), text).toBe(true)
       }
       const lookOf = () => page.evaluate(LOOK)
       const yes = await lookOf()
@@ -234,7 +234,7 @@ describe.skipIf(skipReason !== undefined)(
         'WELCOME. Ada Lovelace. Hand out the Speaker badge. Seat: A-17. Valid. 3 of 5 let in.',
       )
       await page.mouse.click(195, 60)
-      expect(await page.locator('.verdict').count()).toBe(0)
+      expect(await page.locator('.decision').count()).toBe(0)
       await scan(page, 'used')
       // Staff must not hand out anything to a rejected holder.
       expect(await page.getByText('Hand out').count()).toBe(0)
@@ -245,7 +245,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(new Set([yes, no, ask].map((look) => JSON.stringify(look))).size).toBe(3)
       expect(new Set([yes, no, ask].map((look) => (look as { shape: string }).shape)).size).toBe(3)
       await page.getByRole('button', { name: 'Grace Hopper' }).click()
-      await page.locator('.verdict').getByText('Grace Hopper').waitFor()
+      await page.locator('.decision').getByText('Grace Hopper').waitFor()
       expect(await lastScan(page)).toMatchObject({ payload: 'which', method: 'chosen' })
     })
 
@@ -256,9 +256,9 @@ describe.skipIf(skipReason !== undefined)(
       await page.keyboard.type('used')
       await page.keyboard.press('Enter')
       await page.getByText('Checking').waitFor()
-      expect(await page.locator('.verdict').count()).toBe(0)
+      expect(await page.locator('.decision').count()).toBe(0)
       await page.evaluate('fake.open()')
-      await page.locator('.verdict.no').waitFor()
+      await page.locator('.decision.no').waitFor()
       await page.getByRole('button', { name: 'Next' }).click()
       expect(await page.getByText('Checking').count()).toBe(0)
     })
@@ -269,8 +269,8 @@ describe.skipIf(skipReason !== undefined)(
         label: `Field ${n}`,
         value: 'A long value of it '.repeat(5),
       }))
-      const long = { ...verdicts.yes, door: { fields, notice: 'Hand out the Speaker badge. '.repeat(17) } }
-      await page.evaluate(`fake.verdicts.yes = ${JSON.stringify(long)}`)
+      const long = { ...decisions.yes, door: { fields, notice: 'Hand out the Speaker badge. '.repeat(17) } }
+      await page.evaluate(`fake.decisions.yes = ${JSON.stringify(long)}`)
       await scan(page, 'yes')
       const scrolled = () => page.evaluate("document.querySelector('.said').scrollTop")
       await page.mouse.move(195, 200)
@@ -284,13 +284,13 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.evaluate(`(${IS_AT_END})()`)).toBe(true)
       expect(await page.evaluate("document.activeElement.className.split(' ')[0]")).toBe('said')
       await page.touchscreen.tap(195, 60)
-      expect(await page.locator('.verdict').count()).toBe(0)
+      expect(await page.locator('.decision').count()).toBe(0)
     })
 
     test('marks a decision that was made without the server, to eyes and ears', async () => {
       const { page } = await openDoor()
       await scan(page, 'long')
-      expect(await page.locator('.verdict').getByText('Offline: checked by the list').isVisible()).toBe(true)
+      expect(await page.locator('.decision').getByText('Offline: checked by the list').isVisible()).toBe(true)
       expect(await page.getByRole('status').innerText()).toContain('Offline: checked by the list.')
       await scan(page, 'yes')
       expect(await page.getByText('Offline: checked by the list').count()).toBe(0)
@@ -313,7 +313,7 @@ describe.skipIf(skipReason !== undefined)(
       }
     })
 
-    test('light and zoom stay as they are set while verdicts come and go', async () => {
+    test('light and zoom stay as they are set while decisions come and go', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
       await page.addInitScript({ content: `localStorage.setItem('door', 'yes'); (${CAMERA})()` })
       await page.goto(url)
@@ -348,30 +348,30 @@ describe.skipIf(skipReason !== undefined)(
       // Each text ends with a character without a direction, which could move to the wrong end.
       const fields = [{ label: 'Seat (upper)', value: 'A-17!' }]
       const door = { fields, notice: 'Hand out the Speaker badge.' }
-      const verdict = { ...verdicts.yes, door }
-      await page.evaluate(`fake.verdicts.yes = ${JSON.stringify(verdict)}`)
+      const decision = { ...decisions.yes, door }
+      await page.evaluate(`fake.decisions.yes = ${JSON.stringify(decision)}`)
       await page.keyboard.type('yes')
       await page.keyboard.press('Enter')
       await page.getByText('A-17!', { exact: true }).waitFor()
-      for (const part of ['.notice', '.verdict dt', '.verdict dd', '.message']) {
+      for (const part of ['.notice', '.decision dt', '.decision dd', '.message']) {
         expect(await page.evaluate(`(${FROM_LEFT})(${JSON.stringify(part)})`), part).toBe(true)
       }
     })
 
     test('lets in all others of a group after a confirmation, and shows the decision of each', async () => {
       const { page } = await openDoor()
-      const grace = { ...verdicts.grace, door: { ...view, notice: 'Bring the ramp' } }
+      const grace = { ...decisions.grace, door: { ...view, notice: 'Bring the ramp' } }
       // A scan that fails does not know who it is.
       const edsger = { result: 'error', reasonCode: null, message: 'No', failure: 'refused', label: null }
       const open = [...group.open, { passId: 'joan', externalPassId: 'T-4', label: 'Joan Clarke' }]
-      const yes = { ...verdicts.yes, group: { ...group, open } }
+      const yes = { ...decisions.yes, group: { ...group, open } }
       const joan = {
-        ...verdicts.grace,
+        ...decisions.grace,
         label: 'Joan Clarke',
         door: { fields: [{ label: 'Seat', value: 'C-3' }] },
         group: { size: 5, used: 5, open: [] },
       }
-      await page.evaluate(`Object.assign(fake.verdicts, ${JSON.stringify({ yes, grace, edsger, joan })})`)
+      await page.evaluate(`Object.assign(fake.decisions, ${JSON.stringify({ yes, grace, edsger, joan })})`)
       await scan(page, 'yes')
       const scans = () => page.evaluate('fake.scans.map(({ payload }) => payload)') as Promise<string[]>
       await page.getByRole('button', { name: /3.*of.*5.* let in/ }).click()
@@ -385,7 +385,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.evaluate("document.querySelector('dialog').contains(document.activeElement)")).toBe(true)
       await all.click()
 
-      const seen = () => page.locator('.verdict .said')
+      const seen = () => page.locator('.decision .said')
       await seen().getByText('Edsger Dijkstra').waitFor()
       expect((await scans()).slice(-3)).toEqual(['grace', 'edsger', 'joan'])
       // A code in between is shown at once, and takes the place of none of them.
@@ -405,7 +405,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click()
       await seen().getByText('TAKEN BACK').waitFor()
       await page.getByRole('button', { name: 'Next', exact: true }).click()
-      expect(await page.locator('.verdict').count()).toBe(0)
+      expect(await page.locator('.decision').count()).toBe(0)
     })
 
     test('lets in one other of a group', async () => {
@@ -414,7 +414,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.locator('button.group').click()
       // The tickets of an order may all have the name of the buyer.
       await page.getByRole('button', { name: 'Grace Hopper T-2' }).click()
-      await page.locator('.verdict').getByText('Grace Hopper').waitFor()
+      await page.locator('.decision').getByText('Grace Hopper').waitFor()
       expect(await lastScan(page)).toMatchObject({ payload: 'grace', method: 'chosen' })
     })
 
@@ -469,13 +469,13 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('dialog').waitFor()
       await page.keyboard.type('used')
       await page.keyboard.press('Enter')
-      await page.locator('.verdict.no').waitFor()
+      await page.locator('.decision.no').waitFor()
       expect(await lastScan(page)).toMatchObject({ payload: 'used', method: 'typed' })
       await page.getByRole('button', { name: 'Next' }).click()
       await page.getByRole('button', { name: 'Search' }).click()
       await page.getByRole('textbox').fill('hopper')
       await page.getByRole('button', { name: 'Grace Hopper' }).click()
-      await page.locator('.verdict').waitFor()
+      await page.locator('.decision').waitFor()
       expect(await lastScan(page)).toMatchObject({ payload: 'Grace Hopper', method: 'chosen' })
     })
 
@@ -485,7 +485,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.keyboard.type('yes')
       // The scanner's Enter is the end of a code, and no press of the button that has the focus.
       await page.keyboard.press('Enter')
-      await page.locator('.verdict.yes').waitFor()
+      await page.locator('.decision.yes').waitFor()
       // Screen readers announce nothing that is inert.
       expect(await page.evaluate("document.querySelector('[aria-live]').closest('[inert]')")).toBe(null)
       const unlock = page.getByRole('button', { name: 'Hold to unlock' })
@@ -557,7 +557,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText('are lost: 7').waitFor()
       // While scans follow each other without a pause, only decisions are shown.
       await scan(page, 'yes')
-      await page.locator('.verdict').getByText('WELCOME').waitFor()
+      await page.locator('.decision').getByText('WELCOME').waitFor()
       await page.getByText('The phone has no space left').waitFor()
       expect(await page.evaluate(IS_WHOLE)).toEqual([true, true])
       await page.locator('.problem', { hasText: 'are lost: 7' }).getByRole('button', { name: 'OK' }).click()
@@ -570,7 +570,7 @@ describe.skipIf(skipReason !== undefined)(
     async function scan(page: Page, payload: string): Promise<void> {
       await page.keyboard.type(payload)
       await page.keyboard.press('Enter')
-      await page.locator('.verdict').waitFor()
+      await page.locator('.decision').waitFor()
     }
 
     function set(page: Page, change: Partial<EngineState>): Promise<unknown> {
@@ -615,7 +615,7 @@ const TARGETS = `[...document.querySelectorAll('button, input')]
     return { text: part.textContent, width: Math.round(width), height: Math.round(height), bottom, isChoice }
   })`
 
-/** Words of buttons that a line ends within, and the words of verdicts that are wider than the screen. */
+/** Words of buttons that a line ends within, and the words of decisions that are wider than the screen. */
 const CUT_WORDS = `(() => {
   const cut = []
   for (const button of document.querySelectorAll('.actions button')) {
@@ -647,7 +647,7 @@ const IS_WHOLE = `['.problem', '.word'].map((selector) => {
   const part = document.querySelector(selector)
   const { left, top, width, height } = part.getBoundingClientRect()
   const on = document.elementFromPoint(left + width / 2, top + height / 2)
-  return part.contains(on) || on.matches('.verdict .next')
+  return part.contains(on) || on.matches('.decision .next')
 })`
 
 const IS_AT_END = `() => {
@@ -660,7 +660,7 @@ const INSTRUCTIONS = `(async () => {
   // A button to what is below the edge appears after the text was laid out, and takes some of its height.
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
   const area = document.querySelector('.said').getBoundingClientRect()
-  const foot = document.querySelector('.verdict .foot').getBoundingClientRect()
+  const foot = document.querySelector('.decision .foot').getBoundingClientRect()
   const parts = [...document.querySelectorAll('.word, .name bdi, .notice, .said dt, .said dd')]
   const hidden = parts.filter((part) => {
     const { top, bottom, left, right } = part.getBoundingClientRect()
@@ -686,10 +686,10 @@ const FROM_LEFT = `(selector) => {
 }`
 
 const LOOK = `(() => {
-  const verdict = document.querySelector('.verdict')
+  const decision = document.querySelector('.decision')
   return {
-    colour: getComputedStyle(verdict).backgroundColor,
-    shape: verdict.querySelector('.outline').getAttribute('d'),
-    word: verdict.querySelector('.word').textContent,
+    colour: getComputedStyle(decision).backgroundColor,
+    shape: decision.querySelector('.outline').getAttribute('d'),
+    word: decision.querySelector('.word').textContent,
   }
 })()`

@@ -2,7 +2,7 @@ import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { mountApp } from '../../../src/door/app/app.tsx'
 import { takeInvitation } from '../../../src/door/app/claim-screen.tsx'
 import { appLanguage } from '../../../src/door/app/language.ts'
-import type { DoorEngine, EngineState, ScanRequest, Verdict } from '../../../src/door/engine/engine.ts'
+import type { Decision, DoorEngine, EngineState, ScanRequest } from '../../../src/door/engine/engine.ts'
 
 /**
  * The page of the door over an engine that decides what a test says, run in the browser. Tests reach it as `fake`: what was
@@ -29,7 +29,7 @@ const door = { id: 'd', name: 'Phone 47', gate: 'North', projectId: 'p', project
 
 let made = 0
 
-function verdictOf(request: ScanRequest, more: Partial<Verdict>): Verdict {
+function decisionOf(request: ScanRequest, more: Partial<Decision>): Decision {
   made += 1
   const readAt = new Date().toISOString()
   const outcome: Outcome = {
@@ -58,11 +58,11 @@ function verdictOf(request: ScanRequest, more: Partial<Verdict>): Verdict {
 
 class FakeEngine implements DoorEngine {
   /** As a test would have them decided, by payload or pass id. */
-  verdicts: Record<string, Partial<Verdict>> = {}
+  decisions: Record<string, Partial<Decision>> = {}
   scans: { payload: string; method: string; at: number }[] = []
   claims: string[][] = []
   dismissed: string[] = []
-  /** No verdict comes before it resolves. */
+  /** No decision comes before it resolves. */
   gate: Promise<unknown> = Promise.resolve()
   state: EngineState = nothing
   #listeners = new Set<(state: EngineState) => void>()
@@ -92,27 +92,27 @@ class FakeEngine implements DoorEngine {
     return null
   }
 
-  async scan(request: ScanRequest): Promise<Verdict> {
+  async scan(request: ScanRequest): Promise<Decision> {
     const key = request.payload ?? ('passId' in request ? request.passId : '')
     this.scans.push({ payload: key, method: request.method, at: performance.now() })
     await this.gate
-    const chosen = 'passId' in request ? this.verdicts[request.passId] : undefined
-    const verdict = verdictOf(request, chosen ?? this.verdicts[key] ?? {})
+    const chosen = 'passId' in request ? this.decisions[request.passId] : undefined
+    const decision = decisionOf(request, chosen ?? this.decisions[key] ?? {})
     const { accepted, turnedAway } = this.state.counts
-    const isIn = verdict.result === 'accepted'
+    const isIn = decision.result === 'accepted'
     const counts = { accepted: accepted + (isIn ? 1 : 0), turnedAway: turnedAway + (isIn ? 0 : 1) }
-    this.set({ recent: [verdict, ...this.state.recent].slice(0, 20), counts })
-    return verdict
+    this.set({ recent: [decision, ...this.state.recent].slice(0, 20), counts })
+    return decision
   }
 
-  scanAll(passIds: readonly string[]): Promise<Verdict[]> {
+  scanAll(passIds: readonly string[]): Promise<Decision[]> {
     return Promise.all(passIds.map((passId) => this.scan({ passId, method: 'chosen' })))
   }
 
-  async undo(verdict: Verdict): Promise<Verdict> {
-    const isIt = ({ externalRef }: Verdict) => externalRef === verdict.externalRef
+  async undo(decision: Decision): Promise<Decision> {
+    const isIt = ({ externalRef }: Decision) => externalRef === decision.externalRef
     this.set({ recent: this.state.recent.map((one) => (isIt(one) ? { ...one, isUndone: true } : one)) })
-    return { ...verdict, externalRef: `${verdict.externalRef}-undo`, result: 'reversal', reasonCode: null }
+    return { ...decision, externalRef: `${decision.externalRef}-undo`, result: 'reversal', reasonCode: null }
   }
 
   async search(text: string): ReturnType<DoorEngine['search']> {

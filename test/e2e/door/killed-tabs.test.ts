@@ -57,8 +57,8 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
       for (const [n, pass] of passes.entries()) {
         api.now = new Date()
         answer = (route) => route.abort()
-        const verdict = await page.evaluate((payload) => door.scan({ payload, method: 'camera' }), pass.code)
-        expect(verdict).toMatchObject({ result: 'accepted', verified: 'offline', failure: null })
+        const decision = await page.evaluate((payload) => door.scan({ payload, method: 'camera' }), pass.code)
+        expect(decision).toMatchObject({ result: 'accepted', verified: 'offline', failure: null })
         if (n % 2 === 1) {
           let recorded: () => void = () => undefined
           const isRecorded = new Promise<void>((resolve) => {

@@ -60,11 +60,11 @@ describe.skipIf(skipReason !== undefined)(
       expect(page.url()).toBe(`${server.url}/door`)
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByRole('button', { name: 'Start' }).click()
-      await page.locator('.verdict.yes').getByText('Ada Lovelace').waitFor()
+      await page.locator('.decision.yes').getByText('Ada Lovelace').waitFor()
       // Claim and start; the third is the browser's own question for the camera, asked once.
       expect(await page.evaluate('[taps, asked]')).toEqual([2, 1])
       // The ticket is gone, and comes back.
-      await page.locator('.verdict.no').getByText('ALREADY USED').waitFor()
+      await page.locator('.decision.no').getByText('ALREADY USED').waitFor()
       const { items } = await client.scans.list({ query: { projectId } })
       expect(items.at(-1)).toMatchObject({ result: 'accepted', metadata: { gate: 'North' } })
 
@@ -72,7 +72,7 @@ describe.skipIf(skipReason !== undefined)(
       await eventually(async () => expect(await page.evaluate(IS_KEPT)).toBe(true))
       await context.setOffline(true)
       await page.reload()
-      await page.locator('.verdict.no').getByText('ALREADY USED').waitFor()
+      await page.locator('.decision.no').getByText('ALREADY USED').waitFor()
       expect(await page.evaluate('taps')).toBe(0)
       await page.getByRole('button', { name: 'Next' }).click()
       await page.getByText(/^Offline since/).waitFor()
@@ -84,14 +84,14 @@ describe.skipIf(skipReason !== undefined)(
         await page.keyboard.press('Enter')
       }
       await scan(payloads[1]!)
-      await page.locator('.verdict.yes').getByText('Grace Hopper').waitFor()
+      await page.locator('.decision.yes').getByText('Grace Hopper').waitFor()
       await setRoom(false)
       await scan(payloads[2]!)
-      await page.locator('.verdict').getByText('The phone has no space left, so this could not be stored.').waitFor()
+      await page.locator('.decision').getByText('The phone has no space left, so this could not be stored.').waitFor()
       await page.locator('.problem').getByText('The phone has no space left: without the network nothing').waitFor()
       await setRoom(true)
       await scan(payloads[2]!)
-      await page.locator('.verdict.yes').getByText('Joan Clarke').waitFor()
+      await page.locator('.decision.yes').getByText('Joan Clarke').waitFor()
       await page.locator('.problem').waitFor({ state: 'detached' })
       await context.setOffline(false)
       await eventually(async () => {

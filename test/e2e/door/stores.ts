@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { DoorEngine, EngineState, Verdict } from '../../../src/door/engine/engine.ts'
+import type { Decision, DoorEngine, EngineState } from '../../../src/door/engine/engine.ts'
 import type { TestWorkspace } from '../../support/api.ts'
 import { type CleanUp, temporaryFolder } from '../../support/databases.ts'
 import { launchBrowser } from '../support/browser.ts'
@@ -15,8 +15,8 @@ declare let skewMs: number
 
 /** A tab or a process that runs the engine on a store. */
 export interface Runner {
-  scan(payload: string): Promise<Verdict>
-  undo(verdict: Verdict): Promise<Verdict>
+  scan(payload: string): Promise<Decision>
+  undo(decision: Decision): Promise<Decision>
   state(): Promise<EngineState>
   retry(): Promise<void>
   /** Sets its clock, in milliseconds ahead of that of the machine. */
@@ -79,7 +79,7 @@ export async function createTabs(url: string, cleanUp: CleanUp): Promise<CreateR
 function tab(context: BrowserContext, page: Page): Runner {
   return {
     scan: (code) => page.evaluate((payload) => door.scan({ payload, method: 'scanner' }), code),
-    undo: (verdict) => page.evaluate((shown) => door.undo(shown), verdict),
+    undo: (decision) => page.evaluate((shown) => door.undo(shown), decision),
     state: () => page.evaluate(() => door.state),
     retry: () => page.evaluate(() => door.retry()),
     setClock: (ahead) =>
@@ -147,7 +147,7 @@ function processOf(child: ChildProcess): Runner {
   }
   return {
     scan: (payload) => call('scan', { payload, method: 'scanner' }),
-    undo: (verdict) => call('undo', verdict),
+    undo: (decision) => call('undo', decision),
     state: () => call('state'),
     retry: () => call('retry'),
     setClock: (ms) => call('setClock', ms),

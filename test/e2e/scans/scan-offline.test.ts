@@ -135,15 +135,15 @@ test('a scan that the server recorded without responding is in the ledger once',
   proxy.mute(false)
   await door.shows('● online')
   const items = await ledger(server.client)
-  const verdicts = items.map(({ externalPassId, result, verified }) => [externalPassId, result, verified])
-  expect(verdicts.toSorted()).toEqual([
+  const decisions = items.map(({ externalPassId, result, verified }) => [externalPassId, result, verified])
+  expect(decisions.toSorted()).toEqual([
     ['PASS-0', 'accepted', 'online'],
     ['PASS-1', 'accepted', 'offline'],
   ])
   expect(door.screen.text()).not.toContain('conflict')
 })
 
-test('two consoles of one door keep their verdicts apart and know of each other', async () => {
+test('two consoles of one door keep their decisions apart and know of each other', async () => {
   const server = await hostServer()
   const codes = Array.from({ length: 40 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)

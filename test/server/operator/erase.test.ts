@@ -127,7 +127,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await indexed()).toEqual([])
 
     expect(await stats()).toEqual(before.stats)
-    expect((await ledger(workspace, id)).map(verdict)).toEqual(before.ledger.map(verdict))
+    expect((await ledger(workspace, id)).map(decision)).toEqual(before.ledger.map(decision))
     for (const { id: scanId } of before.ledger) await workspace.ok(contract.scans.get, { params: { id: scanId } })
     const pass = await workspace.ok(contract.passes.get, { params: { id } })
     expect(pass).toMatchObject({ status: 'VOID', label: 'Erased', externalPassId: `erased-${id}`, variables: {} })
@@ -210,7 +210,7 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 /** Returns the fields of a scan that erasing keeps. */
-function verdict({ metadata, externalPassId: _, reversalReason: __, ...kept }: ScanItem) {
+function decision({ metadata, externalPassId: _, reversalReason: __, ...kept }: ScanItem) {
   return { ...kept, conflict: metadata.conflict, validateAsOf: metadata.validateAsOf }
 }
 

@@ -38,7 +38,7 @@ async function uploadAgainAndAgain(arena: Arena): Promise<void> {
       after.length === scans.length,
       `${scans.length} scans were uploaded, and the ledger has ${after.length}`,
     )
-    checkVerdicts(arena, after)
+    checkDecisions(arena, after)
   }
 }
 
@@ -71,7 +71,7 @@ async function ledgerOf(client: ServerProcess['client'], passId: string[]): Prom
  * Checks that the decisions of the devices are kept. If two devices admitted the holder, the later scan is the
  * conflict, regardless of the order of uploads.
  */
-function checkVerdicts(arena: Arena, ledger: ScanItem[]): void {
+function checkDecisions(arena: Arena, ledger: ScanItem[]): void {
   const denied = ledger.filter(({ result }) => result === 'denied')
   const accepted = ledger.filter(({ result }) => result === 'accepted')
   const conflicts = accepted.filter(({ metadata }) => metadata.conflict !== undefined)

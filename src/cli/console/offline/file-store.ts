@@ -4,14 +4,14 @@ import { parseJson } from '../../../core/json.ts'
 import { matchesOf } from '../../../core/rules/door/matches.ts'
 import { failedOutcome } from '../../../core/rules/door/outcome.ts'
 import type { OfflineDecision } from '../../../core/rules/door/own-scans.ts'
-import type { Verdict } from '../../../door/engine/engine.ts'
+import type { Decision } from '../../../door/engine/engine.ts'
 import {
   type EngineStore,
   type Identity,
   type JournalEntry,
   KEPT_CONFLICTS,
   type OwnFacts,
-  RECENT_VERDICTS,
+  RECENT_DECISIONS,
   StorageFullError,
   type UploadResult,
 } from '../../../door/engine/engine-store.ts'
@@ -21,7 +21,7 @@ import { openStore } from './offline-store.ts'
 import { openStoredList } from './stored-list.ts'
 
 /**
- * Opens the store of the engine in the folder of a door: the stored list, and a log for each console. Verdicts are kept
+ * Opens the store of the engine in the folder of a door: the stored list, and a log for each console. Decisions are kept
  * in memory for this run only.
  */
 export async function openFileStore(folder: string, door: Identity): Promise<EngineStore> {
@@ -30,16 +30,16 @@ export async function openFileStore(folder: string, door: Identity): Promise<Eng
   const { projectId } = door.door
   let identity: Identity | undefined = door
   const clockFile = join(folder, 'clock.json')
-  const verdicts = new Map<string, Verdict>()
-  const conflicts: Verdict[] = []
+  const decisions = new Map<string, Decision>()
+  const conflicts: Decision[] = []
   let rejections: JournalEntry[] = []
 
-  function keep(verdict: Verdict): void {
-    verdicts.set(verdict.externalRef, verdict)
-    if (verdicts.size <= RECENT_VERDICTS * 2) return
-    for (const [ref, { isPending }] of verdicts) {
-      if (verdicts.size <= RECENT_VERDICTS) break
-      if (!isPending) verdicts.delete(ref)
+  function keep(decision: Decision): void {
+    decisions.set(decision.externalRef, decision)
+    if (decisions.size <= RECENT_DECISIONS * 2) return
+    for (const [ref, { isPending }] of decisions) {
+      if (decisions.size <= RECENT_DECISIONS) break
+      if (!isPending) decisions.delete(ref)
     }
   }
 
@@ -68,15 +68,15 @@ export async function openFileStore(folder: string, door: Identity): Promise<Eng
     const { externalRef, undoes } = entry
     const { rejection, isOfAnother, scanId, conflict = null } = result
     if (rejection !== undefined) rejections.push({ ...entry, rejection, isOfAnother })
-    const known = verdicts.get(externalRef) ?? unseenVerdict(entry)
-    const verdict: Verdict = { ...known, scanId: scanId ?? known.scanId, conflict, isPending: false }
-    if (verdicts.has(externalRef)) verdicts.set(externalRef, verdict)
-    if (conflict !== null && conflicts.unshift(verdict) > KEPT_CONFLICTS) conflicts.pop()
+    const known = decisions.get(externalRef) ?? unseenDecision(entry)
+    const decision: Decision = { ...known, scanId: scanId ?? known.scanId, conflict, isPending: false }
+    if (decisions.has(externalRef)) decisions.set(externalRef, decision)
+    if (conflict !== null && conflicts.unshift(decision) > KEPT_CONFLICTS) conflicts.pop()
     if (rejection === undefined || !undoes) return
-    const scan = verdicts.get(undoes.externalRef)
-    if (scan) verdicts.set(scan.externalRef, { ...scan, isUndone: false })
+    const scan = decisions.get(undoes.externalRef)
+    if (scan) decisions.set(scan.externalRef, { ...scan, isUndone: false })
     const failure = isOfAnother ? 'of_another' : 'refused'
-    verdicts.set(externalRef, { ...verdict, result: 'error', failure, message: rejection })
+    decisions.set(externalRef, { ...decision, result: 'error', failure, message: rejection })
   }
 
   return {
@@ -90,7 +90,7 @@ export async function openFileStore(folder: string, door: Identity): Promise<Eng
       return {
         list: current ? { id: current.id, generatedAt: current.generatedAt, size: current.passes.size } : null,
         waiting: new Map(waiting > 0 ? [[projectId, waiting]] : []),
-        recent: [...verdicts.values()].slice(-RECENT_VERDICTS).reverse(),
+        recent: [...decisions.values()].slice(-RECENT_DECISIONS).reverse(),
         conflicts,
         counts: { accepted: 0, turnedAway: 0 },
         rejections,
@@ -102,9 +102,9 @@ export async function openFileStore(folder: string, door: Identity): Promise<Eng
       stored(() => logs.note({ kind: 'attempt', key, externalRef, at }))
       return externalRef
     },
-    async settle(_, verdict, entry) {
-      const { externalRef } = verdict
-      keep(verdict)
+    async settle(_, decision, entry) {
+      const { externalRef } = decision
+      keep(decision)
       if (!entry) return stored(() => logs.note({ kind: 'settled', externalRef }))
       const { passId, scannedAt, scanContextKey, validityDate, recordedAt } = entry
       const scan: LogRecord = {
@@ -124,23 +124,23 @@ export async function openFileStore(folder: string, door: Identity): Promise<Eng
       const { passes } = current
       const found =
         attempt.passId === null ? passes.find(digest ?? '').items : [passes.get(attempt.passId) ?? []].flat()
-      const { verdict, entry } = decide(factsOf(current, matchesOf(attempt, found, digest)))
+      const { decision, entry } = decide(factsOf(current, matchesOf(attempt, found, digest)))
       stored(() => logs.append(entry.decision!))
-      keep(verdict)
-      return verdict
+      keep(decision)
+      return decision
     },
     async look(passId, read) {
       const { current } = list
       const item = current?.passes.get(passId)
       return item && read(factsOf(current!, { items: [item], isStale: false }))
     },
-    async undo(verdict, { externalRef, passId, scannedAt, undoes }) {
+    async undo(decision, { externalRef, passId, scannedAt, undoes }) {
       stored(() => logs.append({ kind: 'reversed', externalRef, passId: passId!, scannedAt, undoes: undoes! }))
-      const scan = verdicts.get(undoes!.externalRef)
-      if (scan) verdicts.set(scan.externalRef, { ...scan, isUndone: true })
-      keep(verdict)
+      const scan = decisions.get(undoes!.externalRef)
+      if (scan) decisions.set(scan.externalRef, { ...scan, isUndone: true })
+      keep(decision)
     },
-    verdict: async (externalRef) => verdicts.get(externalRef),
+    decision: async (externalRef) => decisions.get(externalRef),
     waiting: async (_, limit) => logs.pending().slice(0, limit).map(entryOf),
     async settleUploads(results) {
       const entries = new Map(logs.pending().map((entry) => [entry.externalRef, entryOf(entry)]))
@@ -190,8 +190,8 @@ function readJson(path: string): unknown {
   }
 }
 
-/** A verdict that an earlier console showed. */
-function unseenVerdict({ externalRef, passId, scannedAt, decision }: JournalEntry): Verdict {
+/** A decision that an earlier console showed. */
+function unseenDecision({ externalRef, passId, scannedAt, decision }: JournalEntry): Decision {
   const attempt = { externalRef, at: new Date(scannedAt), scanContextKey: null, validityDate: null }
   const named = { payload: decision?.qrPayload ?? null, passId: passId ?? null }
   const outcome = failedOutcome({ ...attempt, ...named }, '')

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from 'preact/hooks'
 import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
-import type { GateCount, Verdict } from '../../engine/engine.ts'
+import type { Decision, GateCount } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
 import { GateSheet } from './gate-sheet.tsx'
@@ -66,8 +66,8 @@ export function Overview({ onClose }: { onClose(): void }) {
         {isPersistent === false && <p>{words.notPersistent}</p>}
         <h3>{words.recent}</h3>
         <ul class="recent">
-          {recent.map((verdict) => (
-            <Recent key={verdict.externalRef} verdict={verdict} />
+          {recent.map((decision) => (
+            <Recent key={decision.externalRef} decision={decision} />
           ))}
         </ul>
       </section>
@@ -121,20 +121,20 @@ function Fact({ label, value }: { label: string; value: string }) {
   )
 }
 
-function Recent({ verdict }: { verdict: Verdict }) {
+function Recent({ decision }: { decision: Decision }) {
   const { language } = useDoor()
   const { words } = language
-  const { tone, sign, word } = badgeOf(verdict)
+  const { tone, sign, word } = badgeOf(decision)
   return (
     <li>
       <span class={`mark ${tone}`} data-sign={sign} />{' '}
-      <time dateTime={verdict.readAt}>{clock(verdict.readAt, language)}</time>{' '}
+      <time dateTime={decision.readAt}>{clock(decision.readAt, language)}</time>{' '}
       <b>
-        <bdi>{verdict.label ?? verdict.payload}</bdi>
+        <bdi>{decision.label ?? decision.payload}</bdi>
       </b>{' '}
-      {words.verdicts[verdict.isUndone ? 'undone' : word]}
-      {verdict.conflict !== null && (
-        <em> {say(words.conflict, { reason: words.verdicts[wordOfReason(verdict.conflict)] })}</em>
+      {words.verdicts[decision.isUndone ? 'undone' : word]}
+      {decision.conflict !== null && (
+        <em> {say(words.conflict, { reason: words.verdicts[wordOfReason(decision.conflict)] })}</em>
       )}
     </li>
   )

@@ -1,21 +1,21 @@
 /** @jsxImportSource preact */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
-import type { Verdict } from '../../engine/engine.ts'
+import type { Decision } from '../../engine/engine.ts'
 import { CameraView } from '../camera/camera-view.tsx'
 import { type CameraControls, type UsedCamera, useControls } from '../camera/use-camera.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
 import { MainArea } from '../main-area.tsx'
 import { Problems } from '../problems.tsx'
+import { DecisionAnnouncement, DecisionView } from './decision-view.tsx'
 import { GroupSheet } from './group-sheet.tsx'
 import { Overview } from './overview.tsx'
 import { SearchSheet } from './search-sheet.tsx'
 import { Sheet } from './sheet.tsx'
 import { type Scanning, useScanning } from './use-scanning.ts'
-import { VerdictAnnouncement, VerdictView } from './verdict-view.tsx'
 
-type Panel = null | 'search' | 'overview' | 'lock' | { undo: Verdict } | { group: DoorGroup }
+type Panel = null | 'search' | 'overview' | 'lock' | { undo: Decision } | { group: DoorGroup }
 
 /** The scan screen: the camera, above it the decision, and below it the buttons, within reach of the thumb. */
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
@@ -36,7 +36,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   return (
     <>
       {/* Outside the area that the lock hides from screen readers. */}
-      <VerdictAnnouncement verdict={shown} />
+      <DecisionAnnouncement decision={shown} />
       {/* A sheet makes the rest inert automatically. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
@@ -50,9 +50,9 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
         {/* Also above a decision, since an operator who scans without a pause sees nothing else. A missing camera is not shown then, since it does not matter with a scanner. */}
         <Problems {...(!shown && { camera })} />
         {shown ? (
-          <VerdictView
+          <DecisionView
             key={`${shown.externalRef} ${shown.readAt}`}
-            verdict={shown}
+            decision={shown}
             scanning={scanning}
             onUndo={() => setPanel({ undo: shown })}
             onGroup={(group) => setPanel({ group })}
@@ -72,7 +72,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
       {panel === 'overview' && <Overview onClose={close} />}
       {panel === 'lock' && <LockScreen onUnlock={close} />}
       {panel !== null && typeof panel === 'object' && 'undo' in panel && (
-        <UndoQuestion verdict={panel.undo} scanning={scanning} onClose={close} />
+        <UndoQuestion decision={panel.undo} scanning={scanning} onClose={close} />
       )}
       {panel !== null && typeof panel === 'object' && 'group' in panel && (
         <GroupSheet group={panel.group} scanning={scanning} onClose={close} />
@@ -119,12 +119,12 @@ function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel:
 }
 
 /** Asks before a scan is reversed, in case the button was pressed by mistake. */
-function UndoQuestion({ verdict, scanning, onClose }: { verdict: Verdict; scanning: Scanning; onClose(): void }) {
+function UndoQuestion({ decision, scanning, onClose }: { decision: Decision; scanning: Scanning; onClose(): void }) {
   const { words } = useDoor().language
-  const name = verdict.label ?? verdict.externalPassId ?? verdict.payload ?? ''
+  const name = decision.label ?? decision.externalPassId ?? decision.payload ?? ''
   const undo = async () => {
     onClose()
-    await scanning.undo(verdict)
+    await scanning.undo(decision)
   }
   return (
     <Sheet title={say(words.undoQuestion, { name })} closeLabel={words.keep} onClose={onClose}>

@@ -2,12 +2,12 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
 import { badgeOf } from '../../../core/rules/door/badge.ts'
 import { rejectedFirst } from '../../../core/rules/door/outcome.ts'
-import type { ScanRequest, Verdict } from '../../engine/engine.ts'
+import type { Decision, ScanRequest } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 
 /** The current decision, and the actions that lead to the next one. */
 export interface Scanning {
-  shown: Verdict | null
+  shown: Decision | null
   /** The number of further decisions on members of a group. */
   following: number
   /** Whether a decision takes long enough to show that it is pending. */
@@ -15,15 +15,15 @@ export interface Scanning {
   evaluate(request: ScanRequest): Promise<void>
   /** Scans other members of a group. Each decision is shown separately, rejected ones first. */
   letIn(members: DoorGroup['open']): Promise<void>
-  undo(verdict: Verdict): Promise<void>
+  undo(decision: Decision): Promise<void>
   next(): void
 }
 
 interface Shown {
   /** The last decision on a single scan, until `next`. */
-  last: Verdict | null
+  last: Decision | null
   /** Decisions on members of a group. Each stays until `next`, regardless of other scans. */
-  members: readonly Verdict[]
+  members: readonly Decision[]
   /** Whether nothing is shown because a decision is pending. */
   isHidden: boolean
 }
@@ -41,23 +41,23 @@ export function useScanning(): Scanning {
    * Shows the coming decision. If it takes long, clears the previous one, which would otherwise admit the next person.
    */
   const show = useCallback(
-    async (coming: Promise<readonly Verdict[]>) => {
+    async (coming: Promise<readonly Decision[]>) => {
       let isSlow = false
       const timer = setTimeout(() => {
         isSlow = true
         setShown(({ members }) => ({ last: null, members, isHidden: true }))
         setSlow((count) => count + 1)
       }, SOON_MS)
-      const verdicts = await coming
+      const decisions = await coming
       clearTimeout(timer)
       if (isSlow) setSlow((count) => count - 1)
-      const [first] = verdicts
+      const [first] = decisions
       if (!first) return
       setShown(({ members }) => {
-        const isSingle = verdicts.length === 1
+        const isSingle = decisions.length === 1
         return {
           last: isSingle ? first : null,
-          members: isSingle ? members : [...verdicts, ...members],
+          members: isSingle ? members : [...decisions, ...members],
           isHidden: false,
         }
       })
@@ -67,15 +67,15 @@ export function useScanning(): Scanning {
   )
   const acts = useMemo(
     () => ({
-      evaluate: (request: ScanRequest) => show(engine.scan(request).then((verdict) => [verdict])),
+      evaluate: (request: ScanRequest) => show(engine.scan(request).then((decision) => [decision])),
       letIn: (members: DoorGroup['open']) => {
         const passIds = members.map(({ passId }) => passId)
-        return show(engine.scanAll(passIds).then((verdicts) => rejectedFirst(completed(verdicts, members))))
+        return show(engine.scanAll(passIds).then((decisions) => rejectedFirst(completed(decisions, members))))
       },
-      undo: (verdict: Verdict) => {
-        const isOther = ({ externalRef }: Verdict) => externalRef !== verdict.externalRef
+      undo: (decision: Decision) => {
+        const isOther = ({ externalRef }: Decision) => externalRef !== decision.externalRef
         setShown(({ members }) => ({ last: null, members: members.filter(isOther), isHidden: true }))
-        return show(engine.undo(verdict).then((undone) => [undone]))
+        return show(engine.undo(decision).then((undone) => [undone]))
       },
       next: () =>
         setShown(({ last, members }) => ({ last: null, members: last ? members : members.slice(1), isHidden: false })),
@@ -89,9 +89,9 @@ export function useScanning(): Scanning {
 }
 
 /** A failed scan lacks the holder of the pass, and only the last scan has the final state of the group. */
-function completed(verdicts: readonly Verdict[], members: DoorGroup['open']): Verdict[] {
-  const group = verdicts.findLast(({ group }) => group !== null)?.group ?? null
-  return verdicts.map((verdict, n) => ({ ...verdict, group, label: verdict.label ?? members[n]!.label }))
+function completed(decisions: readonly Decision[], members: DoorGroup['open']): Decision[] {
+  const group = decisions.findLast(({ group }) => group !== null)?.group ?? null
+  return decisions.map((decision, n) => ({ ...decision, group, label: decision.label ?? members[n]!.label }))
 }
 
 /** A person types more slowly than this, in milliseconds. Their unfinished text is dropped. */

@@ -88,8 +88,8 @@ const malformedHeaders: [header: string, problem: string][] = [
 ]
 
 test.each(malformedHeaders)('refuses the header %j as malformed', (header, problem) => {
-  const verdict = verify(body, header, secret, { at })
-  expect(verdict).toMatchObject({
+  const decision = verify(body, header, secret, { at })
+  expect(decision).toMatchObject({
     ok: false,
     reason: 'malformed_header',
     message: expect.stringContaining(problem),
@@ -118,9 +118,9 @@ describe('detects changes', () => {
   ]
 
   test.each(changed)('%s', (_, sent, words) => {
-    const verdict = verify(sent, header, secret, { at })
-    expect(verdict).toMatchObject({ ok: false, reason: 'body_changed', message: expect.stringContaining(words) })
-    expect(verdict).toHaveProperty('hint', expect.stringContaining('raw bytes'))
+    const decision = verify(sent, header, secret, { at })
+    expect(decision).toMatchObject({ ok: false, reason: 'body_changed', message: expect.stringContaining(words) })
+    expect(decision).toHaveProperty('hint', expect.stringContaining('raw bytes'))
   })
 
   const wrong: [what: string, sent: string, key: string, words: string][] = [
@@ -134,8 +134,8 @@ describe('detects changes', () => {
   ]
 
   test.each(wrong)('%s', (_, sent, key, words) => {
-    const verdict = verify(sent, header, key, { at })
-    expect(verdict).toMatchObject({ ok: false, reason: 'wrong_secret', message: expect.stringContaining(words) })
+    const decision = verify(sent, header, key, { at })
+    expect(decision).toMatchObject({ ok: false, reason: 'wrong_secret', message: expect.stringContaining(words) })
   })
 
   test('a time that is not the one signed is no match, however right it is', () => {
@@ -144,7 +144,7 @@ describe('detects changes', () => {
   })
 })
 
-const window: [seconds: number, verdict: object][] = [
+const window: [seconds: number, decision: object][] = [
   [0, { ok: true }],
   [300, { ok: true }],
   [-300, { ok: true }],
@@ -154,9 +154,9 @@ const window: [seconds: number, verdict: object][] = [
   [Number.NaN, { ok: false }],
 ]
 
-test.each(window)('a receiver whose clock is %d s past the signature: %j', (seconds, verdict) => {
+test.each(window)('a receiver whose clock is %d s past the signature: %j', (seconds, decision) => {
   const now = new Date((t + seconds) * 1000)
-  expect(verify(body, `t=${t},v1=${v1}`, secret, { at: now })).toMatchObject(verdict)
+  expect(verify(body, `t=${t},v1=${v1}`, secret, { at: now })).toMatchObject(decision)
 })
 
 test('the tolerance is the caller’s: none takes only the second of signing', () => {

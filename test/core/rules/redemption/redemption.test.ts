@@ -39,8 +39,8 @@ function evaluate({ scans = [], ...facts }: Case) {
     })),
   )
   const attempt = choosePlace(plan, history)
-  const verdict = evaluateRedemption(attempt, history)
-  return { attempt, history, verdict, checks: explainRedemption(attempt, history) }
+  const decision = evaluateRedemption(attempt, history)
+  return { attempt, history, decision, checks: explainRedemption(attempt, history) }
 }
 
 const over: RedemptionPolicy = { windows: [{ start: '2026-02-01T00:00Z', end: '2026-02-02T00:00Z', maxUses: 1 }] }
@@ -79,9 +79,9 @@ const cases: Record<(typeof redemptionChecks)[number], Case> = {
 }
 
 test.each(redemptionChecks)('%s decides over every check behind it', (name) => {
-  const { verdict, checks } = evaluate(cases[name])
-  expect(verdict.reasonCode).toBe(name)
-  expect(verdict.result).toBe(name === 'already_scanned' ? 'duplicate' : 'denied')
+  const { decision, checks } = evaluate(cases[name])
+  expect(decision.reasonCode).toBe(name)
+  expect(decision.result).toBe(name === 'already_scanned' ? 'duplicate' : 'denied')
   const outcomes = checks.map(({ outcome }) => outcome)
   expect(checks.map(({ check }) => check)).toEqual(redemptionChecks)
   const index = redemptionChecks.indexOf(name)
@@ -94,7 +94,7 @@ test.each(redemptionChecks)('%s decides over every check behind it', (name) => {
 interface Row {
   title: string
   given: Case
-  verdict: string
+  decision: string
 }
 
 const window = { start: '2026-03-01T11:00Z', end: '2026-03-01T13:00Z' }
@@ -106,44 +106,44 @@ const overlapping: RedemptionPolicy = {
 }
 
 test.each<Row>([
-  { title: 'at expiresAt itself it is expired', given: { expiresAt: noon }, verdict: 'expired' },
-  { title: 'a millisecond before it is not', given: { expiresAt: at('2026-03-01T12:00:00.001Z') }, verdict: 'valid' },
-  { title: 'EXPIRED is expired, whatever the time', given: { status: 'EXPIRED' }, verdict: 'expired' },
-  { title: 'FAILED is not active', given: { status: 'FAILED' }, verdict: 'not_active' },
+  { title: 'at expiresAt itself it is expired', given: { expiresAt: noon }, decision: 'expired' },
+  { title: 'a millisecond before it is not', given: { expiresAt: at('2026-03-01T12:00:00.001Z') }, decision: 'valid' },
+  { title: 'EXPIRED is expired, whatever the time', given: { status: 'EXPIRED' }, decision: 'expired' },
+  { title: 'FAILED is not active', given: { status: 'FAILED' }, decision: 'not_active' },
   {
     title: 'a window begins with its start',
     given: { policy: { windows: [{ ...window, start: '2026-03-01T13:00+01:00' }] } },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'and ends before its end',
     given: { policy: { windows: [{ ...window, end: '2026-03-01T12:00Z' }] } },
-    verdict: 'out_of_window',
+    decision: 'out_of_window',
   },
   {
     title: 'a window without a start is open there',
     given: { policy: { windows: [{ end: window.end }] } },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a window without an end is open there',
     given: { policy: { windows: [{ start: window.start }] } },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'windows without a limit are contexts: a use outside leaves this one free',
     given: { policy: { windows: [window] }, scans: ['2026-01-01T00:00Z', '2026-03-01T10:59:59Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'and once within it is all',
     given: { policy: { windows: [window] }, scans: ['2026-03-01T11:30Z'] },
-    verdict: 'already_scanned',
+    decision: 'already_scanned',
   },
   {
     title: 'a use with a scan context is none of the window',
     given: { policy: { windows: [window] }, scans: [{ at: '2026-03-01T11:30Z', context: 'vip' }] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'with a scan context the key alone decides, over all windows',
@@ -152,17 +152,17 @@ test.each<Row>([
       scanContextKey: 'vip',
       scans: [{ at: '2026-01-01T00:00Z', context: 'vip' }],
     },
-    verdict: 'already_scanned',
+    decision: 'already_scanned',
   },
   {
     title: 'and a use without one is none of the key',
     given: { policy: { windows: [window] }, scanContextKey: 'vip', scans: ['2026-03-01T11:30Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'of two windows without a limit that overlap each lets in once',
     given: { policy: { windows: [window, { start: '2026-03-01T11:30Z' }] }, scans: ['2026-03-01T11:15Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'one window with a limit, and none is a context',
@@ -170,7 +170,7 @@ test.each<Row>([
       policy: { windows: [window, { start: '2026-04-01T00:00Z', maxUses: 1 }] },
       scans: ['2026-03-01T11:30Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'an activation is a limit by itself: any number of uses within its hours',
@@ -178,12 +178,12 @@ test.each<Row>([
       policy: { activation: { basis: 'firstScan', validForHours: 24 } },
       scans: ['2026-03-01T10:00Z', '2026-03-01T11:00Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'and none behind them',
     given: { policy: { activation: { basis: 'firstScan', validForHours: 24 } }, scans: ['2026-02-28T12:00Z'] },
-    verdict: 'expired',
+    decision: 'expired',
   },
   {
     title: 'also within windows, which are then no contexts',
@@ -191,7 +191,7 @@ test.each<Row>([
       policy: { windows: [window], activation: { basis: 'firstScan', validForHours: 24 } },
       scans: ['2026-03-01T11:30Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a scan as of a date is no neighbour',
@@ -199,7 +199,7 @@ test.each<Row>([
       policy: { minIntervalMinutes: 10 },
       scans: [{ at: '2026-03-01T11:59Z', date: '2026-03-01' }],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'nor does it stand before one that is',
@@ -207,22 +207,22 @@ test.each<Row>([
       policy: { minIntervalMinutes: 10 },
       scans: ['2026-03-01T11:55Z', { at: '2026-03-01T11:59Z', date: '2026-03-01' }],
     },
-    verdict: 'cooldown',
+    decision: 'cooldown',
   },
   {
     title: 'as of a date nothing is too soon',
     given: { policy: { minIntervalMinutes: 10 }, validityDate: '2026-03-01', scans: ['2026-03-01T11:59Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a full window',
     given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T11:00Z'] },
-    verdict: 'quota_exhausted',
+    decision: 'quota_exhausted',
   },
   {
     title: 'uses of other days leave a window alone',
     given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T10:59:59Z', '2026-03-01T13:00Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'one of two overlapping windows has uses left',
@@ -230,17 +230,17 @@ test.each<Row>([
       policy: { windows: [{ ...window, maxUses: 1 }, { start: '2026-03-01T12:00Z' }] },
       scans: ['2026-03-01T11:00Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'both overlapping windows are full',
     given: { policy: overlapping, scans: ['2026-03-01T11:30Z', '2026-03-01T11:31Z'] },
-    verdict: 'quota_exhausted',
+    decision: 'quota_exhausted',
   },
   {
     title: 'maxUses over all windows',
     given: { policy: { windows: [window], maxUses: 1 }, scans: ['2026-01-01T00:00Z'] },
-    verdict: 'quota_exhausted',
+    decision: 'quota_exhausted',
   },
   {
     title: 'activation ends with its last hour',
@@ -248,7 +248,7 @@ test.each<Row>([
       policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
       scans: ['2026-03-01T10:00Z'],
     },
-    verdict: 'expired',
+    decision: 'expired',
   },
   {
     title: 'and holds until then',
@@ -256,37 +256,37 @@ test.each<Row>([
       policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
       scans: ['2026-03-01T10:00:00.001Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'activation does not begin before the first scan',
     given: { policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 1 } } },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'within the interval of a scan before',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50:00.001Z'] },
-    verdict: 'cooldown',
+    decision: 'cooldown',
   },
   {
     title: 'after exactly the interval',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'within the interval of a scan behind',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:09:59.999Z'] },
-    verdict: 'cooldown',
+    decision: 'cooldown',
   },
   {
     title: 'exactly the interval before a scan',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:10Z'] },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a full day',
     given: { policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } }, scans: ['2026-03-01T00:00Z'] },
-    verdict: 'quota_exhausted',
+    decision: 'quota_exhausted',
   },
   {
     title: 'another day of the time zone',
@@ -294,12 +294,12 @@ test.each<Row>([
       policy: { perPeriod: { unit: 'day', count: 1, timezone: 'Asia/Tokyo' } },
       scans: ['2026-03-01T15:00Z', '2026-02-28T14:59:59Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a week begins on Monday',
     given: { policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } }, scans: ['2026-02-23T00:00Z'] },
-    verdict: 'quota_exhausted',
+    decision: 'quota_exhausted',
   },
   {
     title: 'the Sunday before is another week',
@@ -307,7 +307,7 @@ test.each<Row>([
       policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } },
       scans: ['2026-02-22T23:59:59Z', '2026-03-02T00:00Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a month',
@@ -315,21 +315,21 @@ test.each<Row>([
       policy: { perPeriod: { unit: 'month', count: 1, timezone: 'UTC' } },
       scans: ['2026-02-28T23:59:59Z', '2026-04-01T00:00Z'],
     },
-    verdict: 'valid',
+    decision: 'valid',
   },
   {
     title: 'a policy that limits nothing',
     given: { policy: { autoVoidOnExhaustion: true }, scans: ['2026-01-01T00:00Z'] },
-    verdict: 'already_scanned',
+    decision: 'already_scanned',
   },
-])('$title: $verdict', ({ given, verdict }) => {
-  expect(evaluate(given).verdict.reasonCode).toBe(verdict)
+])('$title: $decision', ({ given, decision }) => {
+  expect(evaluate(given).decision.reasonCode).toBe(decision)
 })
 
 test('the earliest of overlapping windows that has uses left is debited', () => {
   const chargedAt = (scans: string[]) => {
-    const { verdict } = evaluate({ policy: overlapping, scans })
-    return verdict.result === 'accepted' && verdict.window?.start
+    const { decision } = evaluate({ policy: overlapping, scans })
+    return decision.result === 'accepted' && decision.window?.start
   }
   expect(chargedAt([])).toBe('2026-03-01T10:00Z')
   expect(chargedAt(['2026-03-01T10:30Z'])).toBe('2026-03-01T11:00Z')
@@ -355,8 +355,8 @@ test.each([
 ] as [string, RedemptionPolicy, string[], boolean][])(
   'with %s, autoVoidOnExhaustion: %j',
   (_, policy, scans, exhausts) => {
-    expect(evaluate({ policy: { ...policy, autoVoidOnExhaustion: true }, scans }).verdict).toMatchObject({ exhausts })
-    expect(evaluate({ policy, scans }).verdict).toMatchObject({ exhausts: false })
+    expect(evaluate({ policy: { ...policy, autoVoidOnExhaustion: true }, scans }).decision).toMatchObject({ exhausts })
+    expect(evaluate({ policy, scans }).decision).toMatchObject({ exhausts: false })
   },
 )
 
@@ -372,9 +372,9 @@ test.each([
   ['the day in UTC is none', '2026-05-02', '2026-05-02T12:00:00.000Z', 'not_valid_context'],
   ['the time of day stays where the window holds it', '2026-05-03', '2026-05-03T12:00:00.000Z', 'valid'],
   ['a window of several days is selected by its first', '2026-05-04', '2026-05-04T12:00:00.000Z', 'not_valid_context'],
-])('%s', (_, validityDate, operational, verdict) => {
+])('%s', (_, validityDate, operational, decision) => {
   const evaluated = evaluate({ policy: dated, validityDate })
-  expect([evaluated.attempt.at.toISOString(), evaluated.verdict.reasonCode]).toEqual([operational, verdict])
+  expect([evaluated.attempt.at.toISOString(), evaluated.decision.reasonCode]).toEqual([operational, decision])
 })
 
 test('a validity date without windows is one of the time zone of the period, else of UTC', () => {
@@ -402,17 +402,17 @@ test.each<[string, Case]>([
       scans: ['2026-07-01T20:00:00Z'],
     },
   ],
-])('the time of day does not affect a verdict as of a date: %s', (_, given) => {
-  const verdicts = Array.from({ length: 24 }, (_, hour) => {
+])('the time of day does not affect a decision as of a date: %s', (_, given) => {
+  const decisions = Array.from({ length: 24 }, (_, hour) => {
     const realTime = new Date(Date.parse('2026-06-20T00:30:00Z') + hour * 3_600_000)
-    return evaluate({ ...given, realTime, validityDate: '2026-07-01' }).verdict.reasonCode
+    return evaluate({ ...given, realTime, validityDate: '2026-07-01' }).decision.reasonCode
   })
-  expect(new Set(verdicts).size).toBe(1)
+  expect(new Set(decisions).size).toBe(1)
 })
 
 test('a pass is expired as of a date after its last, in the zone of its periods or windows, else UTC', () => {
   const evaluated = (expiresAt: string, policy: RedemptionPolicy | null = null) =>
-    evaluate({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).verdict.reasonCode
+    evaluate({ policy, expiresAt: at(expiresAt), validityDate: '2026-07-01' }).decision.reasonCode
   expect([evaluated('2026-06-30T23:59:59.999Z'), evaluated('2026-07-01T00:00:00Z')]).toEqual(['expired', 'valid'])
   const windows = [{ start: '2026-07-01T20:00+02:00', end: '2026-07-01T22:00+02:00', maxUses: 1 }]
   expect([evaluated('2026-06-30T21:59:59Z', { windows }), evaluated('2026-06-30T22:00Z', { windows })]).toEqual([
@@ -428,7 +428,7 @@ test('a pass is expired as of a date after its last, in the zone of its periods 
 
 test('as of a date the status is that of now', () => {
   const evaluated = (status: RedemptionFacts['status']) =>
-    evaluate({ status, validityDate: '2026-01-01' }).verdict.reasonCode
+    evaluate({ status, validityDate: '2026-01-01' }).decision.reasonCode
   expect([evaluated('EXPIRED'), evaluated('VOID'), evaluated('QUEUED')]).toEqual(['expired', 'revoked', 'not_active'])
 })
 
@@ -460,9 +460,9 @@ test.each<[string, RedemptionPolicy, string[], string, string]>([
     '2026-07-01T18:00:00.000Z',
     'already_scanned',
   ],
-])('of several windows of one date a scan takes %s', (_, policy, scans, operational, verdict) => {
+])('of several windows of one date a scan takes %s', (_, policy, scans, operational, decision) => {
   const evaluated = evaluate({ policy, scans, validityDate: '2026-07-01' })
-  expect([evaluated.attempt.at.toISOString(), evaluated.verdict.reasonCode]).toEqual([operational, verdict])
+  expect([evaluated.attempt.at.toISOString(), evaluated.decision.reasonCode]).toEqual([operational, decision])
 })
 
 test('windows of one date count each in the period that it starts in', () => {
@@ -473,7 +473,7 @@ test('windows of one date count each in the period that it starts in', () => {
     ],
     perPeriod: { unit: 'day', count: 1, timezone: 'UTC' },
   }
-  const evaluated = (scans: string[]) => evaluate({ policy, scans, validityDate: '2026-07-01' }).verdict.reasonCode
+  const evaluated = (scans: string[]) => evaluate({ policy, scans, validityDate: '2026-07-01' }).decision.reasonCode
   // In UTC the first of them is one of 30 June.
   expect([
     evaluated([]),
@@ -487,6 +487,6 @@ test('a date ahead does not make a pass void that has a window open now', () => 
     { start: '2026-03-01T10:00Z', end: '2026-03-01T20:00Z', maxUses: 1 },
     { start: '2026-04-01T10:00Z', end: '2026-04-01T20:00Z', maxUses: 1 },
   ]
-  const { verdict } = evaluate({ policy: { windows, autoVoidOnExhaustion: true }, validityDate: '2026-04-01' })
-  expect(verdict).toMatchObject({ result: 'accepted', exhausts: false })
+  const { decision } = evaluate({ policy: { windows, autoVoidOnExhaustion: true }, validityDate: '2026-04-01' })
+  expect(decision).toMatchObject({ result: 'accepted', exhausts: false })
 })

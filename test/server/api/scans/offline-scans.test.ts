@@ -21,7 +21,7 @@ function withPolicy(redemption: RedemptionPolicy, parts: Partial<DefinitionInput
 interface Item {
   pass: number
   minute: number
-  verdict: [OfflineScan['result'], OfflineScan['reason']]
+  decision: [OfflineScan['result'], OfflineScan['reason']]
 }
 
 let refs = 0
@@ -312,12 +312,12 @@ describe.each(dialects)('on %s', (dialect) => {
       {},
     ]
     const start = api.now.getTime()
-    const verdict = fc.constantFrom<['accepted' | 'denied', OfflineScan['reason']]>(
+    const decision = fc.constantFrom<['accepted' | 'denied', OfflineScan['reason']]>(
       ['accepted', 'valid'],
       ['denied', 'quota_exhausted'],
       ['denied', 'already_used'],
     )
-    const item = fc.record({ pass: fc.nat({ max: policies.length }), minute: fc.nat({ max: 12 }), verdict })
+    const item = fc.record({ pass: fc.nat({ max: policies.length }), minute: fc.nat({ max: 12 }), decision })
     const batches = fc
       .array(item, { minLength: 1, maxLength: 12 })
       .chain((items) =>
@@ -337,7 +337,7 @@ describe.each(dialects)('on %s', (dialect) => {
         passIds.push((await issuedPass(workspace, { definition: withPolicy(policy) })).id)
       }
       passIds.push('00000000-0000-4000-8000-000000000000')
-      const scans = items.map(({ pass, minute, verdict: [result, reason] }, index): OfflineScan => {
+      const scans = items.map(({ pass, minute, decision: [result, reason] }, index): OfflineScan => {
         const scannedAt = new Date(start + minute * 60_000).toISOString()
         return { externalRef: `item-${index}`, passId: passIds[pass]!, scannedAt, result, reason }
       })

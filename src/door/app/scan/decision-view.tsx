@@ -3,14 +3,14 @@ import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup, DoorView } from '../../../core/contract/scan-shapes.ts'
 import { badgeOf, type Tone } from '../../../core/rules/door/badge.ts'
-import type { Verdict } from '../../engine/engine.ts'
+import type { Decision } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 import { type AppLanguage, say } from '../language.ts'
 import { Candidates } from './search-sheet.tsx'
 import type { Scanning } from './use-scanning.ts'
 
-interface VerdictViewProps {
-  verdict: Verdict
+interface DecisionViewProps {
+  decision: Decision
   scanning: Scanning
   onUndo(): void
   onGroup(group: DoorGroup): void
@@ -21,14 +21,14 @@ interface VerdictViewProps {
  * Instructions take precedence: the shape shrinks to make space for them. Long text becomes smaller. If it still does
  * not fit, a button shows that there is more.
  */
-export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewProps) {
+export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionViewProps) {
   const { language } = useDoor()
   const { words, locale } = language
   const said = useRef<HTMLDivElement>(null)
   const hasMore = useFit(said)
-  const { tone, word } = badgeOf(verdict)
-  const { notice, fields } = instructionsOf(verdict)
-  const { group, candidates, payload } = verdict
+  const { tone, word } = badgeOf(decision)
+  const { notice, fields } = instructionsOf(decision)
+  const { group, candidates, payload } = decision
   const chosen = (passId: string) =>
     void scanning.evaluate({ passId, method: 'chosen', ...(payload !== null && { payload }) })
   const showMore = () => {
@@ -40,19 +40,19 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
   const following = scanning.following > 0 ? ` (${scanning.following.toLocaleString(locale)})` : ''
   const hasInstructions = notice !== null || fields.length > 0
   return (
-    <section class={`verdict ${tone}`} aria-label={words.verdicts[word]}>
+    <section class={`decision ${tone}`} aria-label={words.verdicts[word]}>
       {/* Above the area of the button, which would prevent scrolling. A tap on it also shows the next decision. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}
       <div ref={said} class={`said${hasInstructions ? ' instructs' : ''}`} tabIndex={0} onClick={scanning.next}>
-        {isOffline(verdict) && <p class="offline">{words.checkedOffline}</p>}
+        {isOffline(decision) && <p class="offline">{words.checkedOffline}</p>}
         <div class="badge" style={{ '--letters': widthOf(words.verdicts[word]) }}>
           <Shape tone={tone} />
           <p class="word">{words.verdicts[word]}</p>
         </div>
         <p class="name">
-          <bdi>{verdict.label ?? ''}</bdi>
+          <bdi>{decision.label ?? ''}</bdi>
         </p>
         {/* Texts of the template can have another direction than the page. */}
         {notice !== null && (
@@ -75,24 +75,24 @@ export function VerdictView({ verdict, scanning, onUndo, onGroup }: VerdictViewP
           </dl>
         )}
         <p class="message">
-          <bdi>{messageOf(verdict, language)}</bdi>
+          <bdi>{messageOf(decision, language)}</bdi>
         </p>
-        {verdict.templateName && (
+        {decision.templateName && (
           <p class="about">
-            <bdi>{verdict.templateName}</bdi>
+            <bdi>{decision.templateName}</bdi>
           </p>
         )}
       </div>
       <div class="foot">
         {candidates.length > 0 && <Candidates candidates={candidates} onChoose={chosen} />}
-        {group && group.size > 1 && <GroupLine group={group} canLetIn={isIn(verdict)} onOpen={() => onGroup(group)} />}
+        {group && group.size > 1 && <GroupLine group={group} canLetIn={isIn(decision)} onOpen={() => onGroup(group)} />}
         <div class="actions">
           {hasMore && (
             <button type="button" class="more" onClick={showMore}>
               ▼ {words.more}
             </button>
           )}
-          {isIn(verdict) && (
+          {isIn(decision) && (
             <button type="button" class="undo" onClick={onUndo}>
               {words.undo}
             </button>
@@ -120,27 +120,27 @@ function GroupLine({ group, canLetIn, onOpen }: { group: DoorGroup; canLetIn: bo
 }
 
 /** Announces every decision to screen readers. It must exist before it has something to announce. */
-export function VerdictAnnouncement({ verdict }: { verdict: Verdict | null }) {
+export function DecisionAnnouncement({ decision }: { decision: Decision | null }) {
   const { language } = useDoor()
   return (
     <div class="unseen" role="status" aria-live="assertive" key="announcement">
-      <p key={verdict?.externalRef}>{verdict ? announcementOf(verdict, language) : ''}</p>
+      <p key={decision?.externalRef}>{decision ? announcementOf(decision, language) : ''}</p>
     </div>
   )
 }
 
-function announcementOf(verdict: Verdict, language: AppLanguage): string {
+function announcementOf(decision: Decision, language: AppLanguage): string {
   const { words } = language
-  const { group } = verdict
-  const { notice, fields } = instructionsOf(verdict)
+  const { group } = decision
+  const { notice, fields } = instructionsOf(decision)
   const parts = [
-    words.verdicts[badgeOf(verdict).word],
-    verdict.label,
+    words.verdicts[badgeOf(decision).word],
+    decision.label,
     notice,
     ...fields.map(({ label, value }) => `${label}: ${value}`),
-    messageOf(verdict, language),
+    messageOf(decision, language),
     group !== null && group.size > 1 && say(words.group, { used: group.used, size: group.size }),
-    isOffline(verdict) && words.checkedOffline,
+    isOffline(decision) && words.checkedOffline,
   ]
   return parts
     .filter((part) => part !== null && part !== false && part !== '')
@@ -148,25 +148,25 @@ function announcementOf(verdict: Verdict, language: AppLanguage): string {
     .join(' ')
 }
 
-function isIn({ result, isUndone }: Verdict): boolean {
+function isIn({ result, isUndone }: Decision): boolean {
   return result === 'accepted' && !isUndone
 }
 
 /** Only admitted people have a notice, since it describes what to hand out. */
-function instructionsOf(verdict: Verdict): { notice: string | null; fields: DoorView['fields'] } {
-  const { door } = verdict
-  return { notice: (isIn(verdict) && door?.notice) || null, fields: door?.fields ?? [] }
+function instructionsOf(decision: Decision): { notice: string | null; fields: DoorView['fields'] } {
+  const { door } = decision
+  return { notice: (isIn(decision) && door?.notice) || null, fields: door?.fields ?? [] }
 }
 
 /**
  * Whether the phone decided without the server. A reversal does not count, since the server cannot decide it
  * differently.
  */
-function isOffline({ verified, result }: Verdict): boolean {
+function isOffline({ verified, result }: Decision): boolean {
   return verified === 'offline' && result !== 'reversal'
 }
 
-function messageOf({ failure, message }: Verdict, { words }: AppLanguage): string {
+function messageOf({ failure, message }: Decision, { words }: AppLanguage): string {
   return failure === null ? message : say(words.failures[failure], { message })
 }
 
