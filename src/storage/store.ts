@@ -173,7 +173,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
  * @throws ApiError SERVICE_UNAVAILABLE from every write
  */
 export function frozen(store: Store): Store {
-  const refuse = async () => {
+  const rejectFrozen = async () => {
     throw new ApiError('SERVICE_UNAVAILABLE', {
       message: 'The server is read-only during a data migration. Retry later.',
       headers: { 'retry-after': '30' },
@@ -182,8 +182,8 @@ export function frozen(store: Store): Store {
   return {
     ...store,
     isFrozen: true,
-    transaction: refuse,
-    statement: refuse,
+    transaction: rejectFrozen,
+    statement: rejectFrozen,
     forRequests: (party, options) => frozen(store.forRequests(party, options)),
     forJobs: (party) => frozen(store.forJobs(party)),
   }
@@ -195,7 +195,7 @@ function storeOn(
   listener: StoreListener,
   scope?: ProjectScope,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
-  const onReader = { db: reader, onDue: refuseWrite, onEvent: refuseWrite, scope }
+  const onReader = { db: reader, onDue: rejectWrite, onEvent: rejectWrite, scope }
   const reads = Object.fromEntries(
     Object.entries(factories).map(([name, create]) => [name, create(onReader)]),
   ) as unknown as Repositories
@@ -224,7 +224,7 @@ function storeOn(
   }
 }
 
-function refuseWrite(): never {
+function rejectWrite(): never {
   throw new Error('Jobs and events are written inside a transaction')
 }
 

@@ -122,7 +122,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'passes.lockUnissued': (tx, intruder, { pass }) => tx.passes.lockUnissued(intruder, [pass]),
   'passes.setIssued': (tx, intruder, { pass }) => tx.passes.setIssued(intruder, [pass], later(1)),
   'passes.setRefused': (tx, intruder, { pass }) =>
-    tx.passes.setRefused(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
+    tx.passes.setRejected(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.setFailed': (tx, intruder, { pass }) =>
     tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.detachFromProject': (tx, intruder, { project }) =>

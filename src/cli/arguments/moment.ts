@@ -9,7 +9,7 @@ const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }
  * @throws UsageError
  */
 export function parseMoment(text: string, now: Date): Date {
-  return findMoment(text, now) ?? refuse(text, 'a time from now: "in 2h"')
+  return findMoment(text, now) ?? throwUsageError(text, 'a time from now: "in 2h"')
 }
 
 /**
@@ -19,7 +19,7 @@ export function parseMoment(text: string, now: Date): Date {
 export function parsePast(text: string, now: Date): Date {
   const [, span] = /^\s*(\d+[smhd])(?:\s+ago)?\s*$/i.exec(text) ?? []
   const past = span === undefined ? findMoment(text, now) : shift(now, -secondsOf(span))
-  return past ?? refuse(text, 'how long ago: 12h')
+  return past ?? throwUsageError(text, 'how long ago: 12h')
 }
 
 /**
@@ -72,7 +72,7 @@ function shift(at: Date, seconds: number): Date | undefined {
   return Number.isNaN(shifted.getTime()) ? undefined : shifted
 }
 
-function refuse(text: string, relative: string): never {
+function throwUsageError(text: string, relative: string): never {
   throw new UsageError(`${text} is not a time`, {
     hint: `give an ISO 8601 date-time with Z or an offset, such as 2027-05-31T19:30:00+02:00, or ${relative}.`,
   })

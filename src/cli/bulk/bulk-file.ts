@@ -12,7 +12,7 @@ import { startProgress } from '../command/progress.ts'
 import { isReadOnce } from '../command/prompt.ts'
 import { atStart, fingerprint, type JournalEntry, type JournalHead, openJournal } from './bulk-journal.ts'
 import { openCsv } from './csv.ts'
-import { openOutput, openStdout, refusePipe } from './output-file.ts'
+import { openOutput, openStdout, rejectPipe } from './output-file.ts'
 import {
   type FailedRow,
   failuresHeader,
@@ -63,8 +63,8 @@ export async function runFile<Item, Name extends string>(
   const { file, dryRun, stop, note } = options
   // Keep no journal for a pipe, which cannot be read again, or for stdout, which cannot be truncated.
   const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
-  refuseOverwriting(options, journalPath)
-  for (const path of [options.out, options.failures]) if (path !== undefined) refusePipe(path, OR_STDOUT)
+  rejectOverwriting(options, journalPath)
+  for (const path of [options.out, options.failures]) if (path !== undefined) rejectPipe(path, OR_STDOUT)
   // Rows are short-lived. By default V8's heap grows to 235 MB over a million rows; with this flag, to 155 MB.
   setFlagsFromString('--optimize-for-size')
   const source = await openSource(file)
@@ -163,7 +163,7 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
 const OR_STDOUT = 'name a file, or give --out - for stdout.'
 
 /** Rejects an output that is also the input, and two outputs with the same path. */
-function refuseOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
+function rejectOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
   const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
   const real = paths.map(realPath)
   const again = paths.find((_, index) => real.indexOf(real[index]!) !== index)

@@ -61,7 +61,7 @@ export async function openStdout({
 }
 
 /** Rejects a pipe, which cannot be truncated. @throws UsageError */
-export function refusePipe(path: string, hint: string): void {
+export function rejectPipe(path: string, hint: string): void {
   if (isPipe(path)) throw new UsageError(`${path} is a pipe, but a file is required`, { hint })
 }
 

@@ -19,7 +19,7 @@ export function openPackage(archive: Buffer, rootPem: string, at: Date): OpenedP
   try {
     return read(archive, rootPem, at)
   } catch (error) {
-    if (error instanceof ZipError || error instanceof SignatureError) throw refused(error.message, error)
+    if (error instanceof ZipError || error instanceof SignatureError) throw rejection(error.message, error)
     throw error
   }
 }
@@ -31,17 +31,18 @@ function read(archive: Buffer, rootPem: string, at: Date): OpenedPackage {
   const manifest = requireFile(files, 'manifest.json')
   const signer = verifySignature(requireFile(files, 'signature'), manifest, rootPem, at)
   checkManifest(files, manifest)
-  if (!['icon.png', 'icon@2x.png', 'icon@3x.png'].some((name) => files.has(name))) throw refused('the icon is missing')
+  if (!['icon.png', 'icon@2x.png', 'icon@3x.png'].some((name) => files.has(name)))
+    throw rejection('the icon is missing')
   const parsed = PassJson.safeParse(parseJson(requireFile(files, 'pass.json'), 'pass.json'))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw refused(`pass.json is not valid: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`)
+    throw rejection(`pass.json is not valid: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`)
   }
   const pass = parsed.data
   if (pass.passTypeIdentifier !== signer.passTypeIdentifier) {
-    throw refused(`the certificate is for ${signer.passTypeIdentifier}, not ${pass.passTypeIdentifier}`)
+    throw rejection(`the certificate is for ${signer.passTypeIdentifier}, not ${pass.passTypeIdentifier}`)
   }
-  if (pass.teamIdentifier !== signer.teamIdentifier) throw refused('the certificate belongs to another team')
+  if (pass.teamIdentifier !== signer.teamIdentifier) throw rejection('the certificate belongs to another team')
   return { content: pass, strings: stringsIn(files) }
 }
 
@@ -52,7 +53,7 @@ function stringsIn(files: ReadonlyMap<string, Buffer>): PassStrings {
   return Object.fromEntries(
     found.map(([name, bytes]) => {
       const strings = parseStrings(bytes)
-      if (!strings) throw refused(`${name} is not a strings file`)
+      if (!strings) throw rejection(`${name} is not a strings file`)
       return [name.slice(0, -STRINGS.length), strings]
     }),
   )
@@ -62,18 +63,18 @@ function checkManifest(files: Map<string, Buffer>, manifest: Buffer): void {
   const digests = parseJson(manifest, 'manifest.json') as Record<string, unknown>
   for (const [name, digest] of Object.entries(digests)) {
     const actual = createHash('sha1').update(requireFile(files, name)).digest('hex')
-    if (actual !== digest) throw refused(`${name} is not the file that was signed`)
+    if (actual !== digest) throw rejection(`${name} is not the file that was signed`)
   }
   for (const name of files.keys()) {
-    if (name.includes('/') && !FOLDER_OF_A_LANGUAGE.test(name)) throw refused(`${name} is in a folder`)
+    if (name.includes('/') && !FOLDER_OF_A_LANGUAGE.test(name)) throw rejection(`${name} is in a folder`)
     const isSigned = Object.hasOwn(digests, name) || name === 'manifest.json' || name === 'signature'
-    if (!isSigned) throw refused(`${name} is not in the manifest`)
+    if (!isSigned) throw rejection(`${name} is not in the manifest`)
   }
 }
 
 function requireFile(files: Map<string, Buffer>, name: string): Buffer {
   const file = files.get(name)
-  if (!file) throw refused(`${name} is missing`)
+  if (!file) throw rejection(`${name} is missing`)
   return file
 }
 
@@ -82,13 +83,13 @@ function parseJson(bytes: Buffer, name: string): unknown {
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch (cause) {
-    throw refused(`${name} is not JSON`, cause)
+    throw rejection(`${name} is not JSON`, cause)
   }
-  if (typeof value !== 'object' || value === null) throw refused(`${name} is not a JSON object`)
+  if (typeof value !== 'object' || value === null) throw rejection(`${name} is not a JSON object`)
   return value
 }
 
-function refused(reason: string, cause?: unknown): CliError {
+function rejection(reason: string, cause?: unknown): CliError {
   return new CliError(`Phones would reject this pass: ${reason}.`, { code: 'PASS_REFUSED', cause })
 }
 

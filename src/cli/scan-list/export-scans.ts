@@ -10,7 +10,7 @@ import { beginJournal, continueJournal, type JournalFile, readJournal } from '..
 import { openPrivate } from '../../files/private-file.ts'
 import { listPages, type PageFormat } from '../arguments/list-flags.ts'
 import { changedSetting, isWhole } from '../bulk/bulk-journal.ts'
-import { refusePipe, writeAt } from '../bulk/output-file.ts'
+import { rejectPipe, writeAt } from '../bulk/output-file.ts'
 import { CliError, withName } from '../command/cli-error.ts'
 import { retryNotes } from '../command/client-command.ts'
 import { writeOut } from '../command/output.ts'
@@ -67,7 +67,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
 }
 
 async function openFile(path: string, query: object, options: ScanExportOptions): Promise<ExportFile> {
-  refusePipe(path, 'omit --out to write to stdout.')
+  rejectPipe(path, 'omit --out to write to stdout.')
   const { workspaceId } = await options.client.tokens.current()
   const filters = Object.entries(query).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))

@@ -58,7 +58,7 @@ export default class IdentityRenew extends BaseCommand {
             const line = this.jsonEnabled() ? JSON.stringify(identity) : renewedLine(identity)
             process.stdout.write(`${line}\n`)
           },
-          onRefused: (reason) => this.note(`Not renewed; the current certificate stays in use: ${reason}`),
+          onRejected: (reason) => this.note(`Not renewed; the current certificate stays in use: ${reason}`),
         }),
       { bySigterm: true },
     )

@@ -26,7 +26,7 @@ export function text(min: number, max: number) {
 }
 
 /** Rejects the key `__proto__` in an object with arbitrary keys. Zod would silently drop it. */
-export function refusingProto<Schema extends z.ZodType>(schema: Schema) {
+export function withoutProto<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((written: z.input<Schema>, context) => {
     if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))
       context.addIssue({ code: 'custom', path: ['__proto__'], message: 'Is not allowed as a name: use another name' })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
-import { refusingProto, text } from './common.ts'
+import { text, withoutProto } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './language-tags.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
@@ -107,7 +107,7 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
     /** The values by text. An empty text is also a key. */
-    map: refusingProto(z.record(text(0, 255), value)).refine(
+    map: withoutProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
     ),
@@ -238,7 +238,7 @@ const appleReserved = [
   'expirationDate',
 ] as const
 
-const AppleOverrides = refusingProto(
+const AppleOverrides = withoutProto(
   z.looseObject({
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
@@ -257,7 +257,7 @@ const AppleOverrides = refusingProto(
 export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
 export type GoogleKind = z.output<typeof GoogleKind>
 
-const platformKeys = refusingProto(z.record(z.string(), z.unknown())).superRefine((overrides, context) => {
+const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine((overrides, context) => {
   for (const key of ['id', 'classId', 'state']) {
     if (key in overrides)
       context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { refusingProto } from './common.ts'
+import { withoutProto } from './common.ts'
 
 /** A language tag (BCP 47), such as pt, pt-BR, or zh-Hans. */
 const Language = z
@@ -26,7 +26,7 @@ export type Translations = Record<string, string> & z.$brand<'translations'>
 
 /** Returns the schema of a record with a value per language. */
 export function byLanguage<One extends z.ZodType>(one: One) {
-  return refusingProto(z.record(Language, one)).brand<'translations'>()
+  return withoutProto(z.record(Language, one)).brand<'translations'>()
 }
 
 /** Returns the schema of a text that is the same in each language, or one per language. */

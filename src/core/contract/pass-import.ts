@@ -44,15 +44,15 @@ export function checkImport(
   pass: z.output<z.ZodObject<typeof importedFields>>,
   context: z.core.$RefinementCtx<unknown>,
 ): void {
-  const refuse = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
+  const addIssue = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
   const { serialNumber, authenticationToken, devices } = pass
   if (serialNumber === undefined && authenticationToken !== undefined)
-    refuse(['authenticationToken'], 'Requires a serialNumber')
+    addIssue(['authenticationToken'], 'Requires a serialNumber')
   if (devices.length > 0 && (serialNumber === undefined || authenticationToken === undefined))
-    refuse(['devices'], 'Requires the serialNumber and the authenticationToken that the phones know')
+    addIssue(['devices'], 'Requires the serialNumber and the authenticationToken that the phones know')
   const seen = new Set<string>()
   for (const [n, { deviceLibraryIdentifier: id }] of devices.entries()) {
-    if (seen.has(id)) refuse(['devices', n], 'Is listed twice')
+    if (seen.has(id)) addIssue(['devices', n], 'Is listed twice')
     seen.add(id)
   }
 }

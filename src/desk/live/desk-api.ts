@@ -7,8 +7,8 @@ import type { ServerClock } from './clock.ts'
 export type Api = Omit<Client, 'request' | 'close'>
 
 /** An error response of the server. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class ApiRejection extends Error {
+  override readonly name = 'ApiRejection'
   readonly status: number
   /** The time in Retry-After, in milliseconds; `null` if the header is missing. */
   readonly waitMs: number | null
@@ -78,7 +78,7 @@ async function ask(path: string, token: string, { signal }: { signal: AbortSigna
   if (answer.ok) return answer
   const said = parseJson(await answer.text()) as { message?: string } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
-  throw new Refusal({
+  throw new ApiRejection({
     status: answer.status,
     message: said?.message ?? String(answer.status),
     waitMs: Number.isFinite(seconds) ? seconds * 1000 : null,

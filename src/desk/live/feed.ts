@@ -1,6 +1,6 @@
 import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
-import { Refusal } from './desk-api.ts'
+import { ApiRejection } from './desk-api.ts'
 
 /** The state of the event feed; `asking` if the token cannot follow events, so that the page polls. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000
 const RETRY_MS = 3_000
 
 /** The delay after the server rejected the stream because there are too many. */
-const REFUSED_MS = 60_000
+const REJECTED_RETRY_MS = 60_000
 
 /**
  * Follows the events of the workspace over one connection and reconnects when it ends. Does not request missed
@@ -80,11 +80,11 @@ export function createFeed(
         become('lost')
       } catch (error) {
         if (ended.signal.aborted) return
-        const status = error instanceof Refusal ? error.status : null
+        const status = error instanceof ApiRejection ? error.status : null
         become(status === null ? 'lost' : 'asking')
         // A missing permission or an ended token is permanent; other requests find out which.
         if (status === 401 || status === 403 || status === 404) return
-        if (status !== null) waitMs = REFUSED_MS
+        if (status !== null) waitMs = REJECTED_RETRY_MS
       }
       await new Promise((resolve) => setTimeout(resolve, waitMs))
     }

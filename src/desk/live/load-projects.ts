@@ -1,6 +1,6 @@
 import type { ScanStatsByProject } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
-import { type Api, Refusal } from './desk-api.ts'
+import { type Api, ApiRejection } from './desk-api.ts'
 import { listAll } from './load-pages.ts'
 
 /** A project that the page can show. Its id replaces the name if the token cannot read it. */
@@ -38,7 +38,7 @@ async function findProject(api: Api, id: string): Promise<Project | undefined> {
   try {
     return await api.projects.get({ params: { id } })
   } catch (error) {
-    if (error instanceof Refusal && [400, 404].includes(error.status)) return undefined
+    if (error instanceof ApiRejection && [400, 404].includes(error.status)) return undefined
     throw error
   }
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Scope } from '../../core/route.ts'
 import type { DeskLanguage } from '../language.ts'
 import { createServerClock, type ServerClock } from '../live/clock.ts'
-import { createApi, openEvents, Refusal } from '../live/desk-api.ts'
+import { ApiRejection, createApi, openEvents } from '../live/desk-api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/load-projects.ts'
 import { Board } from './board.tsx'
@@ -65,8 +65,8 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
         setEntry({ token, clock, scopes, projects })
       } catch (error) {
         if (!isCurrent) return
-        if (error instanceof Refusal && error.status === 401) return leave(words.tokenRefused)
-        if (error instanceof Refusal && error.status < 500 && error.status !== 429) return leave(error.message)
+        if (error instanceof ApiRejection && error.status === 401) return leave(words.tokenRefused)
+        if (error instanceof ApiRejection && error.status < 500 && error.status !== 429) return leave(error.message)
         setProblem(words.noAnswer)
         timer = setTimeout(enter, 5_000)
       }
@@ -96,8 +96,8 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
     const { token, clock, scopes } = entry
     const feed = createFeed((signal) => openEvents(token, signal), { isAllowed: scopes.includes('webhooks:read') })
     const api = createApi(token, clock)
-    const onRefused = () => onLeave(language.words.tokenRefused)
-    return { api, clock, feed, language, scopes, isWall, onRefused, onReached: setReached }
+    const onTokenRejected = () => onLeave(language.words.tokenRefused)
+    return { api, clock, feed, language, scopes, isWall, onTokenRejected, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
   useWholeWall(isWall)

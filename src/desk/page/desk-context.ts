@@ -3,7 +3,7 @@ import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Scope } from '../../core/route.ts'
 import type { DeskLanguage } from '../language.ts'
 import type { ServerClock } from '../live/clock.ts'
-import { type Api, Refusal } from '../live/desk-api.ts'
+import { type Api, ApiRejection } from '../live/desk-api.ts'
 import type { Feed } from '../live/feed.ts'
 import { createRefresher, type Refresher } from '../live/refresher.ts'
 import type { Source } from '../live/sources.ts'
@@ -18,7 +18,7 @@ export interface Desk {
   /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
   /** Called when the token has ended. */
-  onRefused(): void
+  onTokenRejected(): void
   /** Called with whether the server responds. */
   onReached(isReached: boolean): void
 }
@@ -62,7 +62,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
   facts: () => F,
 ): Answers<S> {
   type Name = keyof S & string
-  const { feed, scopes, onRefused, onReached } = useDesk()
+  const { feed, scopes, onTokenRejected, onReached } = useDesk()
   const [known, setKnown] = useState<{ key: string; answers: Partial<Answers<S>> }>({ key, answers: {} })
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key determines when it starts over.
@@ -91,9 +91,9 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
         onReached(true)
         set(name, { is: 'there', value })
       } catch (error) {
-        if (!(error instanceof Refusal)) return onReached(false)
+        if (!(error instanceof ApiRejection)) return onReached(false)
         onReached(true)
-        if (error.status === 401) return onRefused()
+        if (error.status === 401) return onTokenRejected()
         if (error.status === 403) {
           unanswered.delete(name)
           return set(name, { is: 'denied' })

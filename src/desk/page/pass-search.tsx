@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Pass } from '../../core/contract/passes.ts'
 import { isUuidText } from '../../core/uuid.ts'
-import { Refusal } from '../live/desk-api.ts'
+import { ApiRejection } from '../live/desk-api.ts'
 import { useDesk } from './desk-context.ts'
 import { PassLink } from './parts.tsx'
 
@@ -11,7 +11,7 @@ const MAX_FOUND = 20
 
 /** Finds a pass with the API's search, or by its id. */
 export function PassSearch() {
-  const { api, scopes, language, onRefused } = useDesk()
+  const { api, scopes, language, onTokenRejected } = useDesk()
   const { words } = language
   const [typed, setTyped] = useState('')
   const [found, setFound] = useState<Pick<Pass, 'id' | 'label' | 'externalPassId'>[] | null>(null)
@@ -30,9 +30,9 @@ export function PassSearch() {
       if (items.length === 1) return show(items[0]!.id)
       setFound(items)
     } catch (error) {
-      if (error instanceof Refusal && error.status === 401) return onRefused()
-      if (error instanceof Refusal && error.status === 404) return setFound([])
-      setProblem(error instanceof Refusal ? error.message : words.noAnswer)
+      if (error instanceof ApiRejection && error.status === 401) return onTokenRejected()
+      if (error instanceof ApiRejection && error.status === 404) return setFound([])
+      setProblem(error instanceof ApiRejection ? error.message : words.noAnswer)
     }
   }
 

@@ -160,7 +160,7 @@ export function isCounted(scan: StoredDecision | undefined): boolean {
 }
 
 /** Marks a reversal that the server rejected: its scan remains accepted, and the reversal has the reason. */
-export async function refuseUndo(
+export async function rejectUndo(
   tx: Write,
   { externalRef, undoes }: JournalEntry,
   { message, isOfAnother }: { message: string; isOfAnother: boolean | undefined },

@@ -27,7 +27,7 @@ import {
   prune,
   putDecision,
   record,
-  refuseUndo,
+  rejectUndo,
   type Schema,
   trim,
   VERSION,
@@ -173,7 +173,7 @@ class IndexedDbStore implements EngineStore {
         if (!entry) continue
         const { waits, ...rest } = entry
         await journal.put({ ...rest, recordedAt, ...(rejection !== undefined && { rejection, isOfAnother }) }, key)
-        if (rejection !== undefined && entry.undoes) await refuseUndo(tx, entry, { message: rejection, isOfAnother })
+        if (rejection !== undefined && entry.undoes) await rejectUndo(tx, entry, { message: rejection, isOfAnother })
         const stored = await decisionOf(tx, externalRef)
         if (!stored) continue
         const known = { scanId: scanId ?? stored.verdict.scanId, conflict: conflict ?? null, isPending: false }

@@ -172,8 +172,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       async probe(stop) {
         const reply = await server.self(stop)
         if (reply.kind === 'answer' && reply.value) await ownDoor.learn(reply.value)
-        const isRefused = reply.kind === 'rejection' && reply.status === 403
-        set('refused', isRefused ? { code: 'refused', message: reply.message } : null)
+        const isRejected = reply.kind === 'rejection' && reply.status === 403
+        set('refused', isRejected ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'timeout'
       },
       upload: uploads.uploadMost,

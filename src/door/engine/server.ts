@@ -234,13 +234,13 @@ interface Given {
 /** Aborts after a timeout, or with another signal. Phones that are some years old have no AbortSignal.any. */
 function giveUpAfter(ms: number, other: AbortSignal | undefined): Given {
   const controller = new AbortController()
-  let refuse: () => void = () => undefined
+  let rejectTimedOut: () => void = () => undefined
   const over = new Promise<never>((_, reject) => {
-    refuse = () => reject(new DOMException('Given up', 'AbortError'))
+    rejectTimedOut = () => reject(new DOMException('Given up', 'AbortError'))
   })
   over.catch(() => undefined)
   const abort = () => {
-    refuse()
+    rejectTimedOut()
     controller.abort()
   }
   const timer = setTimeout(abort, ms)

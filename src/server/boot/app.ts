@@ -13,7 +13,7 @@ import type { Cursors } from '../http/cursors.ts'
 import { createAuthenticate } from '../http/middleware/authenticate.ts'
 import { callerOf, correlationIdOf, createObserve, routeOf } from '../http/middleware/observe.ts'
 import { PUBLIC_ANSWER_MS } from '../http/middleware/public-gate.ts'
-import { type AddressLimit, type Limit, type Limits, refuseSlowly } from '../http/middleware/rate-limit.ts'
+import { type AddressLimit, type Limit, type Limits, rejectSlowly } from '../http/middleware/rate-limit.ts'
 import { mountContract } from '../http/mount.ts'
 import type { Readiness } from '../http/readiness.ts'
 import { createSecurityLog, type SecurityLog, securityEventOf } from '../http/security-log.ts'
@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): H3 {
     handlers,
     cursors,
     authenticate: createAuthenticate(services.store, services.log),
-    limitToken: refuseSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),
+    limitToken: rejectSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),
     limitAddress,
   })
   app.get(linkPath, async (event) => {
@@ -103,14 +103,14 @@ export function createApp(options: AppOptions): H3 {
   requireFree(app, applePrefixes)
   // Phones send requests in bursts. Beyond the limit of all wallets, count only rejected requests against an address.
   const phoneLimits = {
-    refused: limitAddress,
+    rejected: limitAddress,
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
     lists: limitWallets,
   }
   for (const platform of platforms) deliveries[platform].mount?.(app, publicServices, phoneLimits, applePrefixes)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
-  refuseOtherMethods(app)
+  rejectOtherMethods(app)
   // The router would treat /v1/passes/ as /v1/passes. A path with an empty last part names nothing.
   app.use((event) => {
     if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
@@ -245,7 +245,7 @@ function answerHead(app: H3): void {
 }
 
 /** Rejects other methods on an existing path with 405, where h3 would respond with a bare 404. */
-function refuseOtherMethods(app: H3): void {
+function rejectOtherMethods(app: H3): void {
   for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
     const allow = routes.map(({ method }) => method).join(', ')
     app.all(path, () => {

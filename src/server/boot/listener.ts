@@ -112,7 +112,7 @@ export interface ConnectionsOptions {
   /** Whether clients connect directly, so that the address of a connection identifies a client. */
   isDirect: boolean
   /** Called for each connection that the server closes on a client. */
-  onRefused(reason: string, address: string): void
+  onRejected(reason: string, address: string): void
   /** Overrides for tests. */
   patience?: Partial<typeof PATIENCE>
 }
@@ -167,7 +167,7 @@ function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } |
 }
 
 /** Limits what connections take: concurrent requests, time, and memory. */
-function createConnections({ maxConnections, isDirect, onRefused, ...options }: ConnectionsOptions) {
+function createConnections({ maxConnections, isDirect, onRejected, ...options }: ConnectionsOptions) {
   const patience = { ...PATIENCE, ...options.patience }
   /** Waiting requests of each busy connection. */
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
@@ -179,9 +179,9 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
   const held = new Set<Socket>()
 
   /** Closes a connection. It acts only once, since a connection can offend repeatedly before it is closed. */
-  function refuse(socket: Socket, reason: string): void {
+  function rejectConnection(socket: Socket, reason: string): void {
     if (socket.destroyed) return
-    onRefused(reason, socket.remoteAddress ?? 'unknown')
+    onRejected(reason, socket.remoteAddress ?? 'unknown')
     skipUnparsed(socket)
     socket.destroy()
   }
@@ -217,7 +217,7 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
         if (socket.destroyed) return
         const key = addressKey(socket.remoteAddress ?? 'unknown')
         offences.set(key, (offences.get(key) ?? 0) + 1)
-        return refuse(socket, 'too many requests at once on one connection')
+        return rejectConnection(socket, 'too many requests at once on one connection')
       }
       line.push([request, response])
       // Node resumes reading after each parsed request, so pause afterwards.
@@ -235,7 +235,7 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
       } else if (now - state.since >= patience.bodyMs) {
         if (socket.bytesRead - state.bytesThen < patience.bodyBytes) {
           if (!response.headersSent) socket.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n')
-          refuse(socket, 'body sent too slowly')
+          rejectConnection(socket, 'body sent too slowly')
         } else Object.assign(state, { since: now, bytesThen: socket.bytesRead })
       }
     }
@@ -258,7 +258,7 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
-      onRefused('address of connections that were closed just now', socket.remoteAddress ?? 'unknown')
+      onRejected('address of connections that were closed just now', socket.remoteAddress ?? 'unknown')
       hold(socket)
       return false
     }
@@ -269,7 +269,7 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
       if (left > 0) byAddress.set(key, left)
       else byAddress.delete(key)
     })
-    if (count > Math.ceil(maxConnections / 2)) refuse(socket, 'too many connections of one address')
+    if (count > Math.ceil(maxConnections / 2)) rejectConnection(socket, 'too many connections of one address')
     return !socket.destroyed
   }
 
@@ -284,7 +284,7 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
     /** Sets the limits that Node supports. */
     watch(server: Server): void {
       server.maxConnections = maxConnections
-      server.on('drop', (dropped) => onRefused('too many connections', dropped?.remoteAddress ?? 'unknown'))
+      server.on('drop', (dropped) => onRejected('too many connections', dropped?.remoteAddress ?? 'unknown'))
       if (isDirect) {
         // Decide before Node creates a parser for the connection.
         const listeners = server.listeners('connection')
@@ -299,7 +299,7 @@ function createConnections({ maxConnections, isDirect, onRefused, ...options }: 
       // client.
       server.setTimeout(patience.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
-        if (lines.has(socket)) onRefused('answer not read', socket.remoteAddress ?? 'unknown')
+        if (lines.has(socket)) onRejected('answer not read', socket.remoteAddress ?? 'unknown')
         socket.destroy()
       })
       const checking = setInterval(checkBodies, CHECK_EVERY_MS).unref()

@@ -57,7 +57,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
       taken = found
       loggedReason = undefined
     } catch (error) {
-      refuse((error as Error).message)
+      logRejection((error as Error).message)
     }
   }
 
@@ -77,7 +77,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
     return found !== taken && found === before
   }
 
-  function refuse(reason: string): void {
+  function logRejection(reason: string): void {
     if (reason === loggedReason) return
     loggedReason = reason
     const { notAfter } = identities.apple!.certificate

@@ -214,7 +214,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       listener = await startListener(config.host, port, toNodeHandler(app), {
         maxConnections,
         isDirect: trustedProxies === 0,
-        onRefused: (reason, address) => security.note('connection refused', { address, reason }),
+        onRejected: (reason, address) => security.note('connection refused', { address, reason }),
       })
     }
     // The token is shown only once, so create it after everything that can fail.

@@ -77,7 +77,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     for (const stored of await store.identities.listByIds(changed)) {
       const isNew = !known.has(stored.id)
       known.set(stored.id, stored)
-      if (!isNew) await follow(stored).catch((error: unknown) => tellRefused(stored, error))
+      if (!isNew) await follow(stored).catch((error: unknown) => logRejected(stored, error))
     }
   }
 
@@ -93,7 +93,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     log.info({ identity: stored.name, status: stored.status }, 'an identity changed')
   }
 
-  function tellRefused({ name }: StoredIdentity, err: unknown): void {
+  function logRejected({ name }: StoredIdentity, err: unknown): void {
     log.error({ err, identity: name }, 'a changed identity is not usable: its previous state stays in use')
   }
 

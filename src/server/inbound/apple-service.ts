@@ -20,7 +20,7 @@ type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
 
 /** The rate limits of phones. */
 export interface PhoneLimits {
-  refused: LimitRefused
+  rejected: LimitRejected
   /** Called with each pass that would be in no wallet afterwards. Throws if that happens too often. */
   removals: (passId: string) => void
   /** Debits the address for a list that costs as much as several requests. */
@@ -28,7 +28,7 @@ export interface PhoneLimits {
 }
 
 /** Called with each rejected request. Slows down clients that guess. */
-export type LimitRefused = (event: H3Event) => void
+export type LimitRejected = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
@@ -66,13 +66,13 @@ export function mountAppleService(
 }
 
 function mountAt(prefix: string, app: H3, services: AppleServices, limits: PhoneLimits): void {
-  const { refused: limitRefused, removals: limitRemovals, lists: limitLists } = limits
+  const { rejected: limitRejected, removals: limitRemovals, lists: limitLists } = limits
   const { store, identities, packages, clock, log } = services
   if (!packages) return
   const toldFull = new Set<string>()
 
   app.post(`${prefix}/v1/devices/:device/registrations/:type/:serial`, async (event) => {
-    const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
+    const { pass, isFormer } = await authenticatePass(event, services, limitRejected)
     const deviceId = deviceIdOf(event)
     const { pushToken } = await bodyOf(event, Registration)
     await requireRoom(event, { pass, isFormer }, deviceId)
@@ -102,7 +102,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   app.delete(`${prefix}/v1/devices/:device/registrations/:type/:serial`, async (event) => {
-    const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
+    const { pass, isFormer } = await authenticatePass(event, services, limitRejected)
     const deviceId = deviceIdOf(event)
     const { workspaceId, id, copyId } = pass
     await store.transaction(async (tx) => {
@@ -121,7 +121,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isKnown = held > 0
     const ofType = await identities.ofAccount('apple', typeOf(event))
     const isOurs = ofType.length > 0
-    if (!isOurs || !isKnown) limitRefused(event)
+    if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
     // Debit before the list is read, which takes as long for an empty result.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
@@ -141,7 +141,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   app.get(`${prefix}/v1/passes/:type/:serial`, async (event) => {
-    const { pass, isFormer } = await authenticatePass(event, services, limitRefused)
+    const { pass, isFormer } = await authenticatePass(event, services, limitRejected)
     const { workspaceId, id, walletVersion } = pass
     const request = (await isDatedHere(event, pass)) ? event.req : undated(event.req)
     const response = await renderOr(() => packages.answer(pass, request, clock()))
@@ -152,7 +152,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   app.post(`${prefix}/v1/log`, async (event) => {
-    limitRefused(event)
+    limitRejected(event)
     const { logs } = await bodyOf(event, Log)
     await takeDeviceLogs(services, logs)
     return new Response(null, { status: 200 })
@@ -175,13 +175,13 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     if (await holders.has(workspaceId, name, deviceId)) return
     if (await holders.isFull(workspaceId, name, MAX_DEVICES)) {
       noteFull({ passId: id, workspaceId }, `a pass has ${MAX_DEVICES} devices, and accepts no more`)
-      limitRefused(event)
+      limitRejected(event)
       throw new ApiError('FORBIDDEN', { message: 'Too many devices hold this pass.' })
     }
     const held = (await store.deviceLists.countPasses(workspaceId, [deviceId])).get(deviceId) ?? 0
     if (held < MAX_PASSES_PER_DEVICE) return
     noteFull({ workspaceId }, `a device holds ${MAX_PASSES_PER_DEVICE} passes of the workspace, and accepts no more`)
-    limitRefused(event)
+    limitRejected(event)
     throw new ApiError('FORBIDDEN', { message: 'The device holds too many passes of this issuer.' })
   }
 
@@ -209,14 +209,14 @@ interface AuthenticatedPass {
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
-  limitRefused: LimitRefused,
+  limitRejected: LimitRejected,
 ): Promise<AuthenticatedPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
   const serialNumber = SerialNumber.safeParse(decoded(event.context.params?.serial)).data
   const ofType = token && serialNumber ? await services.identities.ofAccount('apple', typeOf(event)) : []
   const found = serialNumber && ofType.length > 0 ? await findHeld(serialNumber, ofType, services) : undefined
   if (found && token && isEqual(token, found.pass.appleToken)) return found
-  limitRefused(event)
+  limitRejected(event)
   throw new ApiError('UNAUTHORIZED', {
     message: 'Send the authentication token of the pass as Authorization: ApplePass.',
   })

@@ -6,7 +6,7 @@ import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
 import { tellHolders } from '../wallet-sync/holders.ts'
-import type { LimitRefused } from './apple-service.ts'
+import type { LimitRejected } from './apple-service.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 64 * 1024
 export function mountGoogleCallbacks(
   app: H3,
   { store, clock, identities }: Pick<Services, 'store' | 'clock' | 'identities'>,
-  limitRefused: LimitRefused,
+  limitRejected: LimitRejected,
 ): void {
   app.post('/google/callbacks', async (event) => {
     const body = await readJson(event, MAX_BODY_BYTES)
@@ -30,7 +30,7 @@ export function mountGoogleCallbacks(
     const side = (await identities.of('google', other))!
     const check = await side.callbacks.verify(body, at)
     if (!check.ok) {
-      limitRefused(event)
+      limitRejected(event)
       throw new ApiError('VALIDATION_ERROR', {
         message: `Not a signed Google Wallet callback: ${check.reason}.`,
         forLog: { security: 'forged callback', reason: check.reason },

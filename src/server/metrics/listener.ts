@@ -198,7 +198,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
     'passes_refused',
     'Versions, classes and passes that a platform rejects permanently.',
     ['kind'],
-    ({ refused }) => Object.entries(refused).map(([kind, count]) => [{ kind }, count]),
+    ({ rejected }) => Object.entries(rejected).map(([kind, count]) => [{ kind }, count]),
   )
   gauge('passes_doors_online', 'Doors that were seen within the last five minutes.', [], ({ doors }) => [
     [{}, doors.online],

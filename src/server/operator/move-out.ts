@@ -134,7 +134,7 @@ async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | und
 
 async function checkPass(pass: StoredPass, url: string, type: string): Promise<void> {
   const address = `${url}/v1/passes/${encodeURIComponent(type)}/${encodeURIComponent(pass.serialNumber)}`
-  const refuse = (why: string) =>
+  const addressError = (why: string) =>
     new OperatorError(
       `${url} ${why}. Phones that move there would be lost. Import the passes there first (passes export --handover), and ` +
         'check that the address leads there. --unchecked moves them anyway.',
@@ -156,7 +156,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
     if (status === 405 || status === 501) status = await ask('GET')
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException
-    throw refuse(`cannot be reached (${message || code})`)
+    throw addressError(`cannot be reached (${message || code})`)
   }
-  if (status !== 200) throw refuse(`responds with ${status} for the pass ${pass.id} (${type}), which phones hold`)
+  if (status !== 200) throw addressError(`responds with ${status} for the pass ${pass.id} (${type}), which phones hold`)
 }

@@ -11,7 +11,7 @@ export interface WatchIdentityOptions extends RenewedFrom {
   onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
   /** Called once per content and reason. The current certificate stays in use. */
-  onRefused: (reason: string) => void
+  onRejected: (reason: string) => void
   /** The poll interval; a second by default, so that a change is checked two to three seconds after the last write. */
   lookMs?: number
 }
@@ -27,7 +27,7 @@ const LOOK_MS = 1_000
 export async function watchIdentity(
   config: IdentityConfig,
   name: string,
-  { files, keyFile, signal, onWatching, onRenewed, onRefused, lookMs = LOOK_MS }: WatchIdentityOptions,
+  { files, keyFile, signal, onWatching, onRenewed, onRejected, lookMs = LOOK_MS }: WatchIdentityOptions,
 ): Promise<void> {
   await assertRenewable(config, name, { files, keyFile })
   onWatching?.()
@@ -44,9 +44,9 @@ export async function watchIdentity(
       } catch (error) {
         if (!(error instanceof CredentialError)) checked = undefined
         const { message } = error as Error
-        const refused = `${found} ${message}`
-        if (refused !== reported) onRefused(message)
-        reported = refused
+        const rejection = `${found} ${message}`
+        if (rejection !== reported) onRejected(message)
+        reported = rejection
       }
     }
     seen = found

@@ -1,6 +1,6 @@
 import { ApiError } from '../../core/errors.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import { isPassing, isRefused } from '../../wallets/google/api/api-error.ts'
+import { isPassing, isRejected } from '../../wallets/google/api/api-error.ts'
 import type { GoogleSigner } from '../../wallets/google/google-identity.ts'
 import { createGoogleWallet } from '../../wallets/google/google-wallet.ts'
 import { type GooglePlace, kindOf } from '../../wallets/google/resource.ts'
@@ -24,8 +24,8 @@ export const googleSetup = {
 
 /** Delivery to Google Wallet: the server writes objects, and Google updates the phones. */
 export const google: Delivery = {
-  mount(app, services, { refused }) {
-    if (services.wallets.google) mountGoogleCallbacks(app, services, refused)
+  mount(app, services, { rejected }) {
+    if (services.wallets.google) mountGoogleCallbacks(app, services, rejected)
   },
   async open(pass, _request, services, at) {
     const { google: wallet } = await services.identities.walletsOf(pass)
@@ -68,7 +68,7 @@ function whyNotAtGoogle(cause: unknown): ApiError {
     const message = 'Google Wallet does not respond; try again in a moment.'
     return new ApiError('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })
   }
-  const permanent = isRefused(cause)
+  const permanent = isRejected(cause)
   const message = permanent
     ? 'Google Wallet rejects this pass until its issuer changes it.'
     : 'Google Wallet rejects this server. Its operator must act.'

@@ -5,7 +5,7 @@ import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
-import { GoogleApiError, isRefused, rejectionOf } from '../../wallets/google/api/api-error.ts'
+import { GoogleApiError, isRejected, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/google-api.ts'
 import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
 import {
@@ -262,7 +262,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     try {
       await make(api)
     } catch (error) {
-      if (isRefused(error)) await recordRejection(pass, error, at)
+      if (isRejected(error)) await recordRejection(pass, error, at)
       throw error
     }
     await recordSent(pass, sent)
@@ -306,7 +306,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
           else await tx.rejections.clear(workspaceId, 'google', id)
         })
       } catch (error) {
-        if (!isRefused(error)) throw error
+        if (!isRejected(error)) throw error
         const rejection = rejectionOf(error, clock())
         await store.transaction((tx) =>
           ofClass

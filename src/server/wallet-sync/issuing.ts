@@ -124,10 +124,10 @@ export function createIssuing(
   async function prepareSome(workspaceId: string, passes: StoredPass[], at: Date): Promise<Outcome[]> {
     const versions = await definitions.findVersions(workspaceId, [...new Set(passes.map(versionIdOf))])
     const classes = await classesOf(workspaceId, passes)
-    const refused = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
+    const rejected = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
     const templateCardsOf = rememberTemplateCards()
     return mapInSlices(passes, async (pass) => {
-      const error = refused.get(pass.templateVersionId) ?? refused.get(pass.googleClassId ?? '')
+      const error = rejected.get(pass.templateVersionId) ?? rejected.get(pass.googleClassId ?? '')
       if (error) return { pass, error: { code: error.code, message: error.message } }
       const version = versions.get(pass.templateVersionId)!
       const ofClass = classes.get(pass.googleClassId ?? '')
@@ -165,11 +165,11 @@ export function createIssuing(
  * rejection instead of a server error.
  * @throws ApiError CONFLICT, or the result of `refuse` for the reason
  */
-export async function renderOr<T>(render: () => T | Promise<T>, refuse = toConflict): Promise<T> {
+export async function renderOr<T>(render: () => T | Promise<T>, toError = toConflict): Promise<T> {
   try {
     return await render()
   } catch (cause) {
-    throw cause instanceof ApiError && cause.code === 'PASS_ISSUING_FAILED' ? refuse(cause) : cause
+    throw cause instanceof ApiError && cause.code === 'PASS_ISSUING_FAILED' ? toError(cause) : cause
   }
 }
 
@@ -185,7 +185,7 @@ export async function recordFailure(
   error: PassError,
   { at, correlationId }: { at: Date; correlationId: string | null },
 ): Promise<void> {
-  if (pass.status === 'ISSUED') await tx.passes.setRefused(pass.workspaceId, pass.id, error, at)
+  if (pass.status === 'ISSUED') await tx.passes.setRejected(pass.workspaceId, pass.id, error, at)
   else await tx.passes.setFailed(pass.workspaceId, pass.id, error, at)
   const data = { ...identifiers(pass), error }
   await tx.events.insert(pass.workspaceId, [{ type: 'pass.failed', subject: pass.id, data, correlationId }], at)

@@ -16,7 +16,7 @@ export interface KnownLocationRejections extends LocationRejections {
 export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
   const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
   return {
-    isRefused: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
+    isRejected: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
     async find(issuerId) {
       const value = await store.settings.find(nameOf(issuerId))
       return value === undefined ? undefined : Rejection.parse(JSON.parse(value))

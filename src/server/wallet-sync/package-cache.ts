@@ -94,7 +94,7 @@ export function createPackages(
   const sending = createBodyRoom({
     processBytes: maxSendingBytes,
     workspaceBytes: maxSendingBytes / 2,
-    refuse: (isOwners) => busy({ isOwners }),
+    toError: (isOwners) => busy({ isOwners }),
   })
   const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
   const signing = new Map<string, Promise<Buffer>>()

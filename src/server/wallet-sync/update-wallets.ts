@@ -1,6 +1,6 @@
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
-import { isRefused, rejectionOf } from '../../wallets/google/api/api-error.ts'
+import { isRejected, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import type { JobServices, Repositories } from '../context.ts'
 import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
@@ -159,7 +159,7 @@ async function updateObject(job: Job, services: GoogleServices, slot: Slot | und
     const error = toJobError(cause)
     await store.transaction(async (tx) => {
       if ((await tx.jobs.lockHeld([job])).length === 0) return
-      if (isRefused(cause)) {
+      if (isRejected(cause)) {
         // The rejection is recorded on the pass, which is sent again with its next change. There is nothing for an
         // operator to retry.
         await tx.jobs.complete([job])

@@ -87,11 +87,11 @@ export class FairGate {
           resolve()
         },
       }
-      const refuse = () => {
+      const rejectTimedOut = () => {
         this.forget(party, turn)
         reject(tooMany())
       }
-      const timer = timeoutMs === undefined ? undefined : setTimeout(refuse, timeoutMs)
+      const timer = timeoutMs === undefined ? undefined : setTimeout(rejectTimedOut, timeoutMs)
       queue.add(turn)
     })
   }

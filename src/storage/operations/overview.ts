@@ -47,7 +47,7 @@ export interface Overview {
   /** Doors seen within the last five minutes, and the scans that doors have not uploaded. */
   doors: { online: number; pendingScans: number }
   /** The number of template versions, classes, and passes that a platform rejects permanently, each up to MAX_COUNTED. */
-  refused: Record<RejectedKind, number>
+  rejected: Record<RejectedKind, number>
 }
 
 /** A workspace whose phones are moving to another address. */
@@ -103,8 +103,8 @@ export class Overviews {
       running: running.find((one) => isSamePlace(one, place))?.jobs ?? 0,
     }))
     const doors = await new Doors(this.db).overview(new Date(at.getTime() - ONLINE_MS), at)
-    const refused = await this.refused()
-    return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, doors, refused }
+    const rejected = await this.rejected()
+    return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, doors, rejected }
   }
 
   /**
@@ -128,7 +128,7 @@ export class Overviews {
     return rows
   }
 
-  private async refused(): Promise<Overview['refused']> {
+  private async rejected(): Promise<Overview['rejected']> {
     const countOf = async (kind: RejectedKind) => {
       const some = this.db('rejections').where({ kind }).limit(MAX_COUNTED).select('kind')
       return Number((await this.db.from(some.as('some')).count({ n: '*' }).first()).n)

@@ -254,7 +254,7 @@ export class Passes {
   }
 
   /** Marks an issued pass as failed, because its only platform rejected it. */
-  async setRefused(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
+  async setRejected(workspaceId: string, id: string, error: PassError, at: Date): Promise<void> {
     const change = { status: 'FAILED', error: JSON.stringify(error), ...endedSpan(this.db, at) }
     await this.transition(workspaceId, [id], ['ISSUED'], change, at)
   }

@@ -75,7 +75,7 @@ export class Templates {
       created_at: at.getTime(),
       updated_at: at.getTime(),
     }
-    await refusingTakenKey(fields, async () => await this.db('templates').insert({ ...row, workspace_id: workspaceId }))
+    await rejectTakenKey(fields, async () => await this.db('templates').insert({ ...row, workspace_id: workspaceId }))
     return toTemplate(row)
   }
 
@@ -116,7 +116,7 @@ export class Templates {
     at: Date,
   ): Promise<StoredTemplate | undefined> {
     const columns = { ...toColumns(fields), updated_at: at.getTime() }
-    const [row] = await refusingTakenKey(
+    const [row] = await rejectTakenKey(
       fields,
       async () => await this.live(workspaceId).where({ id }).update(columns).returning('*'),
     )
@@ -156,7 +156,7 @@ export class Templates {
   }
 }
 
-async function refusingTakenKey<T>({ key }: Partial<TemplateFields>, write: () => Promise<T>): Promise<T> {
+async function rejectTakenKey<T>({ key }: Partial<TemplateFields>, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {

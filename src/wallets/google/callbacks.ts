@@ -97,34 +97,34 @@ const Message = z.object({
 /** Checks whether Google sent this to this issuer, and returns the message. Never throws. */
 export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts): CallbackCheck {
   const { data: envelope } = Envelope.safeParse(body)
-  if (!envelope) return refuse('malformed envelope')
-  if (envelope.protocolVersion !== PROTOCOL) return refuse('unknown protocol version')
+  if (!envelope) return reject('malformed envelope')
+  if (envelope.protocolVersion !== PROTOCOL) return reject('unknown protocol version')
 
   const { signedKey, signatures } = envelope.intermediateSigningKey
   const roots = rootKeys.filter(({ expiresAt }) => at < expiresAt)
   const isSigned = signatures.some((signature) =>
     roots.some((root) => isGenuine(root, signature, [SENDER, PROTOCOL, signedKey])),
   )
-  if (!isSigned) return refuse('intermediate key not signed by a root key')
+  if (!isSigned) return reject('intermediate key not signed by a root key')
 
   const keyJson = parseAs(SigningKeyJson, signedKey)
   const intermediate = keyJson && parseSigningKey(keyJson)
-  if (!intermediate) return refuse('malformed intermediate key')
-  if (at >= intermediate.expiresAt) return refuse('expired intermediate key')
+  if (!intermediate) return reject('malformed intermediate key')
+  if (at >= intermediate.expiresAt) return reject('expired intermediate key')
 
   if (!isGenuine(intermediate, envelope.signature, [SENDER, issuerId, PROTOCOL, envelope.signedMessage])) {
-    return refuse('message not signed by the intermediate key for this issuer')
+    return reject('message not signed by the intermediate key for this issuer')
   }
   const message = parseAs(Message, envelope.signedMessage)
-  if (!message) return refuse('malformed message')
-  if (at.getTime() >= message.expTimeMillis) return refuse('expired message')
+  if (!message) return reject('malformed message')
+  if (at.getTime() >= message.expTimeMillis) return reject('expired message')
   if (!belongsTo(issuerId, message.classId) || !belongsTo(issuerId, message.objectId)) {
-    return refuse('class or object of another issuer')
+    return reject('class or object of another issuer')
   }
   return { ok: true, message }
 }
 
-function refuse(reason: CallbackRejection): CallbackCheck {
+function reject(reason: CallbackRejection): CallbackCheck {
   return { ok: false, reason }
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Refusal } from '../../../src/desk/live/desk-api.ts'
+import { ApiRejection } from '../../../src/desk/live/desk-api.ts'
 import { createFeed, type Feed } from '../../../src/desk/live/feed.ts'
 
 let feed: Feed | undefined
@@ -58,7 +58,7 @@ test.each([401, 403])('a token that may not follow events (%i) is not tried agai
   feed = createFeed(
     () => {
       opened += 1
-      throw new Refusal({ status, message: 'no', waitMs: null })
+      throw new ApiRejection({ status, message: 'no', waitMs: null })
     },
     { isAllowed: true },
   )
@@ -71,7 +71,7 @@ test('polls if there are too many streams, and tries again a minute later', asyn
   feed = createFeed(
     (signal) => {
       opened += 1
-      if (opened === 1) throw new Refusal({ status: 429, message: 'too many', waitMs: null })
+      if (opened === 1) throw new ApiRejection({ status: 429, message: 'too many', waitMs: null })
       return endless(signal, bytes('id: 0\n\n'))
     },
     { isAllowed: true },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Api, Refusal } from '../../../src/desk/live/desk-api.ts'
+import { type Api, ApiRejection } from '../../../src/desk/live/desk-api.ts'
 import { listProjects } from '../../../src/desk/live/load-projects.ts'
 
 const listed = [
@@ -15,7 +15,7 @@ function apiThatAnswers(status: number, asked: string[] = []): Api {
       get: async ({ params }: { params: { id: string } }) => {
         asked.push(params.id)
         if (params.id === old.id) return old
-        throw new Refusal({ status, message: 'No', waitMs: null })
+        throw new ApiRejection({ status, message: 'No', waitMs: null })
       },
     },
   } as unknown as Api

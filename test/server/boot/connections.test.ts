@@ -14,11 +14,11 @@ const host = '127.0.0.1'
 async function start(handler: Handler, options: Partial<ConnectionsOptions> = {}) {
   const refused: string[] = []
   const port = await choosePort({ host, port: 0 })
-  const onRefused = (reason: string) => void refused.push(reason)
+  const onRejected = (reason: string) => void refused.push(reason)
   const listener = await startListener(host, port, handler, {
     maxConnections: 100,
     isDirect: true,
-    onRefused,
+    onRejected,
     ...options,
   })
   onTestFinished(() => listener.close())
@@ -49,7 +49,7 @@ test('a port that somebody takes after it was tried is said to be in use', async
   const other = createServer().listen(port, host)
   onTestFinished(() => void other.close())
   await once(other, 'listening')
-  const options = { maxConnections: 100, isDirect: true, onRefused: () => undefined }
+  const options = { maxConnections: 100, isDirect: true, onRejected: () => undefined }
   await expect(startListener(host, port, () => undefined, options)).rejects.toThrow(
     `Cannot listen on ${host}:${port}: it is in use. Give another with --port or --host.`,
   )

@@ -3,7 +3,7 @@ import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { ApiError } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
-import { createLimits, refuseSlowly } from '../../../src/server/http/middleware/rate-limit.ts'
+import { createLimits, rejectSlowly } from '../../../src/server/http/middleware/rate-limit.ts'
 import { type Api, useApi } from '../../support/api.ts'
 
 const perSecond = 5
@@ -131,7 +131,7 @@ function guess(api: Api) {
 }
 
 test('429 responses are delayed, a few per key at a time; more are sent at once, and others immediately', async () => {
-  const limit = refuseSlowly((key) => {
+  const limit = rejectSlowly((key) => {
     if (key !== 'calm') throw new ApiError('RATE_LIMITED')
   })
   const told: string[] = []

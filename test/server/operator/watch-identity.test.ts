@@ -45,7 +45,7 @@ function watch(config: Operator, name: string, from: RenewedFrom) {
     signal: stopped.signal,
     lookMs: LOOK_MS,
     onRenewed: (identity) => taken.push(identity),
-    onRefused: (reason) => told.push(reason),
+    onRejected: (reason) => told.push(reason),
   })
   onTestFinished(async () => {
     stopped.abort()
@@ -195,7 +195,7 @@ test('rejects at once what cannot be watched', async () => {
         ...from,
         signal: AbortSignal.timeout(5_000),
         onRenewed: () => undefined,
-        onRefused: () => undefined,
+        onRejected: () => undefined,
       }),
     ).rejects.toThrow(words)
   }

@@ -38,8 +38,8 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
     const resolved = resolvePolicies(definition, facts)
     if ('issues' in resolved || checks.length === 0) return resolved
     const scope = buildScope(definition.variables, facts, resolved.expiresAt)
-    const refused = listIssues(checks.flatMap((check) => check(scope)))
-    return refused.length > 0 ? { issues: refused } : resolved
+    const found = listIssues(checks.flatMap((check) => check(scope)))
+    return found.length > 0 ? { issues: found } : resolved
   }
 }
 

@@ -116,7 +116,7 @@ const LOSSLESS = 'is a lossless JPEG, which phones do not show'
 const HIERARCHICAL = 'is a hierarchical JPEG, which phones do not show'
 const ARITHMETIC = 'is a JPEG with arithmetic coding, which phones do not show'
 
-const refused = new Map([
+const rejectedChunks = new Map([
   [0xc3, LOSSLESS],
   ...[0xc5, 0xc6, 0xc7, 0xcd, 0xce, 0xcf, 0xde].map((code) => [code, HIERARCHICAL] as const),
   ...[0xc9, 0xca, 0xcb, 0xcc].map((code) => [code, ARITHMETIC] as const),
@@ -139,7 +139,7 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
     at += 1
     if (code === marker.endOfImage) break
     if (code === marker.temporary || isRestart(code)) continue
-    const reason = refused.get(code)
+    const reason = rejectedChunks.get(code)
     if (reason) return { fault: reason }
     if (at + 2 > bytes.length) return BROKEN_JPEG
     const length = view.getUint16(at)

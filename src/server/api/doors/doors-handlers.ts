@@ -149,16 +149,16 @@ async function requireRoom(
   now: Date,
 ): Promise<void> {
   const has = await tx.doors.counts(workspaceId, projectId, now)
-  const refuse = (limit: string, allowed: number, used: number, message: string) =>
+  const limitError = (limit: string, allowed: number, used: number, message: string) =>
     new ApiError('CONFLICT', { message, details: { limit, allowed, used } })
   if (has.invitations >= MAX_INVITATIONS) {
     const message = `The project has ${MAX_INVITATIONS} open invitations: cancel one, or wait until one expires.`
-    throw refuse('doorInvitations', MAX_INVITATIONS, has.invitations, message)
+    throw limitError('doorInvitations', MAX_INVITATIONS, has.invitations, message)
   }
   const used = has.doors + has.uses
   if (used + uses > MAX_DOORS) {
     const message = `A project can have ${MAX_DOORS} doors and open uses of invitations: revoke doors, or cancel invitations.`
-    throw refuse('doors', MAX_DOORS, used, message)
+    throw limitError('doors', MAX_DOORS, used, message)
   }
 }
 

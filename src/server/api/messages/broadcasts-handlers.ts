@@ -117,12 +117,12 @@ async function requireWholeClasses(
   { store, workspaceId, services, now }: RequestContext,
 ): Promise<void> {
   if (body.googleVia !== 'class') return
-  const refuse = (message: string) => validationError([{ path: ['googleVia'], message }])
+  const googleViaError = (message: string) => validationError([{ path: ['googleVia'], message }])
   if (!parseMessage(body, services.wallets, now).platforms.includes('google'))
-    throw refuse('Requires google in platforms.')
+    throw googleViaError('Requires google in platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
-    throw refuse('Passes of other projects use the same templates, and so the same classes.')
+    throw googleViaError('Passes of other projects use the same templates, and so the same classes.')
   }
 }
 

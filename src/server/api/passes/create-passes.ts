@@ -44,7 +44,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   ])
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
-  const { inserted, refused } = await insertPasses(planned, context)
+  const { inserted, rejected } = await insertPasses(planned, context)
   // After the commit, read the passes that a concurrent request inserted first.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
@@ -57,7 +57,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     const plan = plans.get(item)
     if (plan instanceof ApiError) return { externalPassId, problem: plan }
     const pass = existing.get(externalPassId) ?? inserted.get(externalPassId) ?? raced.get(externalPassId)
-    const rejection = refused.get(externalPassId)
+    const rejection = rejected.get(externalPassId)
     // A concurrent request can have created it while this one had no space.
     if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) {
@@ -77,7 +77,7 @@ interface Inserted {
   /** New passes by externalPassId. */
   inserted: Map<string, StoredPass>
   /** By externalPassId: passes without space in the workspace, or with values that contradict their class. */
-  refused: Map<string, ApiError>
+  rejected: Map<string, ApiError>
 }
 
 /** Passes of one request. */
@@ -87,18 +87,18 @@ interface Planned {
 }
 
 async function insertPasses(passes: ClaimingPass[], context: RequestContext): Promise<Inserted> {
-  if (passes.length === 0) return { inserted: new Map(), refused: new Map() }
+  if (passes.length === 0) return { inserted: new Map(), rejected: new Map() }
   const full = await context.services.takeQueue(context, passes.length)
-  if (full) return { inserted: new Map(), refused: new Map(passes.map((pass) => [pass.externalPassId, full])) }
+  if (full) return { inserted: new Map(), rejected: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
-  const all: Inserted = { inserted: new Map(), refused: new Map() }
+  const all: Inserted = { inserted: new Map(), rejected: new Map() }
   // Use equal parts: a single last pass would count as created individually.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
     const [written] = await context.store.transaction((tx) => insertIn(tx, [part]))
     for (const [externalPassId, pass] of written!.inserted) all.inserted.set(externalPassId, pass)
-    for (const [externalPassId, problem] of written!.refused) all.refused.set(externalPassId, problem)
+    for (const [externalPassId, problem] of written!.rejected) all.rejected.set(externalPassId, problem)
   }
   return all
 }
@@ -112,14 +112,14 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   const planned = requests.flatMap(({ passes }) => passes)
   const joined = (await admitPasses(tx, planned, requests[0]!.context)).values()
   const sorted = requests.map(({ passes, context }) => {
-    const refused = new Map<string, ApiError>()
+    const rejected = new Map<string, ApiError>()
     const accepted = passes.flatMap(({ externalPassId }) => {
       const pass = joined.next().value!
       if (!(pass instanceof ApiError)) return [pass]
-      refused.set(externalPassId, pass)
+      rejected.set(externalPassId, pass)
       return []
     })
-    return { context, refused, accepted, isBulk: passes.length > 1 }
+    return { context, rejected, accepted, isBulk: passes.length > 1 }
   })
   const rows = sorted.flatMap(({ accepted, context }) => accepted.map((pass) => ({ ...pass, createdAt: context.now })))
   const ids = await tx.passes.insert(workspaceId, rows, now)

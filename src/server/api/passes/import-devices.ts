@@ -12,23 +12,23 @@ export type NamedDevices = Map<string, number>
  * what they insert.
  * @param named accumulates the devices of accepted rows
  */
-export async function refuseFullDevices(
+export async function rejectFullDevices(
   tx: Repositories,
   workspaceId: string,
   plans: Pick<ImportedPass, 'externalPassId' | 'devices'>[],
   named: NamedDevices,
 ): Promise<Map<string, ApiError>> {
   const ids = new Set(plans.flatMap(({ devices }) => devices.map(({ deviceId }) => deviceId)))
-  const refused = new Map<string, ApiError>()
-  if (ids.size === 0) return refused
+  const rejected = new Map<string, ApiError>()
+  if (ids.size === 0) return rejected
   const stored = await tx.deviceLists.countPasses(workspaceId, [...ids])
   const heldBy = (id: string) => (stored.get(id) ?? 0) + (named.get(id) ?? 0)
   for (const { externalPassId, devices } of plans) {
     const full = devices.find(({ deviceId }) => heldBy(deviceId) >= MAX_PASSES_PER_DEVICE)
-    if (full) refused.set(externalPassId, deviceIsFull(full.deviceId))
+    if (full) rejected.set(externalPassId, deviceIsFull(full.deviceId))
     else for (const { deviceId } of devices) named.set(deviceId, (named.get(deviceId) ?? 0) + 1)
   }
-  return refused
+  return rejected
 }
 
 function deviceIsFull(deviceLibraryIdentifier: string): ApiError {

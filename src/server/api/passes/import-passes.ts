@@ -12,7 +12,7 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import type { RequestContext } from '../../context.ts'
 import { audit } from '../audit.ts'
 import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
-import { type NamedDevices, refuseFullDevices } from './import-devices.ts'
+import { type NamedDevices, rejectFullDevices } from './import-devices.ts'
 import { findIdentityMismatch, type ImportVersion, openVersion } from './import-version.ts'
 import { usesOf } from './pass-images.ts'
 import type { ClaimingPass } from './shared-classes.ts'
@@ -60,9 +60,9 @@ export async function importPasses(
     context,
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
-  const { inserted, refused } = await insertImports(planned, { dryRun, context })
+  const { inserted, rejected } = await insertImports(planned, { dryRun, context })
   // After the commit, read the passes that a concurrent request imported first.
-  const passedOver = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !refused.has(id))
+  const passedOver = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
     passedOver.map(({ item }) => item),
     context,
@@ -77,7 +77,7 @@ export async function importPasses(
     const found = before.get(externalPassId) ?? raced.get(externalPassId)
     if (found) return resultOfFound(found, item, { templateId, identityId })
     if (digests.get(externalPassId) !== item.digest) return { externalPassId, problem: otherContent() }
-    const problem = refused.get(externalPassId)
+    const problem = rejected.get(externalPassId)
     if (problem) return { externalPassId, problem }
     const pass = inserted.get(externalPassId)
     if (!pass) return { externalPassId, problem: namesTaken(context) }
@@ -207,7 +207,7 @@ function planImport(
 interface Imported {
   /** New passes by externalPassId. */
   inserted: Map<string, StoredPass>
-  refused: Map<string, ApiError>
+  rejected: Map<string, ApiError>
 }
 
 interface ImportOptions {
@@ -216,15 +216,15 @@ interface ImportOptions {
 }
 
 async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Imported> {
-  const all: Imported = { inserted: new Map(), refused: new Map() }
+  const all: Imported = { inserted: new Map(), rejected: new Map() }
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesATurn)) {
     // Keep counting in a dry run: its accepted rows are rolled back, so the database does not count them.
     if (!options.dryRun) named = new Map()
-    const { inserted, refused } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
+    const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)
-    for (const [id, problem] of refused) all.refused.set(id, problem)
+    for (const [id, problem] of rejected) all.rejected.set(id, problem)
   }
   return all
 }
@@ -279,15 +279,15 @@ async function insertPart(
   context: RequestContext,
 ): Promise<Imported> {
   const { workspaceId, now } = context
-  const taken = await refuseTaken(tx, plans, context)
+  const taken = await rejectTaken(tx, plans, context)
   const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))
-  const refused = new Map([...taken, ...(await refuseFullDevices(tx, workspaceId, untaken, named))])
+  const rejected = new Map([...taken, ...(await rejectFullDevices(tx, workspaceId, untaken, named))])
   // Rejected passes take no space and create no class.
-  const free = plans.filter(({ externalPassId }) => !refused.has(externalPassId))
+  const free = plans.filter(({ externalPassId }) => !rejected.has(externalPassId))
   const admitted = await admitPasses(tx, free, context)
   const accepted = admitted.flatMap((pass, n) => {
     if (!(pass instanceof ApiError)) return [pass]
-    refused.set(free[n]!.externalPassId, pass)
+    rejected.set(free[n]!.externalPassId, pass)
     return []
   })
   const ids = await tx.importedPasses.insert(workspaceId, accepted, now)
@@ -302,11 +302,11 @@ async function insertPart(
     const generation = generations.get(pass.group?.id ?? '')
     return [pass.externalPassId, asImported(asStored(workspaceId, pass, now, generation), pass)] as const
   })
-  return { inserted: new Map(stored), refused }
+  return { inserted: new Map(stored), rejected }
 }
 
 /** Returns errors by externalPassId for passes whose names are taken by passes that were created here. */
-async function refuseTaken(
+async function rejectTaken(
   tx: Repositories,
   plans: PlannedImport[],
   context: RequestContext,

@@ -30,20 +30,20 @@ export async function openVersion(
     const message = 'Template not found, or it has no published version.'
     throw new ApiError('TEMPLATE_NOT_FOUND', { message, details: { templateId } })
   }
-  const refuse = (message: string) => validationError([{ path: ['identityId'], message }])
+  const identityError = (message: string) => validationError([{ path: ['identityId'], message }])
   const version = { ...published }
   if (identityId !== undefined) {
     const given = token.projectIds
       ? undefined
       : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
-    if (!given) throw refuse('Is not an identity of this workspace: see GET /v1/identities')
-    if (given.status === 'retired') throw refuse(`${given.name} is retired`)
+    if (!given) throw identityError('Is not an identity of this workspace: see GET /v1/identities')
+    if (given.status === 'retired') throw identityError(`${given.name} is retired`)
     version[`${given.platform}IdentityId`] = given.id
   }
   const ids = byPlatform((platform) => version[`${platform}IdentityId`])
   const own = await store.identities.listByIds(Object.values(ids).filter((id) => id !== null))
   const retired = own.find(({ status }) => status === 'retired')
-  if (retired) throw refuse(`${retired.name} is retired`)
+  if (retired) throw identityError(`${retired.name} is retired`)
   const isAlone = Object.values(ids).every((id) => id !== null) || (await store.workspaces.isOnly(workspaceId))
   return {
     version,

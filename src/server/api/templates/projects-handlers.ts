@@ -136,10 +136,10 @@ async function requireIdentities(
     const id = body[field]
     if (typeof id !== 'string') continue
     const identity = token.projectIds ? undefined : await tx.identities.findGranted(workspaceId, id)
-    const refuse = (message: string) => validationError([{ path: [field], message }])
+    const identityError = (message: string) => validationError([{ path: [field], message }])
     if (identity?.platform !== platform)
-      throw refuse(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
-    if (identity.status === 'retired') throw refuse(`${identity.name} is retired`)
+      throw identityError(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
+    if (identity.status === 'retired') throw identityError(`${identity.name} is retired`)
   }
 }
 

@@ -74,13 +74,13 @@ export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number
   /** Returns the error if there is no memory, for data that is created instead of received. */
-  refuse?: (isOfWorkspace: boolean) => ApiError
+  toError?: (isOfWorkspace: boolean) => ApiError
 }
 
 const MIB = 1024 * 1024
 
 /** Creates the limit of bytes of bodies in memory. */
-export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoomOptions = DEFAULTS): BodyRoom {
+export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = DEFAULTS): BodyRoom {
   const held = new Map<string, number>()
   const heldBy = (key: string) => held.get(key) ?? 0
   let total = 0
@@ -105,14 +105,14 @@ export function createBodyRoom({ processBytes, workspaceBytes, refuse }: BodyRoo
           const used = heldBy(workspaceId)
           const own = party === undefined ? 0 : heldBy(party) + bytes
           if (used + bytes + own > workspaceBytes) {
-            if (refuse) throw refuse(true)
+            if (toError) throw toError(true)
             const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'
             const message = `The ${subject} would exceed ${workspaceBytes / MIB} MiB of request bodies in flight`
             const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
             throw noRoom('TOO_MANY_REQUESTS', message, details)
           }
           if (total + bytes > processBytes) {
-            throw refuse?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server is reading too many large bodies')
+            throw toError?.(false) ?? noRoom('SERVICE_UNAVAILABLE', 'The server is reading too many large bodies')
           }
           add(bytes)
         },

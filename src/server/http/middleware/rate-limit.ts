@@ -64,20 +64,20 @@ export function createLimits(rate: Rate): Limits {
  * The delay of a rejection, which slows down clients that ignore Retry-After. A rejection costs almost as much as a
  * response.
  */
-const REFUSED_AFTER_MS = 500
+const REJECTION_DELAY_MS = 500
 
 /** The maximum number of delayed rejections per key, so that they cannot hold all connections. */
 const MAX_KEPT_BACK = 64
 
 /** Wraps a limit so that its rejections are delayed. */
-export function refuseSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
+export function rejectSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
   const keptBack = new Map<string, number>()
 
   async function keepBack(key: string): Promise<void> {
     const others = keptBack.get(key) ?? 0
     if (others >= MAX_KEPT_BACK) return
     keptBack.set(key, others + 1)
-    await sleep(REFUSED_AFTER_MS)
+    await sleep(REJECTION_DELAY_MS)
     const left = keptBack.get(key)! - 1
     if (left === 0) keptBack.delete(key)
     else keptBack.set(key, left)

@@ -5,7 +5,7 @@ import {
   createGoogleApi,
   type GoogleApi,
   type GoogleApiOptions,
-  refusesLocations,
+  isLocationRejection,
 } from '../../../wallets/google/api/google-api.ts'
 import { localized } from '../../../wallets/google/fields.ts'
 import type { GoogleSigner } from '../../../wallets/google/google-identity.ts'
@@ -161,7 +161,7 @@ async function tryWrite(
     await rejections?.clear(issuerId)
     return passed(`Google accepted ${what} and a location: ${trial.id}`)
   } catch (error) {
-    if (!refusesLocations(error)) {
+    if (!isLocationRejection(error)) {
       if (error instanceof GoogleApiError) return failed(error.message, FIX_CLASS)
       throw error
     }

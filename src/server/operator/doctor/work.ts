@@ -74,8 +74,8 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
       fix: 'passes template get ID',
       async look() {
         if (!overviews) return skipped(unknown)
-        const { refused } = await overviews.read(at)
-        const counts = `${refused.version} versions, ${refused.class} classes, and ${refused.pass} passes are rejected by a platform`
+        const { rejected } = await overviews.read(at)
+        const counts = `${rejected.version} versions, ${rejected.class} classes, and ${rejected.pass} passes are rejected by a platform`
         const [last] = await overviews.listRejectedVersions(1)
         if (!last) return passed(counts)
         const { kind, name, version, workspaceName, message, passId } = last

@@ -47,7 +47,7 @@ export function isPassing(error: unknown): boolean {
 }
 
 /** Whether Google permanently rejects the payload. */
-export function isRefused(error: unknown): error is GoogleApiError {
+export function isRejected(error: unknown): error is GoogleApiError {
   return error instanceof GoogleApiError && error.kind === 'invalid'
 }
 

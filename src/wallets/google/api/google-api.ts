@@ -6,7 +6,7 @@ import type { GoogleRole } from '../fields.ts'
 import type { GoogleSigner } from '../google-identity.ts'
 import { type Overrides, withCleared } from '../objects.ts'
 import { type GoogleResource, parseAs } from '../resource.ts'
-import { GoogleApiError, type GoogleErrorKind, isRefused } from './api-error.ts'
+import { GoogleApiError, type GoogleErrorKind, isRejected } from './api-error.ts'
 import { type HttpOptions, type HttpRequest, send } from './http.ts'
 import { createPacing, type Urgency } from './pacing.ts'
 import { createAccessTokens } from './token.ts'
@@ -245,7 +245,7 @@ function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Pr
  * its allowlist.
  */
 export interface LocationRejections {
-  isRefused(issuerId: string): Promise<boolean>
+  isRejected(issuerId: string): Promise<boolean>
   insert(issuerId: string, message: string): Promise<void>
 }
 
@@ -258,11 +258,11 @@ export function withAllowedLocations(api: GoogleApi, rejections: LocationRejecti
     if (resource.merchantLocations === undefined) return attempt(resource)
     const { merchantLocations: _, ...rest } = resource
     const [issuerId = ''] = resource.id.split('.')
-    if (await rejections.isRefused(issuerId)) return attempt(rest)
+    if (await rejections.isRejected(issuerId)) return attempt(rest)
     try {
       await attempt(resource)
     } catch (error) {
-      if (!refusesLocations(error)) throw error
+      if (!isLocationRejection(error)) throw error
       await rejections.insert(issuerId, error.message)
       await attempt(rest)
     }
@@ -280,6 +280,6 @@ export function withAllowedLocations(api: GoogleApi, rejections: LocationRejecti
 }
 
 /** Google has no code for it, only the text "Issuer not allowlisted for Merchant Locations. Please contact support." */
-export function refusesLocations(error: unknown): error is GoogleApiError {
-  return isRefused(error) && /merchant ?locations/i.test(error.message) && /allow-?list/i.test(error.message)
+export function isLocationRejection(error: unknown): error is GoogleApiError {
+  return isRejected(error) && /merchant ?locations/i.test(error.message) && /allow-?list/i.test(error.message)
 }

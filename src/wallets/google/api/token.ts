@@ -80,7 +80,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
         const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const
-        const reply = await send(request, options).catch(refused)
+        const reply = await send(request, options).catch(throwRejection)
         return new Response(reply.text, { status: reply.status })
       },
     },
@@ -88,7 +88,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
 }
 
 /** Any rejection by the token endpoint concerns the service account. */
-function refused(error: unknown): never {
+function throwRejection(error: unknown): never {
   if (!(error instanceof GoogleApiError) || error.kind === 'unavailable' || error.kind === 'quota') throw error
   const { message, reason } = error
   throw new GoogleApiError({

@@ -62,8 +62,8 @@ export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
       ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(issuerId, kind, 'Class', ofClass),
       isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(issuerId, kind, 'Object', object),
     ]
-    const refused = made.find((reply) => reply && reply.status !== 200)
-    if (refused) return refused
+    const rejected = made.find((reply) => reply && reply.status !== 200)
+    if (rejected) return rejected
     const stored = object.id.startsWith(`${issuerId}.`) ? store.find(kind, 'Object', object.id) : undefined
     if (!stored) return wrong(404, `The object ${object.id} does not exist.`)
     if (stored.devices.includes(device)) return { status: 200, json: viewOf(stored) }

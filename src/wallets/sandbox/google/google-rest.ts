@@ -54,7 +54,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
 
   function insert(issuerId: string, kind: SandboxKind, role: Role, body: unknown): LocalReply {
     const check = checkResource(kind, role, body, issuerId)
-    if (!check.ok) return refuse(check)
+    if (!check.ok) return toRejection(check)
     const { resource } = check
     // IDs are unique across kinds.
     if (googleKinds.some((other) => store.find(other, role, resource.id)))
@@ -64,7 +64,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
 
   function replace(issuerId: string, stored: StoredResource, body: unknown): LocalReply {
     const check = checkResource(stored.kind, stored.role, body, issuerId)
-    if (!check.ok) return refuse(check)
+    if (!check.ok) return toRejection(check)
     if (check.resource.id !== stored.resource.id) return rejection(400, 'invalid', 'The id cannot change.')
     const { resource } = check
     return lacksClass(stored.kind, stored.role, resource) ?? found(write({ ...stored, resource }))
@@ -120,7 +120,7 @@ function found({ resource }: StoredResource): LocalReply {
   return { status: 200, json: asAnswered(resource) }
 }
 
-function refuse(check: { reason: 'invalid' | 'forbidden'; message: string }): LocalReply {
+function toRejection(check: { reason: 'invalid' | 'forbidden'; message: string }): LocalReply {
   return check.reason === 'invalid'
     ? rejection(400, 'invalid', check.message)
     : rejection(403, 'permissionDenied', check.message)
