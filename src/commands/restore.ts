@@ -32,7 +32,8 @@ export default class Restore extends BaseCommand {
     const database = requireSqliteFile(
       flags.database,
       sqliteFile(flags.database),
-      `pg_restore --clean --if-exists --dbname="$PASSES_DATABASE_URL" ${args.file}`,
+      `pg_restore --list ${args.file} | grep -v ' EXTENSION ' > passes.list && pg_restore --use-list=passes.list ` +
+        `--clean --if-exists --single-transaction --dbname="$PASSES_DATABASE_URL" ${args.file}`,
     )
     const { restore } = await import('../server/operator/backup.ts')
     const restored = await restore(args.file, database, {

@@ -44,10 +44,13 @@ test('gives up on a silent server, naming the request, the server, and the timeo
   })
 })
 
-test('an answer that stops in its middle is given up', async () => {
+test.each([
+  ['a passes server', head],
+  ['any other server', { 'content-type': 'application/json' }],
+])('a response of %s that stops in its middle is a timeout', async (_, headers) => {
   const { client } = await clientOf(
-    http((_, response) => {
-      response.writeHead(200, head)
+    http((_request, response) => {
+      response.writeHead(200, headers)
       response.write('{"id":')
     }),
   )

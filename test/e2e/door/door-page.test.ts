@@ -535,6 +535,9 @@ describe.skipIf(skipReason !== undefined)(
       ])
       // No camera here: it is said what to do, and the door can be used.
       await page.getByText('There is no camera').waitFor()
+      await page.getByRole('button', { name: 'Start' }).press('Enter')
+      await page.getByRole('button', { name: 'Search' }).waitFor()
+      expect(await page.evaluate("document.activeElement.matches('main')")).toBe(true)
     })
 
     test('an operator changes the gate of the door, and sees if the server does not respond', async () => {

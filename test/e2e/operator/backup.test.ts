@@ -125,7 +125,7 @@ test('rejects files that are not sound backups of this program, and changes noth
     [['restore', newer, '--unverified'], 1, '9999-from-the-future'],
     [['restore', join(folder, 'nothing')], 1, 'does not exist'],
     [['restore'], 2, 'file'],
-    [['restore', good, '--database', 'postgres://u:p@host/db'], 2, 'pg_restore'],
+    [['restore', good, '--database', 'postgres://u:p@host/db'], 2, 'pg_restore --use-list=passes.list'],
     [['backup', join(folder, 'x'), '--database', 'postgres://u:p@host/db'], 2, 'pg_dump'],
     [
       ['backup', join(folder, 'x'), '--database', `sqlite:${folder}/none.db`],

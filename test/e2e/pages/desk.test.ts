@@ -156,6 +156,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(shown).toMatchObject({ issued: 12, voided: 1, scans, accepted: 12, denied: scans - 12, 'gate "East"': 0 })
       expect(shown).toMatchObject({ doors: DOORS, failingDeliveries: 1, expected: 11 })
       await page.getByText(`Shown: 20 / ${DOORS}`, { exact: true }).waitFor()
+      expect(await page.locator('.board').innerText()).not.toMatch(/DISPATCHED|[a-z]_[a-z]/)
       expect(await page.locator('.bar rect').count()).toBeGreaterThanOrEqual(48)
       // Neither a cookie nor an address holds the token.
       expect(await page.evaluate('document.cookie + location.href')).toBe(`${server.url}/desk`)
@@ -185,6 +186,7 @@ describe.skipIf(skipReason !== undefined)(
             expect(await page.evaluate(BELOW_THE_SCREEN)).toBeLessThanOrEqual(0)
             expect(await page.evaluate(CUT_OFF)).toEqual([])
           })
+          expect(await page.evaluate(WALL)).toEqual({ small: [], broken: [], isFilled: true, unrounded: [] })
         }
       } else {
         await page.getByRole('searchbox').fill('Guest 0')
@@ -216,6 +218,10 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('link', { name: 'Guest 10' }).press('Enter')
       await page.getByText(`passes pass void ${id} --reason "…"`).waitFor()
       expect(await page.evaluate('document.activeElement.textContent')).toContain('Guest 10')
+      expect(await page.locator('.facts').first().innerText()).toMatch(
+        /^Name\s+Guest 10\s+External ID\s+T-10\s+Status\s+Issued/,
+      )
+      await page.getByText('If scanned now').waitFor()
       const [accepted] = (await server.client.scans.list({ query: { passId: id } })).items
       const reverse = `passes scans reverse ${accepted!.id} --reason "…"`
       const command = page.locator('.command', { hasText: reverse })
@@ -302,14 +308,31 @@ describe.skipIf(skipReason !== undefined)(
       await page.locator('[data-number=accepted]').waitFor()
     })
 
-    test('a screen whose clock is a day ahead shows the last 24 hours of the server', async () => {
+    test('a screen whose clock is a day ahead shows the last 24 hours and silent doors by the server', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 1000, height: 700 } })
       await page.clock.setSystemTime(Date.now() + 86_400_000)
+      await page.route('**/v1/doors?*', async (route) => {
+        const response = await route.fetch()
+        const { items, ...list } = (await response.json()) as { items: object[] }
+        const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString()
+        const [first, second, ...others] = items
+        const seen = [
+          { ...first, name: 'Overheard', lastSeenAt: minutesAgo(55) },
+          { ...second, name: 'Unheard', lastSeenAt: minutesAgo(61) },
+        ]
+        await route.fulfill({ response, json: { ...list, items: [...seen, ...others] } })
+      })
       await page.goto(`${server.url}/desk`)
       await page.locator('input[type=password]').fill(server.token)
       await page.locator('button.main').click()
       await page.locator('[data-number=issued]').waitFor()
       expect((await numbersOf(page)).issued).toBe(passes.length)
+      await page.locator('[data-number=silentDoors]').getByText('1', { exact: true }).waitFor()
+      // Silent doors come first, so that a list that is cut shows them.
+      expect(await page.locator('tr', { hasText: /heard/i }).allInnerTexts()).toEqual([
+        expect.stringMatching(/^Unheard\s.*Silent/s),
+        expect.not.stringContaining('Silent'),
+      ])
     })
 
     test('the project that was chosen is the same after a reload, and a choice ends the view of a pass', async () => {
@@ -337,6 +360,32 @@ const WALLS = [
   { width: 3840, height: 2160 },
   { width: 1280, height: 720 },
 ]
+
+/**
+ * Texts that are too small to read from afar, short words that a line ends within, whether the board fills the screen,
+ * and bytes that are written in full.
+ */
+const WALL = `(() => {
+  const small = []
+  const broken = []
+  const walker = document.createTreeWalker(document.querySelector('.board'), NodeFilter.SHOW_TEXT)
+  while (walker.nextNode()) {
+    const text = walker.currentNode
+    const element = text.parentElement
+    if (!element.checkVisibility() || !text.data.trim()) continue
+    const scale = element.ownerSVGElement ? element.getScreenCTM().a : 1
+    if (parseFloat(getComputedStyle(element).fontSize) * scale < innerHeight / 80) small.push(text.data)
+    for (const { 0: word, index } of text.data.matchAll(/(?<!\\p{L})\\p{L}{2,12}(?!\\p{L})/gu)) {
+      const range = document.createRange()
+      range.setStart(text, index)
+      range.setEnd(text, index + word.length)
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) broken.push(word)
+    }
+  }
+  const bottoms = [...document.querySelectorAll('.board article')].map((part) => part.getBoundingClientRect().bottom)
+  const unrounded = document.body.innerText.match(/\\d+([.,]\\d{3}){3}/g) ?? []
+  return { small, broken, isFilled: Math.max(...bottoms) > 0.9 * innerHeight, unrounded }
+})()`
 
 const BELOW_THE_SCREEN = 'document.documentElement.scrollHeight - innerHeight'
 

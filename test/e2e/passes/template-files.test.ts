@@ -119,6 +119,11 @@ test('a folder is pushed as a whole, after each of its files was read', async ()
     const { exitCode, stderr } = await run(['template', 'push', folder], server)
     expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining(said)])
   }
+  // A draft may be incomplete, but not what is published.
+  write(folder, 'b.json', { ...coupon, definition: { ...coupon.definition, expiresAt: '{{nothing}}' } })
+  const paths = ['a.json', 'b.json'].map((name) => join(folder, name))
+  const { exitCode, stderr } = await run(['template', 'push', ...paths, '--publish', '--yes'], server)
+  expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining('nothing')])
   expect((await server.client.templates.list({ query: { key: 'day-ticket' } })).items[0]!.name).toBe('Ticket')
 })
 

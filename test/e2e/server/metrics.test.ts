@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { MAX_JOB_LAPSES } from '../../../src/core/rules/sending/retries.ts'
+import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
@@ -93,16 +95,59 @@ test('a port that is taken ends the start with what to give instead', async () =
   expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('--metrics-port')])
 })
 
-test('the example alerts name metrics and labels that there are', () => {
-  const alerts = readFileSync(new URL('../../../examples/prometheus/alerts.yml', import.meta.url), 'utf8')
-  const expressions = alerts.replaceAll(/^\s*(#|summary:).*$/gm, '')
-  const used = [...expressions.matchAll(/\b(passes_\w+?)(?:_bucket)?\b(?:\{([^}]*)\})?/g)]
-  expect(used.length).toBeGreaterThan(8)
-  for (const [, name, selector = ''] of used) {
-    const metric = documented.find((one) => one.startsWith(`${name}: `))
-    expect(metric, name).toBeDefined()
-    for (const [, label] of selector.matchAll(/(\w+)(?:=|!)/g)) expect(metric).toMatch(new RegExp(`\\b${label}\\b`))
-  }
+describe('the example alerts', () => {
+  const text = readFileSync(new URL('../../../examples/prometheus/alerts.yml', import.meta.url), 'utf8')
+  const rules = text.split('- alert: ').slice(1)
+  const alerts = rules.map((rule) => {
+    const [, expression] = /expr: ([\s\S]*?)\n +(?:for|labels):/.exec(rule)!
+    const metrics = [...expression!.matchAll(/\b(passes_\w+?)(?:_bucket)?\b(?:\{([^}]*)\})?/g)]
+    return {
+      name: /^\w+/.exec(rule)![0],
+      metrics: metrics.map(([, metric, selector = '']) => ({ metric: metric!, selector })),
+    }
+  })
+
+  test.each(alerts)('$name names metrics, labels, and values that there are', ({ metrics }) => {
+    expect(metrics.length).toBeGreaterThan(0)
+    for (const { metric, selector } of metrics) {
+      const known = documented.find((one) => one.startsWith(`${metric}: `))
+      expect(known, metric).toBeDefined()
+      for (const [, label, values] of selector.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
+        expect(known).toMatch(new RegExp(`\\b${label}\\b`))
+        // A status and a method are those of HTTP.
+        if (label === 'status' || label === 'method') continue
+        for (const value of values!.split('|')) {
+          if (label === 'route') expect(allRoutes.map(({ route }) => route.path)).toContain(value)
+          else expect(docs).toContain(`\`${value}\``)
+        }
+      }
+    }
+  })
+
+  test.each([
+    'passes_database_up',
+    'passes_database_writable',
+    'passes_database_damaged',
+    'passes_clock_skew_seconds',
+    'passes_identity_paused',
+    'passes_webhooks{state="failing"}',
+    'passes_webhooks{state="disabled"}',
+    'passes_workspaces_near_limit',
+    'passes_limit_refusals_total',
+    'passes_rate_limited_requests_total',
+    'passes_http_request_duration_seconds{route!="/v1/scans"}',
+    'passes_jobs_quarantined',
+    'passes_refused',
+  ])('include one about %s', (watched) => {
+    const all = alerts.flatMap(({ metrics }) => metrics)
+    expect(all.map(({ metric, selector }) => (selector ? `${metric}{${selector}}` : metric))).toContain(watched)
+  })
+
+  test('name the number of stopped workers after which a job is quarantined', () => {
+    expect(MAX_JOB_LAPSES).toBe(3)
+    expect(text).toContain('Workers stopped three times under jobs')
+    expect(docs).toContain('`quarantined` (lapsed three times)')
+  })
 })
 
 /** Something of everything: requests, rejections, issuing, a scan, a notification, a broadcast, a delivery. */

@@ -10,25 +10,28 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { execa } from 'execa'
 import knex from 'knex'
 import { expect, test } from 'vitest'
 import { backUp, restore } from '../../../src/server/operator/backup.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
-import { temporaryFolder } from '../../support/databases.ts'
+import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
+import { lacksDebianPostgres, startDebianPostgres } from '../../support/debian-postgres.ts'
+import { onServer } from '../../support/migrated.ts'
 
 const at = new Date('2026-07-01T12:00:00Z')
 const quietly = { force: false, onProgress: () => undefined }
 
 /** A database with one workspace of that name, and a backup of it. */
 async function backedUp(name = 'Harbour Cinema') {
-  const folder = temporaryFolder()
-  const database = join(folder, 'passes.db')
-  const opened = openDatabase(`sqlite:${database}`)
-  await migrate(opened)
+  const url = await migratedDatabase('sqlite')
+  const opened = openDatabase(url)
   await createStore(opened).transaction((tx) => tx.workspaces.insert(name, at))
   await opened.close()
+  const database = url.slice('sqlite:'.length)
+  const folder = dirname(database)
   const file = join(folder, 'backup')
   const { bytes } = await backUp(database, file, quietly)
   expect(bytes).toBe(statSync(file).size)
@@ -160,6 +163,44 @@ test('documents a statement that skips update tags after pg_restore', async () =
   expect(await tag()).toEqual({ value: value + 1_000_000_000 })
   await opened.close()
 })
+
+test.skipIf(lacksDebianPostgres)(
+  'restores PostgreSQL by the documented commands if an administrator created the extensions',
+  async () => {
+    const { url, programs } = await startDebianPostgres()
+    await onServer(url, 'create role app login')
+    const extensions = 'create extension pg_trgm; create extension pg_stat_statements'
+    const createDatabase = async (name: string) => {
+      await onServer(url, `create database ${name} owner app`)
+      await onServer(url, extensions, name)
+      return url.replace('postgres@', 'app@') + name
+    }
+    const address = await createDatabase('passes')
+    const database = openDatabase(address)
+    await migrate(database)
+    await createStore(database).transaction((tx) => tx.workspaces.insert('Harbour Cinema', at))
+    const [, commands] = /## PostgreSQL\s+```sh\n([\s\S]*?)```/.exec(readFileSync('docs/backup.md', 'utf8'))!
+    const [dump, restoring] = commands!.split(/(?=^pg_restore --list)/m) as [string, string]
+    const cwd = temporaryFolder()
+    const execute = (script: string, target: string) =>
+      execa('bash', ['-euc', script], {
+        cwd,
+        env: { PASSES_DATABASE_URL: target, PATH: `${programs}:${process.env.PATH}` },
+      })
+    await execute(dump, address)
+    await createStore(database).transaction((tx) => tx.workspaces.insert('Created after the dump', at))
+    await database.close()
+    for (const target of [address, await createDatabase('other')]) {
+      await execute(restoring, target)
+      const restored = openDatabase(target)
+      expect(await restored.reader('workspaces').pluck('name')).toEqual(['Harbour Cinema'])
+      expect(await restored.reader('sequences').where({ name: 'update-tag' }).first('value')).toEqual({
+        value: 1_000_000_000,
+      })
+      await restored.close()
+    }
+  },
+)
 
 function flip(file: string, position: number): void {
   const bytes = readFileSync(file)
