@@ -1,7 +1,7 @@
 // Builds dist/ and the oclif command manifest. With --if-needed, does nothing when dist/ is newer than every source;
 // with --no-check, types are taken to be right, where something else checks them.
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildDesk } from './build-desk.js'
 import { buildDoor } from './build-door.js'
@@ -33,6 +33,11 @@ function copyReference() {
   for (const name of files) copyFileSync(join(from, name), join(to, name))
 }
 
+/** The styles and scripts of pages, which browsers get as they are. */
+function copyBrowserFiles() {
+  cpSync(join(root, 'src/server/pages/browser'), join(root, 'dist/server/pages/browser'), { recursive: true })
+}
+
 /** A page with a script, for browsers. */
 function writePage(page, files) {
   const to = join(root, 'dist', page)
@@ -60,6 +65,7 @@ if (!process.argv.includes('--if-needed') || !isCurrent()) {
   // More threads take less time where nothing else runs, but half as much CPU again.
   run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', '--singleThreaded', ...checked)
   copyReference()
+  copyBrowserFiles()
   writePage('door', await buildDoor())
   writePage('desk', await buildDesk())
   await writeResourceCommands()

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { HTTPResponse } from 'h3'
@@ -15,22 +16,18 @@ export interface Asset extends PublicFile {
 /** The cache policy of files whose path contains their digest. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable'
 
+const types: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  wasm: 'application/wasm',
+  txt: 'text/plain; charset=utf-8',
+}
+
 /**
  * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. It does so once per history
  * entry, so that a visitor who comes back or reloads stays on the page.
  */
-export const tabletScript = asset(
-  'tablet.js',
-  'text/javascript; charset=utf-8',
-  `addEventListener('load', () => {
-  const link = document.querySelector('a[data-platform="apple"]')
-  const isTablet = navigator.userAgent.includes('Macintosh') && navigator.maxTouchPoints > 1
-  if (!link || !isTablet || history.state?.isSentOn) return
-  history.replaceState({ isSentOn: true }, '')
-  location.replace(link.href)
-})
-`,
-)
+export const tabletScript = browserAsset('tablet.js')
 
 /** The icon of pages whose pass has none. */
 export const pageIcon = asset(
@@ -77,21 +74,23 @@ function iconFile(base64: string): Buffer {
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 /** Copies the address in the hint for in-app browsers. Without the script, visitors can select it. */
-export const copyScript = asset(
-  'copy.js',
-  'text/javascript; charset=utf-8',
-  `const address = document.querySelector('.address')
-const button = document.querySelector('.copy')
-button.hidden = false
-button.addEventListener('click', async () => {
-  address.select()
-  // Pages on plain http have no clipboard, and some apps keep it to themselves.
-  const written = navigator.clipboard?.writeText(address.value) ?? Promise.reject()
-  await written.catch(() => document.execCommand('copy'))
-  document.querySelector('.copied').textContent = button.dataset.done
-})
-`,
-)
+export const copyScript = browserAsset('copy.js')
+
+/** Returns the content type of a built file; undefined if it is not served. */
+export function contentTypeOf(name: string): string | undefined {
+  return types[name.split('.').at(-1)!]
+}
+
+/** Returns a style or a script of the folder `browser`. Styles are without comments and line breaks. */
+export function browserFile(name: string): string {
+  const text = readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8')
+  return name.endsWith('.css') ? text.replaceAll(/\/\*.*?\*\/|\s+/gs, ' ') : text
+}
+
+/** Creates an asset from a file of the folder `browser`. */
+export function browserAsset(name: string): Asset {
+  return asset(name, contentTypeOf(name)!, browserFile(name))
+}
 
 export const assetPath = '/assets/:name'
 

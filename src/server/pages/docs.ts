@@ -3,8 +3,9 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiError } from '../../core/errors.ts'
-import { type Asset, asset, pageIcon, precompress } from './assets.ts'
+import { type Asset, asset, browserAsset, pageIcon, precompress } from './assets.ts'
 import { htmlDocument, type Page, pageHeaders } from './html.ts'
+import { OWN_FILES } from './scripted-pages.ts'
 
 /** The path of the page that sends requests from the browser. */
 export const tryPath = '/docs/try'
@@ -13,46 +14,10 @@ export const tryPath = '/docs/try'
  * Starts Swagger UI with the description of this server. It loads nothing from other hosts: without `validatorUrl:
  * null`, it would send the description to a validation service. A typed token is kept as long as the page.
  */
-export const docsScript = asset(
-  'docs.js',
-  'text/javascript; charset=utf-8',
-  `const night = matchMedia('(prefers-color-scheme: dark)')
-const paint = () => document.documentElement.classList.toggle('dark-mode', night.matches)
-night.addEventListener('change', paint)
-paint()
-addEventListener('load', () => {
-  SwaggerUIBundle({
-    url: '../openapi.json',
-    domNode: document.getElementById('reference'),
-    validatorUrl: null,
-    queryConfigEnabled: false,
-    persistAuthorization: false,
-    deepLinking: true,
-    filter: true,
-    docExpansion: 'list',
-    displayRequestDuration: true,
-    requestSnippetsEnabled: true,
-    defaultModelsExpandDepth: 0,
-  })
-})
-`,
-)
+export const docsScript = browserAsset('docs.js')
 
 /** The style of the page around Swagger UI. */
-export const docsStyle = asset(
-  'docs.css',
-  'text/css; charset=utf-8',
-  `html { box-sizing: border-box; color-scheme: light; background: #fafafa }
-html.dark-mode { color-scheme: dark; background: #1c2022 }
-*, ::before, ::after { box-sizing: inherit }
-body { margin: 0 }
-noscript { display: block; padding: 2rem; font-family: sans-serif }
-.swagger-ui table { overflow-wrap: anywhere }
-/* There is one server to choose: the one that shows the page. */
-.swagger-ui .schemes-server-container { display: none }
-.swagger-ui .schemes { justify-content: flex-end }
-`,
-)
+export const docsStyle = browserAsset('docs.css')
 
 /** Returns the page to try the API. It loads only its own files and /openapi.json. */
 export function tryPage({ script, style }: ReferenceFiles): Page {
@@ -67,14 +32,8 @@ export function tryPage({ script, style }: ReferenceFiles): Page {
       body: `<div id="reference"></div>
 <noscript>This page needs JavaScript. The description that it shows is <a href="../openapi.json">openapi.json</a>.</noscript>`,
     }),
-    headers: pageHeaders({
-      'default-src': "'none'",
-      'script-src': "'self'",
-      'style-src': "'self'",
-      // Swagger's style sheet embeds its icons.
-      'img-src': "'self' data:",
-      'connect-src': "'self'",
-    }),
+    // Swagger's style sheet embeds its icons.
+    headers: pageHeaders(OWN_FILES),
   }
 }
 

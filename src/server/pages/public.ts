@@ -21,12 +21,11 @@ import {
   touchIcon,
   trialLogo,
 } from './assets.ts'
-import { deskPath, loadDesk } from './desk/desk-page.ts'
 import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
-import { doorPath, loadDoor } from './door/door-page.ts'
 import type { Page } from './html.ts'
 import { sharedPicturePath } from './link/share-tags.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
+import { deskPath, doorPath, loadDesk, loadDoor } from './scripted-pages.ts'
 
 export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { answerFile } from '../../../src/server/pages/assets.ts'
-import { bundleFromSource, doorFiles } from '../../../src/server/pages/door/door-page.ts'
+import { bundlePage, doorFiles } from '../../../src/server/pages/scripted-pages.ts'
 import type { CleanUp } from '../../support/databases.ts'
 
 /**
@@ -10,7 +10,7 @@ import type { CleanUp } from '../../support/databases.ts'
  * @returns the address of the page
  */
 export async function serveDoor(entry: string, answerOthers: RequestListener, cleanUp: CleanUp): Promise<string> {
-  const files = await doorFiles(await bundleFromSource(new URL(entry, import.meta.url).pathname))
+  const files = await doorFiles(await bundlePage('door', new URL(entry, import.meta.url).pathname))
   const server = createServer((request, response) => {
     const file = files.get(new URL(request.url!, 'http://127.0.0.1').pathname)
     if (!file) return answerOthers(request, response)

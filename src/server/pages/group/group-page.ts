@@ -2,11 +2,11 @@ import type { Platform } from '../../../core/contract/platform.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
-import { copyScript, fromLink, pageIcon } from '../assets.ts'
+import { browserFile, copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
-import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, STARTS_WITH_PAGE } from '../link/link-parts.ts'
+import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml } from '../link/link-parts.ts'
 import { shareTags } from '../link/share-tags.ts'
 import { isOfPhone, type VisitorPhone } from '../link/visitors.ts'
 import type { PageLanguage } from '../words.ts'
@@ -48,6 +48,8 @@ export interface GroupPageFacts {
   /** The address of the group, without a query. */
   own: string
 }
+
+const GROUP_STYLE = browserFile('group.css')
 
 /**
  * Returns the page of a group: buttons that add several passes, above the list of passes with what distinguishes each.
@@ -117,27 +119,3 @@ function eachOf({ each }: GroupPageFacts): string {
 function rangeOf(first: number, last: number): string {
   return first === last ? String(first) : `${first}–${last}`
 }
-
-const GROUP_STYLE = `
-.passes { list-style: none; counter-reset: pass; margin: 1rem 0; padding: 0; display: grid; gap: .5rem }
-.passes a { counter-increment: pass; display: grid; grid-template-columns: 1.75rem 1fr auto; gap: 0 .5rem; padding: .75rem 1rem;
-  border: 1px solid var(--line); border-radius: .875rem; background: var(--raised); color: inherit; text-decoration: none }
-.passes a::before { content: counter(pass); color: var(--muted) }
-.passes a > * { grid-column: 2 / -1; overflow-wrap: anywhere; min-width: 0 }
-.passes strong { grid-column: 2 }
-/* A line ends between a label and its value, or within a seat, only where that alone is wider than the page. */
-.passes .fact { display: inline-block }
-.passes .state { grid-column: 3; grid-row: 1; color: var(--muted); font-size: .875rem; white-space: nowrap }
-/* On a phone a name has the whole line, and how it stands comes last. */
-@media (max-width: 25.99rem) {
-  .passes strong { grid-column: 2 / -1 }
-  .passes .state { grid-column: 2 / -1; grid-row: auto }
-}
-/* Texts of any direction start where the page does. */
-.intro > h1, .passes [dir] { justify-self: start; ${STARTS_WITH_PAGE} }
-.actions { display: grid; gap: .75rem; margin: 1rem 0 }
-.badge { display: flex; align-items: center; justify-content: center; gap: .75rem }
-.badge img { height: 3.25rem; max-width: 80% }
-.pages { display: flex; gap: 1.5rem }
-.pages a { display: inline-block; padding: .75rem 0 }
-`

@@ -5,7 +5,7 @@ import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { WalletPass } from '../../../wallets/wallet.ts'
 import type { Links } from '../../link-signing.ts'
-import { copyScript, fromLink, pageIcon, tabletScript } from '../assets.ts'
+import { browserFile, copyScript, fromLink, pageIcon, tabletScript } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { cardBackHtml, cardHtml, cardStyle, surplusOf } from '../card/card.ts'
 import { googleCardHtml, googleCardStyle } from '../card/google-card.ts'
@@ -20,7 +20,6 @@ import {
   PARTS_STYLE,
   phoneHtml,
   ribbonHtml,
-  STARTS_WITH_PAGE,
   timeHtml,
 } from './link-parts.ts'
 import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
@@ -49,6 +48,8 @@ export interface LinkPageFacts {
   language: PageLanguage
   at: Date
 }
+
+const LINK_STYLE = browserFile('link.css')
 
 const HOUR_MS = 3_600_000
 
@@ -138,68 +139,3 @@ function draw(card: Card, apple: Card | null, google: GoogleView | null): { html
 }
 
 const imageBase = fromLink('/images/')
-
-/**
- * The style of the page of a smart link: one column on a phone, and the card next to the rest on a wider screen. On a
- * small phone, the code comes before the fields, so that it is visible above the buttons. On paper, only the code and
- * the fields matter.
- */
-const LINK_STYLE = `
-.intro { margin-bottom: 1rem }
-/* Texts of any direction start where the page does. */
-.intro > :not(.ribbon, .hint) { ${STARTS_WITH_PAGE} }
-.calendar { display: flex; flex-wrap: wrap; column-gap: .75rem; margin: .25rem 0; font-size: .9375rem }
-/* As high as a finger, in the room of its line. */
-.calendar a { color: inherit; margin-block: -.75rem; padding-block: .75rem }
-.actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(8.5rem, 100%), 1fr)); gap: .75rem; margin-top: 1.25rem }
-.actions .button { padding-inline: .5rem }
-.badge { display: grid; place-items: center; border-radius: .5rem }
-.badge img { display: block; width: auto; max-width: 100%; height: 3.25rem; object-fit: contain }
-@media (max-width: 55.99rem) and (min-height: 36rem) {
-  .actions { position: sticky; bottom: 0; margin-inline: -1rem; padding: .75rem 1rem max(.75rem, env(safe-area-inset-bottom));
-    background: var(--page); box-shadow: 0 -.75rem .75rem -.25rem var(--page) }
-}
-@media (max-width: 55.99rem) and (max-height: 47.99rem) {
-  .intro { margin-bottom: .5rem; line-height: 1.35 }
-  .intro > p:not(.ribbon) { margin: 0 }
-  .intro > .hint { margin-top: .25rem; padding: .375rem .625rem }
-  .ribbon { margin-bottom: .5rem; padding: .125rem .5rem; font-size: .8125rem }
-  .actions { box-shadow: none }
-  .card { gap: .625rem; padding-top: .625rem }
-  .card .barcode, .google-card .barcode { order: -1; margin-block: 0; padding-top: .75rem }
-  .card header, .google-card > header { order: -2 }
-}
-/* A phone held across, or a page at twice its size: what adds the pass stands beside it, not a screen below. */
-@media (min-width: 40rem) and (max-width: 55.99rem) and (max-height: 35.99rem) {
-  main { width: 100%; display: grid; grid-template: "picture intro" auto "picture actions" auto "picture more" 1fr
-    / minmax(0, 20rem) minmax(0, 1fr); column-gap: 1.5rem }
-  .intro { grid-area: intro }
-  .picture { grid-area: picture }
-  .actions { grid-area: actions; margin-top: 0 }
-  .more { grid-area: more }
-}
-@media (min-width: 56rem) {
-  main { width: min(56rem, 100%); display: grid; grid-template: "picture intro" auto "picture actions" auto "picture more" 1fr
-    / 24rem minmax(0, 1fr); column-gap: 4rem; padding: 3rem 2rem }
-  .intro { grid-area: intro; margin: 0 }
-  .picture { grid-area: picture }
-  .actions { grid-area: actions; grid-template-columns: none }
-  .more { grid-area: more }
-  h1 { font-size: 2rem }
-  .badge { justify-items: start }
-}
-@media print {
-  :root { color-scheme: light; --page: #ffffff; --raised: #ffffff; --text: #000000; --muted: #000000; --line: #000000 }
-  main { display: block; width: 100%; padding: 0 }
-  .actions, .hint, .calendar a, .phone, .strip, .card > .background, .google-hero, .logo, .google-logo, .thumbnail { display: none }
-  .ribbon { border: 1px solid; background: none; color: inherit }
-  .sheet { max-width: 18cm; margin: 1rem auto; filter: none }
-  .card, .google-card { --background: #ffffff; --foreground: #000000; --label: #000000; border: 1px solid; border-radius: 0; box-shadow: none;
-    -webkit-mask: none; mask: none; break-inside: avoid }
-  .card .barcode, .google-card .barcode { width: 100%; margin-block: 1rem; font-size: 1rem }
-  .qr .symbol, .aztec .symbol { width: 9cm }
-  .pdf417 .symbol, .code128 .symbol { max-width: 16cm; margin: 0 auto }
-  .back summary { list-style: none }
-  .back::details-content { content-visibility: visible; block-size: auto }
-}
-`

@@ -2,13 +2,16 @@ import type { Platform } from '../../../core/contract/platform.ts'
 import { writeMoment } from '../../../core/intl-formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
-import { fromLink } from '../assets.ts'
+import { browserFile, fromLink } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { barcodeSvg } from '../card/symbols.ts'
 import { escapeHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { fillHtml } from '../page-words.ts'
 import { nameWallets, type PageLanguage } from '../words.ts'
+
+/** The style of these parts. */
+export const PARTS_STYLE = browserFile('link-parts.css')
 
 /**
  * Returns a button that adds to a wallet: the official badge if the operator has it, else a text button, since both
@@ -65,34 +68,6 @@ export function phoneHtml(address: string, { phone }: PageWords): string {
 <figcaption><strong>${escapeHtml(phone.title)}</strong>
 ${escapeHtml(phone.text)}</figcaption></figure>`
 }
-
-/**
- * Declarations that align texts of any direction with the start of the page, on each of their lines. Chromium and
- * Safari need the prefix.
- */
-export const STARTS_WITH_PAGE =
-  'width: fit-content; max-width: 100%; text-align: -webkit-match-parent; text-align: match-parent'
-
-/** The style of these parts. */
-export const PARTS_STYLE = `
-.ribbon { margin: 0 0 .75rem; padding: .375rem .75rem; border-radius: .5rem; background: #ffd60a; color: #1c1c1e; font-size: .875rem }
-.hint { margin-top: .5rem; padding: .625rem .75rem; border-radius: .875rem; border: 1px solid var(--line); background: var(--raised);
-  font-size: .9375rem }
-.hint p { margin: 0; white-space: normal }
-.hint .link { display: flex; flex-wrap: wrap; gap: .5rem; margin-top: .5rem }
-.address { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .25rem .625rem; border: 1px solid var(--line); border-radius: .625rem;
-  background: var(--page); color: inherit; font: inherit; text-overflow: ellipsis }
-.copy { min-height: 2.75rem; border-radius: .625rem; font: inherit; font-weight: 600; cursor: pointer }
-.copy[hidden] { display: none }
-.phone { display: none }
-@media (min-width: 56rem) {
-  .phone { display: flex; align-items: center; gap: 1.25rem; margin: 1.5rem 0 0; padding: 1rem; border-radius: .875rem;
-    background: var(--raised) }
-  .phone .symbol { flex: none; width: 8.5rem; padding: .75rem; border-radius: .5rem; background: #ffffff; forced-color-adjust: none }
-  .phone figcaption { color: var(--muted); font-size: .9375rem }
-  .phone strong { color: var(--text) }
-}
-`
 
 export interface ExpiryOptions {
   /** A language tag. */

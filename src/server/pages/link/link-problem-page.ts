@@ -2,7 +2,7 @@ import { type Platform, platforms } from '../../../core/contract/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
-import { fromLink, pageIcon } from '../assets.ts'
+import { browserFile, fromLink, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { Contact, IssuerFacts } from '../issuer-facts.ts'
 import { fillHtml, type ProblemKind } from '../page-words.ts'
@@ -17,6 +17,8 @@ export class LinkEnded extends ApiError {
     this.issuer = issuer
   }
 }
+
+const STYLE = browserFile('link-problem.css')
 
 /** Returns the page of a link that cannot be opened: what happened, and what the visitor can do. */
 export function linkProblemPage(problem: ApiError, correlationId: string, language = english): Page {
@@ -79,12 +81,3 @@ function platformsOf(code: string): Platform[] {
 const PICTURE = `<svg viewBox="0 0 64 64" width="64" height="64" fill="none" stroke="currentColor" stroke-width="3"
 stroke-linecap="round" aria-hidden="true"><rect x="10" y="16" width="44" height="32" rx="5"/><path d="M10 26h44M18 40h10"/>
 <path d="m8 56 48-48"/></svg>`
-
-const STYLE = `
-.problem { padding: 2rem 1.5rem; border-radius: 1rem; background: var(--raised); text-align: center }
-.problem svg { margin-bottom: .75rem; color: var(--muted) }
-.problem h1 { margin-bottom: .75rem }
-.problem p { margin: .75rem 0 0; text-wrap: balance }
-.problem ul { display: grid; gap: .5rem; margin: .75rem 0 0; padding: 0; list-style: none }
-.problem li a { display: inline-block; padding-block: .625rem }
-`

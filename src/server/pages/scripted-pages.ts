@@ -1,0 +1,166 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { plainPng } from '../../wallets/apple/image-files.ts'
+import {
+  contentTypeOf,
+  IMMUTABLE,
+  type PublicFile,
+  pageIcon,
+  precompress,
+  publicFile,
+  REVALIDATED,
+  touchIcon,
+} from './assets.ts'
+import { htmlDocument, pageHeaders } from './html.ts'
+
+/**
+ * Pages that a script renders in the reader's language, so their documents contain no text. Addresses are relative, so
+ * that they work under any path of a proxy.
+ */
+
+/** The path of the page that turns any phone into a door. Its files are below it. */
+export const doorPath = '/door'
+/** The path of the desk, a read-only page for anyone with a token (decisions/0026). Its files are below it. */
+export const deskPath = '/desk'
+
+/** The files of a page by name, and its manifest `NAME.json`: see scripts/build-NAME.js. */
+type Build = ReadonlyMap<string, Uint8Array>
+type Files = Map<string, PublicFile>
+
+/** Allows only files of this server and pictures as data URLs, and no inline code or styles. */
+export const OWN_FILES = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data:",
+  'connect-src': "'self'",
+}
+
+/** Returns the desk and its files, by path. */
+export async function loadDesk(): Promise<Files> {
+  return filesOf('desk', await readBuild('desk'), { policy: OWN_FILES })
+}
+
+/** Returns the page of the door and its files, by path. */
+export async function loadDoor(): Promise<Files> {
+  return doorFiles(await readBuild('door'))
+}
+
+export function doorFiles(build: Build): Promise<Files> {
+  return filesOf('door', build, {
+    // The barcode reader is WebAssembly.
+    policy: {
+      ...OWN_FILES,
+      'script-src': "'self' 'wasm-unsafe-eval'",
+      'img-src': "'self'",
+      'worker-src': "'self'",
+      'manifest-src': "'self'",
+    },
+    // Only this page can use the camera, and it can use nothing else.
+    permissions: 'camera=(self), microphone=(), geolocation=()',
+    head: `<meta name="theme-color" content="#101014">
+<meta name="apple-mobile-web-app-capable" content="yes">
+<link rel="manifest" href=".${doorPath}/manifest.webmanifest">
+<link rel="apple-touch-icon" href=".${touchIcon.path}">`,
+    more: {
+      'manifest.webmanifest': webManifest(),
+      // A plain icon in the color of the others, for home screens that cannot draw SVG.
+      'icon-512.png': publicFile({
+        contentType: 'image/png',
+        cacheControl: REVALIDATED,
+        content: plainPng(512, 512, '#3b4cc0'),
+      }),
+    },
+  })
+}
+
+interface PageOptions {
+  policy: Record<string, string>
+  permissions?: string
+  /** HTML for the head. */
+  head?: string
+  /** Further files, by name. */
+  more?: Record<string, PublicFile>
+}
+
+/** Files whose names contain no digest. Browsers look for updates of the service worker under its name. */
+const FIXED_NAMES = ['sw.js', 'licences.txt']
+
+async function filesOf(page: string, build: Build, options: PageOptions): Promise<Files> {
+  const { policy, permissions, head = '', more = {} } = options
+  const { script, style } = JSON.parse(Buffer.from(build.get(`${page}.json`)!).toString())
+  const { 'content-type': contentType = '', 'cache-control': _, ...headers } = pageHeaders(policy)
+  const content = htmlDocument({
+    title: `passes: ${page}`,
+    head: `<meta name="color-scheme" content="light dark">
+<link rel="icon" href=".${pageIcon.path}">
+${head}
+<link rel="stylesheet" href="./${page}/${style}">
+<script type="module" src="./${page}/${script}"></script>`,
+    body: `<div id="${page}"></div>
+<noscript>This page needs JavaScript.</noscript>`,
+  })
+  const document = publicFile({
+    contentType,
+    cacheControl: REVALIDATED,
+    content,
+    headers: { ...headers, ...(permissions && { 'permissions-policy': permissions }) },
+  })
+  const files: Files = new Map([[`/${page}`, document]])
+  for (const [name, file] of Object.entries(more)) files.set(`/${page}/${name}`, file)
+  for (const [name, bytes] of build) {
+    const type = contentTypeOf(name)
+    if (type === undefined) continue
+    const file = publicFile({
+      contentType: type,
+      content: bytes,
+      cacheControl: FIXED_NAMES.includes(name) ? REVALIDATED : IMMUTABLE,
+      headers: {
+        // A worker gets the policy of its file.
+        'content-security-policy': headers['content-security-policy']!,
+        'cross-origin-resource-policy': 'same-origin',
+        ...(name === 'sw.js' && { 'service-worker-allowed': `../${page}` }),
+      },
+    })
+    files.set(`/${page}/${name}`, file)
+  }
+  return new Map(await Promise.all([...files].map(async ([path, file]) => [path, await precompress(file)] as const)))
+}
+
+/** Lets phones add the page to the home screen. */
+function webManifest(): PublicFile {
+  const content = JSON.stringify({
+    id: '../door',
+    name: 'passes: door',
+    short_name: 'Door',
+    start_url: '../door',
+    scope: '../door',
+    display: 'standalone',
+    background_color: '#101014',
+    theme_color: '#101014',
+    icons: [
+      { src: `..${pageIcon.path}`, sizes: 'any', type: 'image/svg+xml' },
+      { src: `..${touchIcon.path}`, sizes: '180x180', type: 'image/png' },
+      { src: 'icon-512.png', sizes: '512x512', type: 'image/png', purpose: 'maskable' },
+    ],
+  })
+  return publicFile({ contentType: 'application/manifest+json', cacheControl: REVALIDATED, content })
+}
+
+/** Returns the files of a page from the build, or bundles them if the server runs from source. */
+async function readBuild(page: 'desk' | 'door'): Promise<Build> {
+  const folder = fileURLToPath(new URL(`../../${page}/`, import.meta.url))
+  // The folder also has the modules of the door engine in subfolders.
+  const entries = await readdir(folder, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+  if (!names.includes(`${page}.json`)) return bundlePage(page)
+  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)))
+}
+
+/** Bundles a page from source. @param main the entry module. Default: that of the page */
+export async function bundlePage(page: 'desk' | 'door', main?: string): Promise<Build> {
+  const script = new URL(`../../../scripts/build-${page}.js`, import.meta.url)
+  const { buildDesk, buildDoor } = await import(script.href)
+  return page === 'desk' ? buildDesk() : buildDoor(main)
+}
