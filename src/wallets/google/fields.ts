@@ -1,6 +1,7 @@
 import type { GoogleKind, ImageRole } from '../../core/contract/definition.ts'
 import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
+import { type FieldWord, parseFieldWord } from '../field-word.ts'
 import table from './field-table.json' with { type: 'json' }
 import { isShownByItself, type NativeField, nativeField } from './native-values.ts'
 import { type GoogleIssuer, kindOf } from './resource.ts'
@@ -144,11 +145,7 @@ export function compact(record: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 }
 
-/**
- * The fields of Google's classes and objects, according to Google's API description and reference. In the file, a field
- * is a word: a type of the table, a plain type, or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]`
- * for at most 10 items), then `!` if Google rejects a resource without it.
- */
+/** The fields of Google's classes and objects, according to Google's API description and reference. */
 
 export type GoogleRole = 'Class' | 'Object'
 
@@ -169,12 +166,9 @@ export type PlainType =
   | 'longitude'
 
 /** A field of one of Google's resources. */
-export interface Field {
+export interface Field extends Omit<FieldWord, 'type'> {
   /** A plain type, the fields of a record, or the names of an enum. */
   type: PlainType | RecordType | readonly string[]
-  /** The maximum number of items of a list (infinity without a known limit), or `undefined` if it is not a list. */
-  maxItems: number | undefined
-  isRequired: boolean
 }
 
 /** A type of Google's resources, with its fields by name. */
@@ -183,20 +177,13 @@ export interface RecordType {
   readonly fields: ReadonlyMap<string, Field>
 }
 
-const WORD = /^([A-Za-z0-9_|]+)(?:\[(\d*)\])?(!?)$/
-
 const types = new Map<string, { name: string; fields: Map<string, Field> }>()
 for (const name of Object.keys(table.types)) types.set(name, { name, fields: new Map() })
 for (const [name, fields] of Object.entries<Record<string, string>>(table.types)) {
-  for (const [field, word] of Object.entries(fields)) types.get(name)!.fields.set(field, readWord(word))
-}
-
-function readWord(word: string): Field {
-  const [, type = '', max, required] = WORD.exec(word)!
-  return {
-    type: type.includes('|') ? type.split('|') : (types.get(type) ?? (type as PlainType)),
-    maxItems: max === undefined ? undefined : max === '' ? Number.POSITIVE_INFINITY : Number(max),
-    isRequired: required === '!',
+  for (const [field, text] of Object.entries(fields)) {
+    const word = parseFieldWord(text)
+    const type = typeof word.type === 'string' ? (types.get(word.type) ?? (word.type as PlainType)) : word.type
+    types.get(name)!.fields.set(field, { ...word, type })
   }
 }
 

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject } from '../../../core/json.ts'
 import { formatPatterns } from '../../../core/rules/template/variables.ts'
-import { Field, isNumberField, Overrides, RelevantDate } from './pass-json-schema.ts'
-import { Color, isW3cDate, toRgb } from './value-types.ts'
+import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate, toRgb } from './pass-json-schema.ts'
 
 /** A JSON object of unknown content. */
 export type JsonObject = Record<string, unknown>

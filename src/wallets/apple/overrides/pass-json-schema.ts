@@ -1,23 +1,10 @@
+import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
-import { type BarcodeFormat, PassType } from '../../../core/contract/definition.ts'
+import type { BarcodeFormat } from '../../../core/contract/definition.ts'
+import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { findUndrawable, isLatin1 } from '../../../core/rules/template/barcode.ts'
-import { Semantics } from './semantic-tags.ts'
-import {
-  Address,
-  boolean,
-  Color,
-  Currency,
-  isW3cDate,
-  NfcKey,
-  NfcMessage,
-  number,
-  oneOf,
-  Place,
-  StoreIdentifiers,
-  text,
-  W3cDate,
-  WebAddress,
-} from './value-types.ts'
+import { parseFieldWord } from '../../field-word.ts'
+import table from './field-table.json' with { type: 'json' }
 
 /**
  * The schema of pass.json, according to the rules of Apple's own open pass-builder. Types are strict: phones silently
@@ -25,122 +12,88 @@ import {
  * accepted, since each iOS version adds some.
  */
 
-const value = z.union([text, number])
-const DateStyle = oneOf(
-  'PKDateStyleNone',
-  'PKDateStyleShort',
-  'PKDateStyleMedium',
-  'PKDateStyleLong',
-  'PKDateStyleFull',
+const text = z.string()
+const number = z.number()
+
+/** Apple's date format: seconds and their fraction are optional, and the offset is required. */
+const W3C_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** Whether a value is a valid date in Apple's format. */
+export function isW3cDate(value: unknown): boolean {
+  if (typeof value !== 'string' || !W3C_DATE.test(value) || Number.isNaN(Date.parse(value))) return false
+  // Date.parse accepts February 30 as a day in March.
+  const day = value.slice(0, 10)
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
+
+const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i
+
+/** Converts a color to the form of Apple's documents. Returns `undefined` for an invalid color. */
+export function toRgb(color: string): string | undefined {
+  const channelTexts = RGB.exec(color)?.slice(1)
+  if (channelTexts?.every((channel) => Number(channel) <= 255)) return color
+  if (!/^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/.test(color)) return undefined
+  const digits = color.length === 4 ? [...color.slice(1)].map((digit) => digit + digit).join('') : color.slice(1)
+  const channels = [0, 2, 4].map((start) => Number.parseInt(digits.slice(start, start + 2), 16))
+  return `rgb(${channels.join(', ')})`
+}
+
+/** A color as rgb(…) or in hexadecimal. */
+export const Color = text.refine(
+  (value) => toRgb(value) !== undefined,
+  'Must be a color such as rgb(26, 43, 60), #1a2b3c or #abc',
 )
 
-/** A field of pass.json (PassFieldContent). Unknown keys are accepted. */
-export const Field = z
-  .looseObject({
-    key: text,
-    value,
-    label: text.optional(),
-    changeMessage: text.optional(),
-    attributedValue: value.optional(),
-    dateStyle: DateStyle.optional(),
-    timeStyle: DateStyle.optional(),
-    isRelative: boolean.optional(),
-    ignoresTimeZone: boolean.optional(),
-    numberStyle: oneOf(
-      'PKNumberStyleDecimal',
-      'PKNumberStylePercent',
-      'PKNumberStyleScientific',
-      'PKNumberStyleSpellOut',
-    ).optional(),
-    currencyCode: Currency.optional(),
-    textAlignment: oneOf(
-      'PKTextAlignmentLeft',
-      'PKTextAlignmentCenter',
-      'PKTextAlignmentRight',
-      'PKTextAlignmentNatural',
-    ).optional(),
-    dataDetectorTypes: z
-      .array(
-        oneOf(
-          'PKDataDetectorTypePhoneNumber',
-          'PKDataDetectorTypeLink',
-          'PKDataDetectorTypeAddress',
-          'PKDataDetectorTypeCalendarEvent',
-        ),
-      )
-      .optional(),
-    row: number.refine((row) => row === 0 || row === 1, 'Must be 0 or 1').optional(),
-    semantics: Semantics.optional(),
-  })
-  .superRefine((field, context) => {
-    // A field without a value is not shown.
-    if (String(field.value).trim() === '') return
-    const report = (message: string) => context.addIssue({ code: 'custom', path: ['value'], message })
-    if (isNumberField(field) && typeof field.value !== 'number') {
-      report('Must be a number, since numberStyle or currencyCode is set')
-    }
-    if (isDateField(field) && !isW3cDate(field.value)) {
-      report(
-        'Must be a date and time with an offset, such as 2027-05-31T19:30+02:00, since dateStyle or timeStyle is set',
-      )
-    }
-  })
+const MAX_NFC_BYTES = 64
 
-/** Whether phones format the value of a field as a number. */
-export function isNumberField(field: Record<string, unknown>): boolean {
-  return field.numberStyle !== undefined || field.currencyCode !== undefined
+/** The plain types of the table. */
+const plainTypes: Record<string, z.ZodType> = {
+  text,
+  filled: text.min(1),
+  number,
+  boolean: z.boolean(),
+  value: z.union([text, number]),
+  date: text.refine(isW3cDate, 'Must be a date and time with an offset, such as 2027-05-31T19:30+02:00'),
+  color: Color,
+  currency: text.refine((value) => /^[A-Z]{3}$/.test(value), 'Must be a currency of ISO 4217, such as EUR'),
+  timeZone: text.refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Lisbon'),
+  webAddress: text.refine(
+    (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
+    'Must be an address that begins with https:// or http://',
+  ),
+  address: text.refine(
+    (value) => URL.canParse(value),
+    'Must be an address with its scheme, such as https://example.com/ or myapp://ticket',
+  ),
+  uuid: text.refine((value) => /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/.test(value), 'Must be a UUID'),
+  latitude: number.refine((value) => Math.abs(value) <= 90, 'Must be from -90 to 90'),
+  longitude: number.refine((value) => Math.abs(value) <= 180, 'Must be from -180 to 180'),
+  distance: number.refine((meters) => meters > 0, 'Must be more than 0'),
+  row: number.refine((row) => row === 0 || row === 1, 'Must be 0 or 1'),
+  uint16: number.refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'Must be 0 to 65535'),
+  storeIdentifier: number.refine(
+    (value) => Number.isSafeInteger(value) && value > 0,
+    'Must be the number of an app in the App Store',
+  ),
+  nfcMessage: text.refine((value) => {
+    const bytes = Buffer.byteLength(value)
+    return bytes > 0 && bytes <= MAX_NFC_BYTES
+  }, `Must have 1 to ${MAX_NFC_BYTES} bytes`),
+  nfcKey: text.refine(
+    isP256Key,
+    'Must be the public key of the readers: on the curve P-256, X.509 SubjectPublicKeyInfo in base64',
+  ),
 }
 
-function isDateField({ dateStyle, timeStyle }: { dateStyle?: string | undefined; timeStyle?: string | undefined }) {
-  return dateStyle !== undefined || timeStyle !== undefined
+function isP256Key(value: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(value, 'base64'), format: 'der', type: 'spki' })
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
+  } catch {
+    // Not a key.
+    return false
+  }
 }
-
-/** The names of field groups in pass.json. */
-const groups = [
-  'headerFields',
-  'primaryFields',
-  'secondaryFields',
-  'auxiliaryFields',
-  'backFields',
-  'footerFields',
-  'additionalInfoFields',
-] as const
-
-const Fields = z.array(Field).optional()
-
-const Style = z
-  .looseObject({
-    headerFields: Fields,
-    primaryFields: Fields,
-    secondaryFields: Fields,
-    auxiliaryFields: Fields,
-    backFields: Fields,
-    footerFields: Fields,
-    additionalInfoFields: Fields,
-    transitType: oneOf(
-      'PKTransitTypeAir',
-      'PKTransitTypeBoat',
-      'PKTransitTypeBus',
-      'PKTransitTypeGeneric',
-      'PKTransitTypeTrain',
-    ).optional(),
-  })
-  .superRefine((style, context) => {
-    const taken = new Set<string>()
-    for (const group of groups) {
-      style[group]?.forEach(({ key }, index) => {
-        if (taken.has(key)) {
-          context.addIssue({
-            code: 'custom',
-            path: [group, index, 'key'],
-            message: `Two fields have the key "${key}"`,
-            params: { isRefusedByPhones: true },
-          })
-        }
-        taken.add(key)
-      })
-    }
-  })
 
 /** The names of barcode formats in pass.json. */
 export const barcodeFormats: Record<BarcodeFormat, string> = {
@@ -152,58 +105,51 @@ export const barcodeFormats: Record<BarcodeFormat, string> = {
 
 const drawn = new Map(Object.entries(barcodeFormats).map(([format, name]) => [name, format as BarcodeFormat]))
 
-const Barcode = z
-  .looseObject({
-    format: oneOf(
-      ...Object.values(barcodeFormats),
-      'PKBarcodeFormatCode39',
-      'PKBarcodeFormatCodabar',
-      'PKBarcodeFormatEAN13',
-      'PKBarcodeFormatI2of5',
-    ),
-    message: text.min(1),
-    messageEncoding: text,
-    altText: text.optional(),
-  })
-  .superRefine(({ format, message, messageEncoding }, context) => {
-    const report = (reason: string) => context.addIssue({ code: 'custom', path: ['message'], message: reason })
-    const known = drawn.get(format)
-    const reason = known && findUndrawable(known, message)
-    if (reason) report(`Cannot be drawn: it ${reason}`)
-    else if (messageEncoding.toLowerCase() === 'iso-8859-1' && !isLatin1(message)) {
-      report('Contains characters that iso-8859-1 does not have: set messageEncoding to utf-8')
-    }
-  })
-
-const Location = Place.extend({ altitude: number.optional(), relevantText: text.optional() })
-
-const ofBeacon = number.refine(
-  (value) => Number.isInteger(value) && value >= 0 && value <= 65_535,
-  'Must be 0 to 65535',
-)
-
-const Beacon = z.looseObject({
-  proximityUUID: text.refine(
-    (value) => /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/.test(value),
-    'Must be a UUID',
-  ),
-  major: ofBeacon.optional(),
-  minor: ofBeacon.optional(),
-  relevantText: text.optional(),
-})
+/** Whether phones format the value of a field as a number. */
+export function isNumberField(field: Record<string, unknown>): boolean {
+  return field.numberStyle !== undefined || field.currencyCode !== undefined
+}
 
 const DAY_MS = 86_400_000
 
-/** A time or range in which phones suggest the pass. */
-export const RelevantDate = z
-  .looseObject({
-    date: W3cDate.optional(),
-    relevantDate: W3cDate.optional(),
-    startDate: W3cDate.optional(),
-    endDate: W3cDate.optional(),
-  })
-  .superRefine(({ date, relevantDate, startDate, endDate }, context) => {
-    const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
+type Report = (path: PropertyKey[], message: string, params?: object) => void
+
+/** Rules over several keys, by type. They run if the types of the keys are right. */
+const rules: Record<string, (value: never, report: Report) => void> = {
+  Field(field: Record<string, unknown>, report) {
+    // A field without a value is not shown.
+    if (String(field.value).trim() === '') return
+    if (isNumberField(field) && typeof field.value !== 'number') {
+      report(['value'], 'Must be a number, since numberStyle or currencyCode is set')
+    }
+    if ((field.dateStyle !== undefined || field.timeStyle !== undefined) && !isW3cDate(field.value)) {
+      report(
+        ['value'],
+        'Must be a date and time with an offset, such as 2027-05-31T19:30+02:00, since dateStyle or timeStyle is set',
+      )
+    }
+  },
+  Style({ transitType: _, ...groups }: Record<string, { key: string }[]>, report) {
+    const taken = new Set<string>()
+    for (const group of Object.keys(table.types.Style)) {
+      for (const [index, { key }] of (groups[group] ?? []).entries()) {
+        if (taken.has(key)) {
+          report([group, index, 'key'], `Two fields have the key "${key}"`, { isRefusedByPhones: true })
+        }
+        taken.add(key)
+      }
+    }
+  },
+  Barcode({ format, message, messageEncoding }: Record<'format' | 'message' | 'messageEncoding', string>, report) {
+    const known = drawn.get(format)
+    const reason = known && findUndrawable(known, message)
+    if (reason) report(['message'], `Cannot be drawn: it ${reason}`)
+    else if (messageEncoding.toLowerCase() === 'iso-8859-1' && !isLatin1(message)) {
+      report(['message'], 'Contains characters that iso-8859-1 does not have: set messageEncoding to utf-8')
+    }
+  },
+  RelevantDate(dates: { date?: string; relevantDate?: string; startDate?: string; endDate?: string }, report) {
+    const { date, relevantDate, startDate, endDate } = dates
     if ((startDate === undefined) !== (endDate === undefined)) report([], 'Needs startDate and endDate')
     else if (startDate === undefined && date === undefined && relevantDate === undefined) {
       report([], 'Needs a date, or startDate and endDate')
@@ -211,87 +157,60 @@ export const RelevantDate = z
     const length = Date.parse(endDate ?? '') - Date.parse(startDate ?? '')
     if (length < 0) report(['endDate'], 'Must not be before startDate')
     if (length > DAY_MS) report(['endDate'], 'Must be at most 24 hours after startDate')
-  })
-
-const addresses = [
-  'accessibilityURL',
-  'addOnURL',
-  'bagPolicyURL',
-  'changeSeatURL',
-  'contactVenueWebsite',
-  'directionsInformationURL',
-  'entertainmentURL',
-  'managementURL',
-  'merchandiseURL',
-  'orderFoodURL',
-  'parkingInformationURL',
-  'purchaseAdditionalBaggageURL',
-  'purchaseLoungeAccessURL',
-  'purchaseParkingURL',
-  'purchaseWifiURL',
-  'registerServiceAnimalURL',
-  'reportLostBagURL',
-  'requestWheelchairURL',
-  'sellURL',
-  'transferURL',
-  'transitInformationURL',
-  'transitProviderWebsiteURL',
-  'upgradeURL',
-]
-
-const texts = [
-  'contactVenueEmail',
-  'contactVenuePhoneNumber',
-  'eventLogoText',
-  'groupingIdentifier',
-  'logoText',
-  'transitProviderEmail',
-  'transitProviderPhoneNumber',
-]
-const colors = ['backgroundColor', 'foregroundColor', 'labelColor', 'stripColor', 'footerBackgroundColor']
-const switches = ['sharingProhibited', 'suppressHeaderDarkening', 'suppressStripShine', 'useAutomaticColors', 'voided']
-
-const all = (keys: readonly string[], type: z.ZodType) => Object.fromEntries(keys.map((key) => [key, type.optional()]))
-
-/** The keys that a definition can override, with their types. */
-const shape = {
-  ...all(texts, text),
-  ...all(colors, Color),
-  ...all(switches, boolean),
-  ...all(addresses, WebAddress),
-  ...all(PassType.options, Style),
-  organizationName: text.optional(),
-  description: text.optional(),
-  relevantDate: W3cDate.optional(),
-  relevantDates: z.array(RelevantDate).optional(),
-  barcode: Barcode.optional(),
-  barcodes: z.array(Barcode).optional(),
-  locations: z.array(Location).max(10).optional(),
-  beacons: z.array(Beacon).max(10).optional(),
-  maxDistance: number.refine((meters) => meters > 0, 'Must be more than 0').optional(),
-  nfc: z
-    .looseObject({ message: NfcMessage, encryptionPublicKey: NfcKey, requiresAuthentication: boolean.optional() })
-    .optional(),
-  associatedStoreIdentifiers: StoreIdentifiers.optional(),
-  auxiliaryStoreIdentifiers: StoreIdentifiers.optional(),
-  appLaunchURL: Address.optional(),
-  preferredStyleSchemes: z
-    .array(oneOf('posterEventTicket', 'eventTicket', 'semanticBoardingPass', 'boardingPass'))
-    .optional(),
-  userInfo: z.looseObject({}).optional(),
-  semantics: Semantics.optional(),
+  },
+  Pass(pass: { appLaunchURL?: string; associatedStoreIdentifiers?: number[] }, report) {
+    const { appLaunchURL, associatedStoreIdentifiers } = pass
+    if (appLaunchURL === undefined || associatedStoreIdentifiers?.[0]) return
+    report(['appLaunchURL'], 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that it may open')
+  },
 }
 
+type ObjectType = z.ZodObject<Record<string, z.ZodType>>
+const objectTypes = new Map<string, ObjectType>()
+
+function objectType(name: string): ObjectType {
+  let type = objectTypes.get(name)
+  if (!type) {
+    type = z.looseObject(shapeOf(name))
+    const rule = rules[name]
+    if (rule) {
+      type = type.superRefine((value, context) =>
+        rule(value as never, (path, message, params) => context.addIssue({ code: 'custom', path, message, params })),
+      )
+    }
+    objectTypes.set(name, type)
+  }
+  return type
+}
+
+function shapeOf(name: string): Record<string, z.ZodType> {
+  const fields: Record<string, string> = table.types[name as keyof typeof table.types]
+  return Object.fromEntries(Object.entries(fields).map(([key, word]) => [key, fieldType(word)]))
+}
+
+function fieldType(word: string): z.ZodType {
+  const { type, maxItems, isRequired } = parseFieldWord(word)
+  const one = typeof type === 'string' ? (plainTypes[type] ?? objectType(type)) : oneOf(type)
+  const whole = maxItems === undefined ? one : z.array(one).max(maxItems)
+  return isRequired ? whole : whole.optional()
+}
+
+function oneOf(names: readonly string[]): z.ZodType {
+  return text.refine((value) => names.includes(value), `Must be one of ${names.join(', ')}`)
+}
+
+/** A field of pass.json (PassFieldContent). */
+export const Field = objectType('Field')
+
+/** A time or range in which phones suggest the pass. */
+export const RelevantDate = objectType('RelevantDate')
+
 /** The keys that a template can add to pass.json (`apple` of its definition). */
-export const Overrides = z.looseObject(shape).superRefine(({ appLaunchURL, associatedStoreIdentifiers }, context) => {
-  if (appLaunchURL === undefined || (Array.isArray(associatedStoreIdentifiers) && associatedStoreIdentifiers[0])) return
-  const message = 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that it may open'
-  context.addIssue({ code: 'custom', path: ['appLaunchURL'], message })
-})
+export const Overrides = objectType('Pass')
 
 /** A whole pass.json, as in a package. */
 export const PassJson = z.looseObject({
-  ...shape,
+  ...shapeOf('Pass'),
   formatVersion: z.literal(1),
   passTypeIdentifier: text.min(1),
   teamIdentifier: text.min(1),

@@ -1,0 +1,23 @@
+/** A field in the table of a platform's resources. */
+export interface FieldWord {
+  /** A type of the table, a plain type, or the names of an enum. */
+  type: string | readonly string[]
+  /** The maximum number of items of a list (infinity without a known limit), or `undefined` if it is not a list. */
+  maxItems: number | undefined
+  isRequired: boolean
+}
+
+const WORD = /^([A-Za-z0-9_|]+)(?:\[(\d*)\])?(!?)$/
+
+/**
+ * Parses the word of a field: a type, or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]` for at most
+ * 10 items), then `!` if the platform rejects a resource without it.
+ */
+export function parseFieldWord(word: string): FieldWord {
+  const [, type = '', max, required] = WORD.exec(word)!
+  return {
+    type: type.includes('|') ? type.split('|') : type,
+    maxItems: max === undefined ? undefined : max === '' ? Number.POSITIVE_INFINITY : Number(max),
+    isRequired: required === '!',
+  }
+}
