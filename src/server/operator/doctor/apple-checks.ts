@@ -22,6 +22,7 @@ export type PushOptions = Pick<ApplePushOptions, 'server'>
 
 const RENEW = "renew it in Apple's developer portal, and give the new file: --apple-certificate and --apple-key"
 const DOWNLOAD = 'curl -O https://www.apple.com/certificateauthority/AppleWWDRCAG4.cer, and give it: --apple-wwdr'
+const ALLOW_CONNECTIONS = 'allow connections to api.push.apple.com, port 443'
 const GIVE = 'give the files of one pass type: --apple-certificate, --apple-key and --apple-wwdr'
 
 /** A device token that no phone has. If APNs rejects it, APNs was reached and accepted the certificate. */
@@ -29,68 +30,67 @@ const MADE_UP_TOKEN = 'made-up-by-doctor'
 
 /** Checks the certificate chain that signs passes, and whether APNs accepts it. */
 export async function checkApple(config: Config, at: Date, options: PushOptions = {}): Promise<Check[]> {
-  const reason = reasonToSkip(config)
-  if (reason) return examine('Apple', [{ name: 'Certificates', fix: GIVE, look: () => skipped(reason) }])
-  const files: { credentials?: AppleCredentials; leaf?: X509Certificate; wwdr?: X509Certificate; key?: KeyObject } = {}
-  return examine('Apple', [
-    {
-      name: 'Files',
+  if (!config.platforms.includes('apple')) return skipAll('apple is not among --platforms')
+  if (!hasCredentials(config, 'apple')) return skipAll('apple runs in the sandbox: real phones reject its passes')
+  let read: Files | undefined
+  const ofFiles = await examine('Apple', {
+    Files: {
       fix: GIVE,
       look() {
         const credentials = readAppleCredentials(config)
-        files.leaf = parseCertificate(credentials.certificate, 'pass certificate')
-        files.wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
-        files.key = parseKey(credentials.key)
-        files.credentials = credentials
+        read = {
+          credentials,
+          leaf: parseCertificate(credentials.certificate, 'pass certificate'),
+          wwdr: parseCertificate(credentials.wwdr, 'WWDR certificate'),
+          key: parseKey(credentials.key),
+        }
         return passed('certificate, key and WWDR certificate can be read')
       },
     },
-    ...[
-      {
-        name: 'Key',
+  })
+  const ofContents = await examine<Files>(
+    'Apple',
+    {
+      Key: {
         fix: GIVE,
-        look: ({ leaf, key, credentials }: Files) => {
+        look({ leaf, key, credentials }) {
           assertKeyMatches(leaf, key, credentials)
           return passed('belongs to the certificate')
         },
       },
-      {
-        name: 'Pass type and team',
+      'Pass type and team': {
         fix: 'correct --apple-pass-type and --apple-team, or give the certificate of that pass type',
-        look: ({ leaf, credentials }: Files) => {
+        look({ leaf, credentials }) {
           const { passTypeIdentifier, teamIdentifier } = readSubject(leaf, credentials)
           return passed(`${passTypeIdentifier}, team ${teamIdentifier}`)
         },
       },
-      {
-        name: 'WWDR',
+      WWDR: {
         fix: DOWNLOAD,
-        look: ({ leaf, wwdr, credentials }: Files) => {
+        look({ leaf, wwdr, credentials }) {
           assertIssued(leaf, wwdr, credentials)
           return checkIssuer(wwdr)
         },
       },
-      {
-        name: 'Pass certificate',
+      'Pass certificate': {
         fix: RENEW,
-        look: (of: Files) => checkEnd(of.leaf, 'pass certificate', of, at, RENEW),
+        look: ({ leaf, credentials: { certificate } }) =>
+          checkEnd(leaf, { what: 'pass certificate', source: certificate.source, at, fix: RENEW }),
       },
-      {
-        name: 'WWDR expiry',
+      'WWDR expiry': {
         fix: DOWNLOAD,
-        look: (of: Files) => checkEnd(of.wwdr, 'WWDR certificate', of, at, DOWNLOAD),
+        look: ({ wwdr, credentials }) =>
+          checkEnd(wwdr, { what: 'WWDR certificate', source: credentials.wwdr.source, at, fix: DOWNLOAD }),
       },
-      {
-        name: 'APNs',
-        fix: 'allow connections to api.push.apple.com, port 443',
-        look: ({ credentials }: Files) => tryPush(credentials, at, options),
-      },
-    ].map(({ name, fix, look }) => ({
-      name,
-      fix,
-      look: () => (isWhole(files) ? look(files) : skipped('the files cannot be read')),
-    })),
-  ])
+      APNs: { fix: ALLOW_CONNECTIONS, look: ({ credentials }) => tryPush(credentials, at, options) },
+    },
+    () => read ?? 'the files cannot be read',
+  )
+  return [...ofFiles, ...ofContents]
+}
+
+function skipAll(reason: string): Promise<Check[]> {
+  return examine('Apple', { Certificates: { fix: GIVE, look: () => skipped(reason) } })
 }
 
 interface Files {
@@ -98,16 +98,6 @@ interface Files {
   leaf: X509Certificate
   wwdr: X509Certificate
   key: KeyObject
-}
-
-function isWhole(files: Partial<Files>): files is Files {
-  return files.credentials !== undefined
-}
-
-function reasonToSkip(config: Config): string | undefined {
-  if (!config.platforms.includes('apple')) return 'apple is not among --platforms'
-  if (!hasCredentials(config, 'apple')) return 'apple runs in the sandbox: real phones reject its passes'
-  return undefined
 }
 
 /** Fails unless the WWDR certificate is generation G4, the only one that phones accept for passes. */
@@ -122,9 +112,11 @@ function checkIssuer(wwdr: X509Certificate): Finding {
   )
 }
 
-function checkEnd(certificate: X509Certificate, what: string, { credentials }: Files, at: Date, fix: string): Finding {
+function checkEnd(
+  certificate: X509Certificate,
+  { what, source, at, fix }: { what: string; source: string; at: Date; fix: string },
+): Finding {
   const parsed = toParsed(certificate)
-  const { source } = what === 'pass certificate' ? credentials.certificate : credentials.wwdr
   assertValidity(parsed, what, source, at)
   const left = `${daysLeft(parsed, at)} days left, until ${parsed.notAfter.toISOString()}`
   return daysLeft(parsed, at) < WARNING_DAYS ? failed(`Only ${left}.`, fix) : passed(left)
@@ -136,7 +128,7 @@ async function tryPush(credentials: AppleCredentials, at: Date, options: PushOpt
     const [result] = await push.send([MADE_UP_TOKEN])
     if (result?.outcome === 'gone')
       return passed(`accepted the certificate, and rejected a random device token (${result.reason})`)
-    return failed(`APNs: ${result?.reason ?? 'no response'}`, 'allow connections to api.push.apple.com, port 443')
+    return failed(`APNs: ${result?.reason ?? 'no response'}`, ALLOW_CONNECTIONS)
   } finally {
     await push.close()
   }

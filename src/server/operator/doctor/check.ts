@@ -13,24 +13,35 @@ export const passed = (message: string): Finding => ({ status: 'PASSED', message
 export const skipped = (message: string): Finding => ({ status: 'SKIPPED', message })
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
-export interface Examination {
-  name: string
-  /** A thrown error becomes a failed finding with its message. */
-  look: () => Finding | Promise<Finding>
+export interface Examination<Facts> {
   /** The fix of thrown errors that bring none. */
   fix: string
+  /** A thrown error becomes a failed finding with its message. */
+  look: (facts: Facts) => Finding | Promise<Finding>
 }
 
-/** Runs checks one after the other, since a check can use the results of earlier ones. */
-export async function examine(group: string, examinations: Examination[]): Promise<Check[]> {
+/**
+ * Runs the checks of a group one after the other, since a check can use the results of earlier ones.
+ * @param facts what they look at, or the reason to skip them
+ */
+export async function examine<Facts = undefined>(
+  group: string,
+  examinations: Record<string, Examination<Facts>>,
+  facts: () => Facts | string = () => undefined as Facts,
+): Promise<Check[]> {
   const checks: Check[] = []
-  for (const { name, look, fix } of examinations) {
-    checks.push({ group, name, ...(await safely(look, fix)) })
+  for (const [name, { fix, look }] of Object.entries(examinations)) {
+    const known = facts()
+    checks.push({
+      group,
+      name,
+      ...(typeof known === 'string' ? skipped(known) : await safely(async () => look(known), fix)),
+    })
   }
   return checks
 }
 
-async function safely(look: Examination['look'], fix: string): Promise<Finding> {
+async function safely(look: () => Promise<Finding>, fix: string): Promise<Finding> {
   try {
     return await look()
   } catch (error) {

@@ -18,9 +18,8 @@ import type { ClockSkew } from './database-checks.ts'
 
 /** Checks the settings that need no database or network. */
 export function checkConfiguration(config: Config): Promise<Check[]> {
-  return examine('Configuration', [
-    {
-      name: 'Platforms',
+  return examine('Configuration', {
+    Platforms: {
       fix: 'give the credentials of the platform, or leave it out: passes serve --platforms apple',
       look() {
         const sandboxed = sandboxedPlatforms(config)
@@ -28,8 +27,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
         return passed(states.join(', '))
       },
     },
-    {
-      name: 'Settings',
+    Settings: {
       fix: 'passes serve --help lists the values of --fault',
       look() {
         parseFaults(config.faults)
@@ -43,19 +41,19 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
       },
     },
     ...badgesExamination(config),
-  ])
+  })
 }
 
 /** Badges are optional: without them, pages show text buttons. */
-function badgesExamination({ badgesFolder, platforms }: Config): Examination[] {
-  if (badgesFolder === undefined) return []
+function badgesExamination({ badgesFolder, platforms }: Config): Record<string, Examination<undefined>> {
+  if (badgesFolder === undefined) return {}
   const look = () => {
     const badges = loadBadges(badgesFolder)
     const lacking = platforms.filter((platform) => !badges.find(platform, 'en')).map((name) => `${name}/en.svg`)
     const without = lacking.length > 0 ? `; without ${lacking.join(' and ')} other languages get a button of text` : ''
     return passed(`${badges.all.length} in ${badgesFolder}${without}`)
   }
-  return [{ name: 'Badges', fix: 'arrange the folder as docs/hosted-pages.md shows', look }]
+  return { Badges: { fix: 'arrange the folder as docs/hosted-pages.md shows', look } }
 }
 
 const FIX =
@@ -63,9 +61,8 @@ const FIX =
 
 /** Checks that the server key belongs to the database. @param database undefined if it cannot be queried */
 export function checkServerKey(config: Config, database: Database | undefined): Promise<Check[]> {
-  return examine('Server key', [
-    {
-      name: 'Fingerprint',
+  return examine('Server key', {
+    Fingerprint: {
       fix: FIX,
       async look() {
         const text = await findServerKey(config)
@@ -85,30 +82,27 @@ export function checkServerKey(config: Config, database: Database | undefined): 
         )
       },
     },
-  ])
+  })
 }
 
 /** Checks that other users of this machine cannot read the files of the server. */
 export function checkFiles(config: Config): Promise<Check[]> {
   const database = sqliteFile(config.databaseUrl)
   const key = serverKeyFile(config)
-  return examine('Files', [
-    {
-      name: 'Database',
+  return examine('Files', {
+    Database: {
       fix: 'check that this user can access the file',
       look: () => checkModes(database === undefined ? [] : ['', '-wal', '-shm'].map((suffix) => database + suffix)),
     },
-    {
-      name: 'Server key',
+    'Server key': {
       fix: 'check that this user can access the file',
       look: () => checkModes(key === undefined ? [] : [key]),
     },
-    {
-      name: 'Sandbox',
+    Sandbox: {
       fix: 'check that this user can access the folder',
       look: () => checkModes(below(sandboxFolder(config))),
     },
-  ])
+  })
 }
 
 function checkModes(paths: string[]): Finding {
@@ -158,10 +152,9 @@ export async function checkPublicUrl(
   }
 
   try {
-    const checks = await examine('Public URL', [
-      { name: 'Address', fix: GIVE, look: () => checkAddress(url || undefined, config) },
-      {
-        name: 'Reachable',
+    const checks = await examine('Public URL', {
+      Address: { fix: GIVE, look: () => checkAddress(url || undefined, config) },
+      Reachable: {
         fix: REACH,
         async look() {
           if (!url) return skipped('there is none to check')
@@ -178,7 +171,7 @@ export async function checkPublicUrl(
           return passed(`${title} responds, API version ${described.info.version ?? version}`)
         },
       },
-    ])
+    })
     return { checks, skew }
   } finally {
     await agent.close()

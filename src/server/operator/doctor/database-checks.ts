@@ -50,12 +50,8 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
   const { config, database, canRecount = false } = options
   let isReadable = false
   let isCurrent = false
-  const onReadable = (look: (readable: Database) => Promise<Finding>) => async () =>
-    database && isReadable ? look(database) : skipped('the database cannot be read')
-
-  const checks = await examine('Database', [
-    {
-      name: 'Reachable',
+  const ofConnection = await examine('Database', {
+    Reachable: {
       fix: 'start the database, or correct --database (PASSES_DATABASE_URL)',
       async look() {
         if (!database) throw missingDatabase(config.databaseUrl)
@@ -66,55 +62,59 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
         return passed(poolMode ? `PostgreSQL, through a pooler in ${poolMode} mode` : 'PostgreSQL')
       },
     },
+  })
+  const ofContents = await examine<Database>(
+    'Database',
     {
-      name: 'Requirements',
-      fix: 'correct --database (PASSES_DATABASE_URL)',
-      look: onReadable(async (readable) => {
-        if (readable.dialect === 'sqlite') return skipped('SQLite has none')
-        await onDatabase(config.databaseUrl, () => readable.reader.transaction(requireUsable))
-        return passed('encoding, privileges, and pg_trgm')
-      }),
+      Requirements: {
+        fix: 'correct --database (PASSES_DATABASE_URL)',
+        async look(readable) {
+          if (readable.dialect === 'sqlite') return skipped('SQLite has none')
+          await onDatabase(config.databaseUrl, () => readable.reader.transaction(requireUsable))
+          return passed('encoding, privileges, and pg_trgm')
+        },
+      },
+      Migrations: {
+        fix: 'passes migrate',
+        async look(readable) {
+          await requireWhole(readable.reader)
+          const pending = await pendingMigrations(readable)
+          isCurrent = pending.length === 0
+          if (isCurrent) return passed('current')
+          return failed(`${pending.length} pending: ${pending.join(', ')}`, 'passes migrate')
+        },
+      },
+      Writable: {
+        fix: 'check the free space, and that this user can write to the file and its folder',
+        async look(readable) {
+          if (!isCurrent) return skipped('it is not ready for use')
+          await onDatabase(config.databaseUrl, () => assertWritable(readable))
+          return passed('a row was committed and deleted')
+        },
+      },
+      Integrity: {
+        fix: 'restore the last backup',
+        async look(readable) {
+          const damage = await findDamage(readable)
+          if (!damage) return skipped('PostgreSQL checks its own pages')
+          if (damage.length > 0) return failed(damage.join('; '), 'restore the last backup')
+          return passed('quick_check found nothing')
+        },
+      },
+      ...(canRecount && { Counts: { fix: 'run it again', look: recount } }),
     },
-    {
-      name: 'Migrations',
-      fix: 'passes migrate',
-      look: onReadable(async (readable) => {
-        await requireWhole(readable.reader)
-        const pending = await pendingMigrations(readable)
-        isCurrent = pending.length === 0
-        if (isCurrent) return passed('current')
-        return failed(`${pending.length} pending: ${pending.join(', ')}`, 'passes migrate')
-      }),
-    },
-    {
-      name: 'Writable',
-      fix: 'check the free space, and that this user can write to the file and its folder',
-      look: onReadable(async (readable) => {
-        if (!isCurrent) return skipped('it is not ready for use')
-        await onDatabase(config.databaseUrl, () => assertWritable(readable))
-        return passed('a row was committed and deleted')
-      }),
-    },
-    {
-      name: 'Integrity',
-      fix: 'restore the last backup',
-      look: onReadable(async (readable) => {
-        const damage = await findDamage(readable)
-        if (!damage) return skipped('PostgreSQL checks its own pages')
-        return damage.length === 0
-          ? passed('quick_check found nothing')
-          : failed(damage.join('; '), 'restore the last backup')
-      }),
-    },
-    ...(canRecount ? [{ name: 'Counts', fix: 'run it again', look: onReadable(recount) }] : []),
-    {
-      name: 'Clock',
-      fix: 'set the clock of this machine by NTP, as timedatectl set-ntp true does',
+    () => (database && isReadable ? database : 'the database cannot be read'),
+  )
+  const ofClock = await examine('Database', {
+    Clock: {
+      fix: SET_CLOCK,
       look: async () => compareClocks((await databaseSkew(options, isReadable)) ?? options.httpSkew),
     },
-  ])
-  return { checks, isCurrent }
+  })
+  return { checks: [...ofConnection, ...ofContents, ...ofClock], isCurrent }
 }
+
+const SET_CLOCK = 'set the clock by NTP, as timedatectl set-ntp true does'
 
 async function recount(database: Database): Promise<Finding> {
   const store = createStore(database)
@@ -151,5 +151,5 @@ function compareClocks(skew: ClockSkew | undefined): Finding {
   const { source, seconds } = skew
   const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${source}`
   if (Math.abs(seconds) <= WARN_SKEW_SECONDS) return passed(difference)
-  return failed(`This machine is ${difference}.`, 'set the clock by NTP, as timedatectl set-ntp true does')
+  return failed(`This machine is ${difference}.`, SET_CLOCK)
 }

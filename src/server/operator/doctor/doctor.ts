@@ -5,8 +5,7 @@ import type { Check } from './check.ts'
 import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from './configuration.ts'
 import { checkDatabase, openExisting } from './database-checks.ts'
 import { checkGoogle, type GoogleOptions } from './google-checks.ts'
-import { checkIdentities } from './identity-checks.ts'
-import { checkPauses } from './pauses.ts'
+import { checkIdentities, checkPauses } from './identity-checks.ts'
 import { checkWork } from './work.ts'
 
 export interface DoctorOptions {

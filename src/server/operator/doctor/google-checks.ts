@@ -38,9 +38,8 @@ export async function checkGoogle(
   const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
   const rejections = store && createLocationRejections(store, clock)
   let identity: GoogleSigner | undefined
-  return examine('Google', [
-    {
-      name: 'Key',
+  return examine('Google', {
+    Key: {
       fix: 'give the JSON key of the service account and the issuer ID: --google-key and --google-issuer-id; without a key, attach an account to this machine',
       async look() {
         if (reason) return skipped(reason)
@@ -48,14 +47,12 @@ export async function checkGoogle(
         return passed(`${identity.clientEmail}, issuer ${identity.issuerId}`)
       },
     },
-    {
-      name: 'Permission',
+    Permission: {
       fix: ALLOW_CONNECTIONS,
       look: () =>
         identity ? tryRead(identity, createGoogleApi({ identity, endpoints })) : skipped(reason ?? NO_IDENTITY),
     },
-    {
-      name: 'Class',
+    Class: {
       fix: ALLOW_CONNECTIONS,
       async look() {
         if (!canWrite) return skipped('passes doctor --write creates one')
@@ -68,15 +65,14 @@ export async function checkGoogle(
         })
       },
     },
-    {
-      name: 'Locations',
+    Locations: {
       fix: ALLOW_CONNECTIONS,
       async look() {
         if (!rejections) return skipped('the database cannot be read')
         return identity ? checkLocations(identity.issuerId, rejections) : skipped(reason ?? NO_IDENTITY)
       },
     },
-  ])
+  })
 }
 
 const ALLOW_CONNECTIONS = 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443'

@@ -1,12 +1,14 @@
+import { request } from 'undici'
 import { parseServerKey } from '../../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { StoredIdentity } from '../../../storage/workspaces/identities-repository.ts'
 import { assertValidity } from '../../../wallets/apple/apple-identity.ts'
+import { urlHost } from '../../boot/listener.ts'
 import { findServerKey } from '../../boot/server-key.ts'
 import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
 import type { Config } from '../../config.ts'
 import { openApple, openGoogle } from '../../identities/secrets.ts'
-import { type Check, examine, type Finding, failed, passed } from './check.ts'
+import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /**
  * Checks each identity of the database: its key opens and belongs to its certificate, and the certificate is not about
@@ -17,15 +19,20 @@ export async function checkIdentities(config: Config, store: Store | undefined, 
   const text = identities.length > 0 ? await findServerKey(config).catch(() => undefined) : undefined
   return examine(
     'Identities',
-    identities.map((stored) => ({
-      name: stored.name,
-      fix: fixOf(stored),
-      look: () => (text === undefined ? failed('The server key is missing.', NO_KEY) : look(stored, text, config, at)),
-    })),
+    Object.fromEntries(
+      identities.map((stored) => [
+        stored.name,
+        {
+          fix: fixOf(stored),
+          look: () =>
+            text === undefined
+              ? failed('The server key is missing.', 'give the server key: PASSES_SERVER_KEY')
+              : look(stored, text, config, at),
+        },
+      ]),
+    ),
   )
 }
-
-const NO_KEY = 'give the server key: PASSES_SERVER_KEY'
 
 function fixOf({ platform, name }: StoredIdentity): string {
   const files = platform === 'apple' ? '--certificate FILE --key FILE' : '--key-file FILE'
@@ -45,4 +52,40 @@ async function look(stored: StoredIdentity, text: string, config: Config, at: Da
   const left = `${daysLeft(first, at)} days left, until ${first.notAfter.toISOString()}`
   if (daysLeft(first, at) < WARNING_DAYS) return failed(`Only ${left}.`, fixOf(stored))
   return passed(`${passTypeIdentifier}: ${left}`)
+}
+
+const TIMEOUT_MS = 5_000
+
+/**
+ * Checks for identities that are paused because their platform does not respond. Pauses are kept in the memory of a
+ * server, so read its metrics.
+ */
+export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
+  const look = (): Finding | Promise<Finding> => {
+    if (!metrics || metrics.port === 0) {
+      return skipped('shown by passes_identity_paused of each worker: give its --metrics-port')
+    }
+    return ask(`http://${urlHost(metrics.host)}:${metrics.port}/metrics`)
+  }
+  return examine('Platforms', { Paused: { fix: 'check that the server is running', look } })
+}
+
+async function ask(url: string): Promise<Finding> {
+  let text: string
+  try {
+    const answer = await request(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    text = await answer.body.text()
+  } catch {
+    return skipped(`no server responds at ${url}`)
+  }
+  const paused = text.split('\n').filter((line) => line.startsWith('passes_identity_paused{') && line.endsWith(' 1'))
+  if (paused.length === 0) return passed('no identity of the server with these metrics is paused')
+  const label = (line: string, pattern: RegExp) => pattern.exec(line)?.[1]
+  const names = paused
+    .map((line) => `${label(line, /identity="([^"]*)"/)} (${label(line, /provider="([^"]*)"/)})`)
+    .join(', ')
+  return failed(
+    `Paused because their platform does not respond, so updates of their passes wait: ${names}.`,
+    'the log shows the response of the platform; if it rejects the key, passes identity renew ends the pause immediately',
+  )
 }
