@@ -11,6 +11,5 @@ for (const file of readdirSync(new URL('commands/', src), { recursive: true }).f
   commands[id] = (await import(new URL(`commands/${file}`, src).href)).default
 }
 for (const file of readdirSync(new URL('cli/resource/', src))) {
-  const { commands: table = {} } = await import(new URL(`cli/resource/${file}`, src).href)
-  for (const [verb, command] of Object.entries(table)) commands[`${file.replace(/\.ts$/, '')}:${verb}`] = command
+  Object.assign(commands, (await import(new URL(`cli/resource/${file}`, src).href)).commands)
 }

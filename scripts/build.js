@@ -2,7 +2,7 @@
 // with --no-check, types are taken to be right, where something else checks them.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { buildDesk } from './build-desk.js'
 import { buildDoor } from './build-door.js'
 
@@ -48,13 +48,13 @@ function writePage(page, files) {
 /** Writes a module for each command of the tables in cli/resource to where oclif looks for it. */
 async function writeResourceCommands() {
   for (const file of readdirSync(join(root, 'dist/cli/resource')).filter((name) => name.endsWith('.js'))) {
-    const { commands = {} } = await import(join(root, 'dist/cli/resource', file))
-    const topic = file.replace('.js', '')
-    for (const verb of Object.keys(commands)) {
-      const to = join(root, 'dist/commands', topic)
-      mkdirSync(to, { recursive: true })
-      const source = `import { commands } from '../../cli/resource/${file}'\n\nexport default commands['${verb}']\n`
-      writeFileSync(join(to, `${verb}.js`), source)
+    const table = join(root, 'dist/cli/resource', file)
+    const { commands = {} } = await import(table)
+    for (const id of Object.keys(commands)) {
+      const to = join(root, 'dist/commands', `${id.replaceAll(':', '/')}.js`)
+      mkdirSync(dirname(to), { recursive: true })
+      const from = relative(dirname(to), table)
+      writeFileSync(to, `import { commands } from '${from}'\n\nexport default commands['${id}']\n`)
     }
   }
 }

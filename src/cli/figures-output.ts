@@ -7,6 +7,11 @@ import { type Column, count, table } from './command/output.ts'
 
 /** Formats figures over time for a terminal. */
 
+/** Returns the value of `--zone`; by default the zone of this computer. */
+export function zoneOf({ zone }: { zone?: string | undefined }): string {
+  return zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
 type Item = ProjectFigures['items'][number]
 
 export interface Canvas {

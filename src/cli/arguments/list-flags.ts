@@ -1,5 +1,4 @@
 import { Flags } from '@oclif/core'
-import { eachPage } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { rawCellsFlag } from '../bulk/spreadsheet-cells.ts'
 import { count } from '../command/output.ts'
@@ -75,28 +74,6 @@ export const projectFilter = named(
 /** Maps `none` to `null`, which the API uses for rows without a project. */
 export function projectQuery(projects: string[] | undefined): { projectId?: string[] } {
   return projects ? { projectId: projects.map((project) => (project === 'none' ? 'null' : project)) } : {}
-}
-
-interface ListFlags {
-  limit?: number | undefined
-  cursor?: string | undefined
-  all: boolean
-}
-
-type List<T, Q> = (call: { query: Q & { limit?: number; cursor?: string } }) => Promise<Page<T>>
-
-/** Yields one page, or with `--all` every following page. Holds one page at a time. */
-export async function* listPages<T, Q extends object>(
-  list: List<T, Q>,
-  query: Q,
-  flags: ListFlags,
-): AsyncGenerator<Page<T>> {
-  const limit = flags.all ? 100 : flags.limit
-  const from = { ...query, ...(limit && { limit }), ...(flags.cursor && { cursor: flags.cursor }) }
-  for await (const page of eachPage(list, from)) {
-    yield page
-    if (!flags.all) return
-  }
 }
 
 /** Returns the hint below a page if more rows follow; `undefined` after the last page. */

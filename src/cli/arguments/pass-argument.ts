@@ -47,6 +47,14 @@ export async function getPassId(client: Client, { id, external }: PassReference)
   return !external && Uuid.safeParse(id).success ? id : (await getPass(client, { id, external })).id
 }
 
+/** Returns the id of the pass that `passArgs` and `passFlags` name. */
+export function passIdOf(
+  client: Client,
+  { args, flags }: { args: { id: string }; flags: { external: boolean } },
+): Promise<string> {
+  return getPassId(client, { id: args.id, external: flags.external })
+}
+
 /** The leading hexadecimal digits of an id that hold its time, in milliseconds. */
 const TIME_DIGITS = 12
 

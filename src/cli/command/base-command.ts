@@ -1,8 +1,9 @@
 import { Command, Errors, Flags } from '@oclif/core'
 import type { Page } from '../../core/contract/common.ts'
-import type { ShownList } from '../list/show-list.ts'
+import type { PictureOptions } from '../card-picture.ts'
+import type { Output, PagedList, ShownList } from '../list/show-list.ts'
 import { databasePasswordsIn } from '../settings/server-flags.ts'
-import { canColor, isSet } from '../settings/settings.ts'
+import { canColor, colorDepth, isSet } from '../settings/settings.ts'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
 
 /**
@@ -17,15 +18,24 @@ export abstract class BaseCommand extends Command {
     'no-input': Flags.boolean({ summary: 'Disable prompts; fail instead.', helpGroup: 'GLOBAL' }),
   }
 
-  protected note(message: string): void {
+  note(message: string): void {
     process.stderr.write(`${message}\n`)
   }
 
   /** Writes a list according to its flags and resolves to the value that `--json` prints. */
-  protected async showList<T>(list: Omit<ShownList<T>, 'json' | 'width' | 'note'>): Promise<Page<T> | undefined> {
+  protected async showList<T>(list: Omit<ShownList<T>, keyof Output>): Promise<Page<T> | undefined> {
     const { showList } = await import('../list/show-list.ts')
-    const note = (message: string) => this.note(message)
-    return showList({ ...list, json: this.jsonEnabled(), width: terminalWidth(), note })
+    return showList({ ...list, ...this.#output })
+  }
+
+  /** Like `showList`, for a list that is read by page. */
+  protected async showPages<T, Shown = T>(list: Omit<PagedList<T, Shown>, keyof Output>) {
+    const { showPages } = await import('../list/show-list.ts')
+    return showPages({ ...list, ...this.#output })
+  }
+
+  get #output(): Output {
+    return { json: this.jsonEnabled(), width: terminalWidth(), note: (message) => this.note(message) }
   }
 
   protected override async init(): Promise<void> {
@@ -105,4 +115,9 @@ function endWithoutStdout(error: NodeJS.ErrnoException): void {
  */
 export function terminalWidth(): number | undefined {
   return (process.stdout.isTTY && process.stdout.columns) || undefined
+}
+
+/** Returns the options for drawing passes and codes on this terminal. */
+export function drawing(flags: { 'no-color'?: boolean }): PictureOptions {
+  return { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() }
 }

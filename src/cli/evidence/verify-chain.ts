@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { Args, Flags } from '@oclif/core'
+import { Flags } from '@oclif/core'
 import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
@@ -17,24 +17,14 @@ import {
   Verification,
 } from '../../core/rules/evidence/verification.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
-import { formerly, outFlag } from '../arguments/list-flags.ts'
-import type { BaseCommand } from '../command/base-command.ts'
 import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
 import { count } from '../command/output.ts'
-import { databaseFlags } from '../settings/server-flags.ts'
 
 /** The entry in place of erased data. */
 const ERASED = { message: 'Erased.' }
 
-/** The input of verify: a file; by default the database. */
-export const verifyArgs = {
-  file: Args.string({ description: 'File of prove; by default the database.' }),
-}
-
-/** The flags of verify. */
-export const verifyFlags = {
-  ...databaseFlags,
-  workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
+/** Flags with trusted values. */
+export const knownFlags = {
   'public-key': Flags.string({
     summary: 'File with the signing key as PEM: ledgerPublicKey of GET /v1/workspace.',
     helpValue: 'FILE',
@@ -43,13 +33,6 @@ export const verifyFlags = {
     summary: 'File with earlier output of verify --json, whose entries must still be in the chain.',
     helpValue: 'FILE',
   }),
-}
-
-/** The flags of prove. */
-export const proveFlags = {
-  ...databaseFlags,
-  workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
-  out: outFlag('Private file to write; stdout if it is - or omitted.', formerly('output')),
 }
 
 /** A chain in the output. */
@@ -72,24 +55,8 @@ interface KnownFlags {
   kept?: string | undefined
 }
 
-/**
- * Verifies a proof file, or by default the database, reports the result, and exits with 1 if anything is wrong.
- * @param verifyDatabase loads the server's modules, which a file does not need
- * @throws CliError
- */
-export async function verifyAndReport(
-  command: Pick<BaseCommand, 'log'>,
-  chain: ChainName,
-  { file, ...flags }: KnownFlags & { file: string | undefined },
-  verifyDatabase: (known: Known) => Promise<{ chains: ReportedChain[]; waiting: number }>,
-) {
-  const known = await readKnown(flags)
-  const verified =
-    file === undefined ? await verifyDatabase(known) : { chains: [await verifyFile(file, chain, known)], waiting: 0 }
-  return report(command, { ...verified, isKeyKnown: known.publicKey !== undefined })
-}
-
-async function readKnown(flags: KnownFlags): Promise<Known> {
+/** Reads the files of `knownFlags`. @throws CliError */
+export async function readKnown(flags: KnownFlags): Promise<Known> {
   const file = flags['public-key']
   const publicKey = file === undefined ? undefined : String(await readNamed(file))
   if (publicKey !== undefined && !openSigningKey(publicKey))
@@ -160,33 +127,32 @@ function begin(
   return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
 }
 
-function report(
-  command: Pick<BaseCommand, 'log'>,
-  { chains, waiting, isKeyKnown }: { chains: ReportedChain[]; waiting: number; isKeyKnown: boolean },
-): { isSound: boolean; waiting: number; chains: ReportedChain[] } {
-  for (const { workspaceId, entries, adopted, erased, sequence, head, faultCount, faults } of chains) {
+/** Formats the result of a verification. */
+export function showChains(
+  { chains, waiting }: { chains: ReportedChain[]; waiting: number },
+  { isKeyKnown }: { isKeyKnown: boolean },
+): string {
+  const lines = chains.flatMap(({ workspaceId, entries, adopted, erased, sequence, head, faultCount, faults }) => {
     const until = head ? `, signed ${new Date(head.signedAt).toISOString()}` : ''
     const counts = [
       `${count(entries)} entries up to ${count(sequence)}${until}`,
       ...(erased > 0 ? [`${count(erased)} erased`] : []),
       ...(adopted > 0 ? [`${count(adopted)} older than the chain`] : []),
     ]
-    const isWhole = workspaceId === NIL_UUID
-    const owner = isWhole ? 'Whole database' : `Workspace ${workspaceId}`
-    command.log(
-      `${owner}: ${counts.join(', ')}: ${faultCount === 0 ? 'sound' : `${count(faultCount)} ${faultCount === 1 ? 'FAULT' : 'FAULTS'}`}`,
-    )
-    for (const fault of faults) command.log(`  ${describeFault(fault)}`)
-    if (faultCount > faults.length) command.log(`  … and ${count(faultCount - faults.length)} more`)
-  }
-  if (chains.length === 0) command.log('The chain is empty.')
-  if (waiting > 0) command.log(`${count(waiting)} entries are not chained yet. A server chains them within seconds.`)
+    const owner = workspaceId === NIL_UUID ? 'Whole database' : `Workspace ${workspaceId}`
+    const found = faultCount === 0 ? 'sound' : `${count(faultCount)} ${faultCount === 1 ? 'FAULT' : 'FAULTS'}`
+    return [
+      `${owner}: ${counts.join(', ')}: ${found}`,
+      ...faults.map((fault) => `  ${describeFault(fault)}`),
+      ...(faultCount > faults.length ? [`  … and ${count(faultCount - faults.length)} more`] : []),
+    ]
+  })
+  if (chains.length === 0) lines.push('The chain is empty.')
+  if (waiting > 0) lines.push(`${count(waiting)} entries are not chained yet. A server chains them within seconds.`)
   if (!isKeyKnown && chains.length > 0) {
-    command.log('The key is stored with the chain. Compare it with your copy: --public-key.')
+    lines.push('The key is stored with the chain. Compare it with your copy: --public-key.')
   }
-  const isSound = chains.every(({ faultCount }) => faultCount === 0)
-  if (!isSound) process.exitCode = 1
-  return { isSound, waiting, chains }
+  return lines.join('\n')
 }
 
 function describeFault({ kind, sequence, toSequence, id, message }: ChainFault): string {

@@ -1,6 +1,9 @@
+import { eachPage } from '../../client/client.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { jsonLines, moreHint, type PageFormat } from '../arguments/list-flags.ts'
 import { count, writeOut } from '../command/output.ts'
+import { untilStopped } from '../command/program.ts'
+import type { FollowOptions } from './follow.ts'
 import { type ListShape, sorter, tableFormat } from './shape.ts'
 
 export interface ListStyle {
@@ -12,22 +15,68 @@ export interface ListStyle {
   all?: boolean
 }
 
-export interface ShownList<T> {
-  pages: AsyncIterable<Page<T>>
-  shape: ListShape<T>
-  flags: ListStyle
+/** Where a list is written. */
+export interface Output {
   json: boolean
   /** The width of the terminal; `undefined` without a terminal. */
   width: number | undefined
+  note: (message: string) => void
+}
+
+export interface ShownList<T> extends Output {
+  pages: AsyncIterable<Page<T>>
+  shape: ListShape<T>
+  flags: ListStyle
   /** Whether `--json` with `--all` writes one row per line instead of one page with all rows. */
-  streamsJson?: boolean
+  streamsJson?: boolean | undefined
   /** The name of a row, in the singular and the plural. */
   noun: readonly [one: string, many: string]
   /** The hint if there are no rows at all. */
   empty: string
   /** The filters of the list. If one is set, the message for an empty list mentions it. */
   query?: object
-  note: (message: string) => void
+}
+
+/** A list that is read by page. */
+export interface PagedList<T, Shown = T> extends Omit<ShownList<Shown>, 'pages'> {
+  list: (call: { query: object }, options?: { signal: AbortSignal }) => Promise<Page<T>>
+  query: object
+  flags: ListStyle & { limit?: number | undefined; cursor?: string | undefined; all: boolean; follow?: boolean }
+  /** Adds properties to the rows. */
+  decorate?: (pages: AsyncIterable<Page<T>>) => AsyncIterable<Page<Shown>>
+  /** For `--follow`: returns the time at which the server wrote a row. */
+  writtenAt?: (item: T) => string
+}
+
+/** Shows one page, with `--all` every page, and with `--follow` the newest rows and then new ones until Ctrl-C. */
+export async function showPages<T, Shown>(paged: PagedList<T, Shown>): Promise<Page<Shown> | undefined> {
+  const { list, decorate, writtenAt, ...shown } = paged
+  const { flags, query, note } = shown
+  const show = (pages: AsyncIterable<Page<T>>) =>
+    showList<Shown>({
+      ...shown,
+      pages: decorate ? decorate(pages) : (pages as AsyncIterable<Page<never>>),
+      flags: { ...flags, all: flags.all || flags.follow === true },
+    })
+  if (!flags.follow || !writtenAt) return show(listPages(list, query, flags))
+  const { followPages } = await import('./follow.ts')
+  return untilStopped((stop) => {
+    const newest: typeof list = (call) => list({ query: { ...query, ...call.query } }, { signal: stop })
+    const options = { list: newest, limit: flags.limit, writtenAt, stop, note }
+    return show(followPages(options as unknown as FollowOptions<T & { id: string }>))
+  })
+}
+
+/** Yields one page, or with `--all` every following page. Holds one page at a time. */
+export async function* listPages<T>(
+  list: (call: { query: object }) => Promise<Page<T>>,
+  query: object,
+  { limit, cursor, all }: { limit?: number | undefined; cursor?: string | undefined; all: boolean },
+): AsyncGenerator<Page<T>> {
+  for await (const page of eachPage(list, { ...query, limit: all ? 100 : limit, cursor })) {
+    yield page
+    if (!all) return
+  }
 }
 
 /**

@@ -4,23 +4,10 @@ import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/co
 import type { Notification } from '../../core/contract/notifications.ts'
 import type { Platform } from '../../core/contract/platform.ts'
 import { REQUESTS_PER_SECOND } from '../../core/contract/platform.ts'
-import { idArg, namedArg } from '../arguments/id-argument.ts'
-import { passArgs } from '../arguments/pass-argument.ts'
 import { CliError, InterruptedError } from '../command/cli-error.ts'
 import { count, details, duration, localTime, localTimeOr } from '../command/output.ts'
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
-
-/** The argument for a project. */
-export const projectArg = { project: namedArg('project') }
-/** The arguments for a broadcast of a project. */
-export const broadcastArgs = {
-  ...projectArg,
-  broadcast: idArg('broadcast'),
-}
-
-/** The arguments for a notification of a pass. */
-export const notificationArgs = { ...passArgs, notification: idArg('notification') }
 
 /** Formats a notification with the state of each platform. */
 export function showNotification(notification: Notification): string {

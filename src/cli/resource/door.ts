@@ -1,16 +1,85 @@
 import { Flags } from '@oclif/core'
-import { idArg, namedArg } from '../arguments/id-argument.ts'
-import { filterFlag } from '../arguments/list-flags.ts'
+import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/client-errors.ts'
+import { writePrivate } from '../../files/private-file.ts'
+import { idArg, namedArg, requiredFlag } from '../arguments/id-argument.ts'
+import { filterFlag, formerly } from '../arguments/list-flags.ts'
+import { parseDuration } from '../arguments/moment.ts'
 import { named } from '../arguments/named.ts'
-import { doorsShape, showDoor } from '../door/door-output.ts'
-import { PROJECT } from './example-ids.ts'
-import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
+import { parsePath } from '../arguments/path.ts'
+import { drawing } from '../command/base-command.ts'
+import { count, details, localTime } from '../command/output.ts'
+import { doorsShape, invitationSheet, phoneWarning, showDoor } from '../door/door-output.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const args = { door: namedArg('door') }
 
-/** The commands `door …`, except `invite`. */
+/** The commands `door …`. */
 export const commands: ResourceCommands = {
-  list: listCommand({
+  'door:invite': callCommand({
+    summary: 'Invite phones to scan at a gate.',
+    description:
+      'Shows a QR code and a link once. A phone that opens it can scan at that gate, for this project only. Each phone ' +
+      "has its own token, which door revoke ends. Needs an owner's token.",
+    examples: [
+      'door invite --project "Spring fair" --gate North --expires-in 12h --phones 20',
+      {
+        description: 'A page to print for the staff of the gate',
+        command: 'door invite --project "Spring fair" --gate North --phones 20 --svg north.svg',
+      },
+    ],
+    flags: {
+      project: requiredFlag('project', ' to scan for'),
+      gate: Flags.string({
+        summary: 'Gate of the phones, up to 100 characters; stored with each scan in the ledger.',
+        required: true,
+      }),
+      'expires-in': Flags.string({
+        summary: 'Time until the invitation ends: 15m, 12h, at most 30d.',
+        default: '12h',
+        ...formerly('expires'),
+      }),
+      phones: Flags.integer({
+        summary: 'Number of phones that can claim it, 1 to 1000.',
+        min: 1,
+        max: 1000,
+        default: 1,
+      }),
+      svg: Flags.string({ summary: 'Also write a page to print to this file.', parse: parsePath }),
+    },
+    async call(client, { flags, note }) {
+      const { project: projectId, gate, phones: uses, svg } = flags
+      const expiresAt = new Date(Date.now() + parseDuration(flags['expires-in'], '--expires-in') * 1000).toISOString()
+      const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
+      if (svg !== undefined) {
+        const { symbolModules } = await import('../card-picture.ts')
+        const modules = (await symbolModules('qr', invitation.url))!
+        const projectName = await nameOf(client, projectId)
+        await writePrivate(svg, invitationSheet({ modules, gate, projectName, expiresAt: invitation.expiresAt }))
+        note(`Wrote ${svg}.`)
+      }
+      return invitation
+    },
+    async print({ id, url, expiresAt }, { flags, isJson }) {
+      const facts = details([
+        ['Link', url],
+        ['Gate', flags.gate],
+        ['Phones', count(flags.phones)],
+        ['Ends', localTime(expiresAt)],
+        ['Invitation', id],
+      ])
+      if (!process.stdout.isTTY || isJson) return facts
+      const { drawQr } = await import('../card-picture.ts')
+      const drawn = await drawQr(url, drawing(flags))
+      return `${drawn ?? 'The terminal is too narrow for the QR code: make it wider, or give --svg FILE.'}\n${facts}`
+    },
+    note({ id, url }) {
+      const warning = phoneWarning(url)
+      const keep = `Keep the link now: it is not shown again. passes door uninvite ${id} ends it.`
+      return warning ? `Warning: ${warning}\n${keep}` : keep
+    },
+  }),
+  'door:list': listCommand({
     summary: 'List doors, newest first.',
     description:
       'A door is a phone that claimed an invitation. The list shows when each one was last seen and how many offline scans it ' +
@@ -27,9 +96,9 @@ export const commands: ResourceCommands = {
     list: ({ doors }) => doors.list,
     shape: doorsShape,
     noun: ['door', 'doors'],
-    next: 'door invite',
+    empty: 'Next: passes door invite',
   }),
-  update: callCommand({
+  'door:update': callCommand({
     summary: 'Rename a door or move it to another gate.',
     description: 'Recorded scans keep their gate. Needs a token of an owner.',
     aliases: ['door:rename'],
@@ -43,7 +112,7 @@ export const commands: ResourceCommands = {
       doors.update({ params: { id: door }, body: { name, gate } }),
     print: showDoor,
   }),
-  revoke: callCommand({
+  'door:revoke': callCommand({
     summary: 'Revoke a door.',
     description:
       'Its phone stops scanning within 5 seconds if it is online. Offline decisions that it has not uploaded are lost. Asks for ' +
@@ -58,7 +127,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ id }) => `Door ${id} is revoked.`,
   }),
-  uninvite: callCommand({
+  'door:uninvite': callCommand({
     summary: 'Cancel a door invitation.',
     description: 'Doors that claimed it stay; door revoke revokes them. Needs a token of an owner.',
     examples: [`door uninvite ${PROJECT}`, `door uninvite ${PROJECT} --json`],
@@ -69,4 +138,14 @@ export const commands: ResourceCommands = {
     },
     print: ({ id }) => `Invitation ${id} is canceled.`,
   }),
+}
+
+/** A token that can create invitations might not be able to read projects. */
+async function nameOf(client: Client, id: string): Promise<string> {
+  try {
+    return (await client.projects.get({ params: { id } })).name
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return ''
+    throw error
+  }
 }

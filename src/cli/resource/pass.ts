@@ -1,13 +1,38 @@
 import { Flags } from '@oclif/core'
-import { getPass, getPassId, ifMatchFlag, passArgs, passFlags } from '../arguments/pass-argument.ts'
+import type { PassUpdate } from '../../core/contract/passes.ts'
+import { requiredFlag } from '../arguments/id-argument.ts'
+import { pastFlag } from '../arguments/list-flags.ts'
+import {
+  existingFlag,
+  getPass,
+  ifMatchFlag,
+  passArgs,
+  passFlags,
+  passIdOf,
+  splitVariable,
+  unsetFlag,
+  variableFlag,
+  variablesOf,
+} from '../arguments/pass-argument.ts'
 import { terminalWidth } from '../command/base-command.ts'
-import { showPass, showWallets } from '../records.ts'
-import { PASS } from './example-ids.ts'
-import { callCommand, type ResourceCommands } from './resource-command.ts'
+import { UsageError } from '../command/cli-error.ts'
+import { createOne } from '../issue/outcomes.ts'
+import { showExplanation, showPass, showWallets } from '../records.ts'
+import { canColor } from '../settings/settings.ts'
+import { templateVersionFlag } from '../template/template-version.ts'
+import { callCommand, PASS, type ResourceCommands, skipFlag } from './resource-command.ts'
+
+const says = {
+  created: 'Created.',
+  present: 'Present: it already existed with these values.',
+  updated: 'Updated: it already existed and differed.',
+  differs: 'Differs: it already existed and is unchanged.',
+  void: 'Void: it already existed and is unchanged.',
+}
 
 /** The commands `pass …` that are one call of the API. */
 export const commands: ResourceCommands = {
-  get: callCommand({
+  'pass:get': callCommand({
     summary: 'Show a pass with its links.',
     examples: [`pass get ${PASS}`, 'pass get T-1 --external --json'],
     args: passArgs,
@@ -15,15 +40,164 @@ export const commands: ResourceCommands = {
       ...passFlags,
       wallets: Flags.boolean({ summary: 'Include the phones that hold it, as pass wallets does.' }),
     },
-    async call(client, { args: { id }, flags: { external, wallets } }) {
-      if (!wallets) return getPass(client, { id, external })
-      const params = { id: await getPassId(client, { id, external }) }
+    async call(client, { args, flags }) {
+      if (!flags.wallets) return getPass(client, { id: args.id, external: flags.external })
+      const params = { id: await passIdOf(client, { args, flags }) }
       return client.passes.get({ params, query: { include: ['wallets'] } })
     },
     print: (pass) =>
       pass.wallets ? `${showPass(pass)}\n\n${showWallets(pass.wallets, terminalWidth())}` : showPass(pass),
   }),
-  void: callCommand({
+  'pass:create': callCommand({
+    summary: 'Create a pass.',
+    description:
+      'Reports whether the pass was created or already existed with these values (variables that are not given are not ' +
+      'compared). If the external ID has a pass that differs or is void, the command fails, unless --existing is set. ' +
+      'For many passes, use issue with a CSV file.',
+    examples: [
+      'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label "Ada Lovelace"',
+      'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-2 --label Grace --var seat=12A --var hall="Hall 2"',
+      {
+        description: 'Create or update the pass',
+        command:
+          'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label Eve --existing update',
+      },
+    ],
+    flags: {
+      template: requiredFlag('template'),
+      'external-id': Flags.string({ summary: 'Your key of the pass, unique in the workspace.', required: true }),
+      label: Flags.string({ summary: 'Name of the holder.', required: true }),
+      group: Flags.string({
+        summary: 'Group key shared with related passes, such as the tickets of an order.',
+      }),
+      var: variableFlag,
+      existing: existingFlag,
+    },
+    async call(client, { flags }) {
+      const { template: templateId, label, group, existing } = flags
+      const variables = Object.fromEntries(flags.var.map(splitVariable))
+      const wanted = { templateId, externalPassId: flags['external-id'], label, variables }
+      const { outcome, pass } = await createOne(
+        client,
+        group === undefined ? wanted : { ...wanted, groupKey: group },
+        existing,
+      )
+      return { ...pass, outcome }
+    },
+    print: ({ outcome, ...pass }) => `${says[outcome]}\n\n${showPass(pass)}`,
+  }),
+  'pass:explain': callCommand({
+    summary: 'Explain whether a pass would be accepted at a given time, and why.',
+    description:
+      'Shows each check of a scan in order, with the facts it used; the first check that fails decides. Records ' +
+      'nothing. Exits with 0 for any decision.',
+    examples: [
+      'pass explain T-1 --external',
+      'pass explain 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --at 2027-05-31T19:30:00Z --context 2027-05-31',
+    ],
+    args: passArgs,
+    flags: {
+      ...passFlags,
+      at: pastFlag('Time: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (now).'),
+      date: Flags.string({ summary: 'Evaluate as of this date (YYYY-MM-DD), as a scan can.' }),
+      context: Flags.string({ summary: 'Scan context, such as an event day.' }),
+    },
+    async call(client, { args, flags }) {
+      const id = await passIdOf(client, { args, flags })
+      const query = { at: flags.at, validityDate: flags.date, scanContextKey: flags.context }
+      return client.scans.explain({ params: { id }, query })
+    },
+    print: (explanation, { flags }) =>
+      showExplanation(explanation, {
+        color: canColor(process.stdout) && !flags['no-color'],
+        width: terminalWidth(),
+      }),
+  }),
+  'pass:update': callCommand({
+    summary: 'Update a pass, and the cards on phones.',
+    description:
+      'Variables that are not given keep their value. All changes of one call are one revision. For many passes, use ' +
+      'update with a CSV file.',
+    examples: [
+      'pass update T-1 --external --label "Ada King" --var seat=14C --unset hall',
+      {
+        description: 'Show the result of an upgrade to the newest version of the template',
+        command: 'pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --template-version latest --dry-run --json',
+      },
+      {
+        description: 'Only if it is still at revision 3',
+        command: 'pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --var points=1240 --if-match 3',
+      },
+    ],
+    args: passArgs,
+    flags: {
+      ...passFlags,
+      label: Flags.string({ summary: 'New name of the holder.' }),
+      var: variableFlag,
+      unset: unsetFlag,
+      group: Flags.string({ summary: 'Group key.', exclusive: ['no-group'] }),
+      'no-group': Flags.boolean({ summary: 'Remove the pass from its group.' }),
+      'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
+      ...ifMatchFlag,
+      notify: Flags.boolean({
+        summary:
+          'Make Android phones ring for fields with a changeMessage, as iPhones do; at most 3 times in 24 hours.',
+      }),
+      'dry-run': Flags.boolean({ summary: 'Show the updated pass, and change nothing.' }),
+    },
+    async call(client, { args, flags }) {
+      const body = changesIn(flags)
+      const id = await passIdOf(client, { args, flags })
+      return client.passes.update({
+        params: { id },
+        query: { dryRun: flags['dry-run'] },
+        headers: { 'if-match': flags['if-match'] },
+        body,
+      })
+    },
+    print: (pass) => showPass(pass),
+    note({ notified }, { flags }) {
+      const isDryRun = flags['dry-run']
+      const rings = notified ? [isDryRun ? 'Android phones would ring.' : 'Android phones ring.'] : []
+      return [...rings, ...(isDryRun ? ['Dry run: the pass would look as follows.'] : [])].join('\n') || undefined
+    },
+  }),
+  'pass:transfer': callCommand({
+    summary: 'Give a pass to another holder, with a new code and new links.',
+    description:
+      'Cards on phones of the former holder turn void with their next update, earlier links are closed, and the old ' +
+      'code is rejected. Variables that are not given keep their value. Asks for confirmation; without a terminal, ' +
+      '--yes is required.',
+    examples: [
+      'pass transfer T-1 --external --label "Charles Babbage" --var email=charles@example.org --unset requests',
+      {
+        description: 'Only if it is still at revision 3, so that a retry is not a second transfer',
+        command: 'pass transfer T-1 --external --label "Charles Babbage" --if-match 3 --yes --json',
+      },
+    ],
+    args: passArgs,
+    flags: {
+      ...passFlags,
+      label: Flags.string({ summary: 'Name of the new holder.', required: true }),
+      var: variableFlag,
+      unset: unsetFlag,
+      ...ifMatchFlag,
+      yes: skipFlag,
+    },
+    async call(client, { args, flags, ask }) {
+      const variables = variablesOf(flags)
+      const id = await passIdOf(client, { args, flags })
+      await ask(`Give pass ${args.id} to ${flags.label}?`)
+      return client.passes.transfer({
+        params: { id },
+        headers: { 'if-match': flags['if-match'] },
+        body: { label: flags.label, variables },
+      })
+    },
+    print: showPass,
+    note: () => 'Send the links above to the new holder. Previous links are revoked.',
+  }),
+  'pass:void': callCommand({
     summary: 'Void a pass permanently.',
     description:
       'It can no longer be scanned, its links are closed, and cards on phones show it as void. Asks for confirmation; scripts ' +
@@ -32,14 +206,14 @@ export const commands: ResourceCommands = {
     args: passArgs,
     flags: { ...passFlags, reason: Flags.string({ summary: 'Reason, up to 255 characters, forwarded to webhooks.' }) },
     asks: true,
-    async call(client, { args, flags: { external, reason }, ask }) {
-      const id = await getPassId(client, { id: args.id, external })
+    async call(client, { args, flags, ask }) {
+      const id = await passIdOf(client, { args, flags })
       await ask(`Void pass ${args.id}?`)
-      return client.passes.void({ params: { id }, body: { reason } })
+      return client.passes.void({ params: { id }, body: { reason: flags.reason } })
     },
     print: (_, { args }) => `Pass ${args.id} is void.`,
   }),
-  'revoke-links': callCommand({
+  'pass:revoke-links': callCommand({
     summary: 'Revoke the hosted links of a pass.',
     description:
       'Cards that are already on phones stay; to end those, void the pass. pass get shows fresh links afterwards. Asks for ' +
@@ -48,14 +222,14 @@ export const commands: ResourceCommands = {
     args: passArgs,
     flags: passFlags,
     asks: true,
-    async call(client, { args, flags: { external }, ask }) {
-      const id = await getPassId(client, { id: args.id, external })
+    async call(client, { args, flags, ask }) {
+      const id = await passIdOf(client, { args, flags })
       await ask(`Revoke the links of pass ${args.id}?`)
       return client.passes.revokeLinks({ params: { id } })
     },
     print: ({ revokedCount }, { args }) => `${revokedCount} links of pass ${args.id} are revoked.`,
   }),
-  'rotate-code': callCommand({
+  'pass:rotate-code': callCommand({
     summary: 'Replace the scan code of a pass.',
     description:
       'Cards on phones show the new code after their next update. Prints and screenshots of the old code are rejected. Asks for ' +
@@ -70,21 +244,43 @@ export const commands: ResourceCommands = {
     args: passArgs,
     flags: { ...passFlags, ...ifMatchFlag },
     asks: true,
-    async call(client, { args, flags: { external, ...flags }, ask }) {
-      const id = await getPassId(client, { id: args.id, external })
+    async call(client, { args, flags, ask }) {
+      const id = await passIdOf(client, { args, flags })
       await ask(`Give pass ${args.id} a new code?`)
       return client.passes.rotateCode({ params: { id }, headers: { 'if-match': flags['if-match'] } })
     },
     print: (_, { args }) => `Pass ${args.id} has a new code; the old one is no longer accepted.`,
   }),
-  wallets: callCommand({
+  'pass:wallets': callCommand({
     summary: 'Show the phones that hold a pass and whether they are current.',
     examples: ['pass wallets T-1 --external', `pass wallets ${PASS} --json`],
     args: passArgs,
     flags: passFlags,
-    async call(client, { args: { id }, flags: { external } }) {
-      return client.passes.wallets({ params: { id: await getPassId(client, { id, external }) } })
-    },
+    call: async (client, input) => client.passes.wallets({ params: { id: await passIdOf(client, input) } }),
     print: (wallets) => showWallets(wallets, terminalWidth()),
   }),
+}
+
+interface Changes {
+  label?: string | undefined
+  var: string[]
+  unset: string[]
+  group: string | undefined
+  'no-group': boolean
+  'template-version'?: PassUpdate['templateVersion']
+  notify: boolean
+}
+
+/** @throws UsageError if there are none */
+function changesIn(flags: Changes): PassUpdate {
+  const body = {
+    label: flags.label,
+    groupKey: flags['no-group'] ? null : flags.group,
+    variables: variablesOf(flags),
+    templateVersion: flags['template-version'],
+  }
+  if (Object.values(body).every((value) => value === undefined)) {
+    throw new UsageError('There is nothing to change: give --label, --var, --unset or --template-version')
+  }
+  return { ...body, ...(flags.notify && { notify: true }) }
 }

@@ -1,11 +1,14 @@
 import { Flags } from '@oclif/core'
+import { bucketUnits } from '../../core/contract/common.ts'
 import { type Project, ProjectColor } from '../../core/contract/projects.ts'
 import { namedArg, namedFlag } from '../arguments/id-argument.ts'
+import { pastFlag } from '../arguments/list-flags.ts'
+import { terminalWidth } from '../command/base-command.ts'
 import { count, details } from '../command/output.ts'
+import { zoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showProject } from '../records.ts'
-import { PROJECT } from './example-ids.ts'
-import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<Project> = {
   columns: [
@@ -25,14 +28,14 @@ const fields = { description: Flags.string({ summary: 'Description, up to 2000 c
 
 /** The commands `project …`. */
 export const commands: ResourceCommands = {
-  get: callCommand({
+  'project:get': callCommand({
     summary: 'Show a project.',
     examples: [`project get ${PROJECT}`, `project get ${PROJECT} --json`],
     args,
     call: ({ projects }, { args: { id } }) => projects.get({ params: { id } }),
     print: showProject,
   }),
-  list: listCommand({
+  'project:list': listCommand({
     summary: 'List projects, newest first.',
     examples: [
       { description: 'The newest projects', command: 'project list' },
@@ -41,9 +44,9 @@ export const commands: ResourceCommands = {
     list: ({ projects }) => projects.list,
     shape,
     noun: ['project', 'projects'],
-    next: 'project create --name NAME',
+    empty: 'Next: passes project create --name NAME',
   }),
-  create: callCommand({
+  'project:create': callCommand({
     summary: 'Create a project.',
     examples: [
       'project create --name "Spring fair"',
@@ -58,7 +61,7 @@ export const commands: ResourceCommands = {
       projects.create({ body: { name, description, color } }),
     print: showProject,
   }),
-  update: callCommand({
+  'project:update': callCommand({
     summary: 'Update a project.',
     description: 'Omitted fields keep their values.',
     examples: [
@@ -98,7 +101,7 @@ export const commands: ResourceCommands = {
       }),
     print: showProject,
   }),
-  delete: callCommand({
+  'project:delete': callCommand({
     summary: 'Delete a project.',
     description: 'Its templates and passes stay, without a project. Asks for confirmation; scripts add --yes.',
     examples: [`project delete ${PROJECT}`, `project delete ${PROJECT} --yes --json`],
@@ -111,7 +114,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ id }) => `Project ${id} is deleted.`,
   }),
-  stats: callCommand({
+  'project:stats': callCommand({
     summary: 'Count the templates and passes of a project.',
     examples: [`project stats ${PROJECT}`, `project stats ${PROJECT} --json`],
     args,
@@ -125,6 +128,48 @@ export const commands: ResourceCommands = {
         ['Installed on Google', count(stats.googleInstallCount)],
         ['Added in the last 7 days', count(stats.passesAddedLast7Days)],
       ]),
+  }),
+  'project:figures': callCommand({
+    summary: 'Show figures of a project over time.',
+    description:
+      'Prints one line per figure, with its sum and its course. --figure draws one figure, --table and --csv write all ' +
+      'values.',
+    examples: [
+      { description: 'The last 30 days', command: 'project figures "Polyglot 2027"' },
+      {
+        description: 'Admissions per hour',
+        command: 'project figures "Polyglot 2027" --by hour --from 12h --figure scans.valid',
+      },
+      { description: 'For a spreadsheet', command: 'project figures "Polyglot 2027" --csv' },
+    ],
+    args,
+    flags: {
+      by: Flags.option({
+        summary: 'Hours, days, weeks, or months (day).',
+        options: bucketUnits,
+        default: 'day' as const,
+      })(),
+      from: pastFlag('Start: 2027-05-31T00:00:00Z, or 12h for twelve hours ago (30 days ago).'),
+      to: pastFlag('End (now).'),
+      zone: Flags.string({ summary: 'Time zone, such as Europe/Berlin (that of this computer).' }),
+      figure: Flags.string({
+        summary: 'Draw only this figure: issued, installed.apple, scans.valid.',
+        exclusive: ['table', 'csv', 'json'],
+      }),
+      table: Flags.boolean({ summary: 'One line per bucket.', exclusive: ['csv', 'json'] }),
+      csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
+    },
+    async call({ projects }, { args: { id }, flags: { by, to, ...flags } }) {
+      const from = flags.from ?? new Date(Date.now() - 30 * 86_400_000).toISOString()
+      return projects.figures({ params: { id }, query: { by, from, to, zone: zoneOf(flags) } })
+    },
+    async print(figures, { flags }) {
+      const { drawFigure, figuresCsv, figuresTable, sparklines } = await import('../figures-output.ts')
+      const canvas = { zone: zoneOf(flags), width: terminalWidth() }
+      if (flags.csv) return figuresCsv(figures).trimEnd()
+      if (flags.figure) return drawFigure(figures, flags.figure, canvas)
+      return flags.table ? figuresTable(figures, canvas) : sparklines(figures, canvas.width)
+    },
   }),
 }
 

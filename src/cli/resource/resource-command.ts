@@ -1,21 +1,32 @@
 import { type Command, Flags, type Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
-import type { Page } from '../../core/contract/common.ts'
-import { listFlags, listPages } from '../arguments/list-flags.ts'
+import { listFlags, styleFlags } from '../arguments/list-flags.ts'
+import { BaseCommand } from '../command/base-command.ts'
 import { ClientCommand } from '../command/client-command.ts'
 import { confirm } from '../command/prompt.ts'
-import type { ListShape } from '../list/shape.ts'
+import { onePage, type PagedList, type ShownList } from '../list/show-list.ts'
 
-/** Commands of a topic by verb. The build writes a module for each one, where oclif looks for it. */
-export type ResourceCommands = Record<string, typeof ClientCommand>
+/** Commands by id, such as `webhook:get`. The build writes a module for each one, where oclif looks for it. */
+export type ResourceCommands = Record<string, typeof BaseCommand>
 
-/** The parsed input of a command. */
-export interface Input<A extends Interfaces.ArgInput, F extends Interfaces.FlagInput> {
+type Arguments = Interfaces.ArgInput
+type FlagInputs = Interfaces.FlagInput
+
+/** The parsed input of a command, and its ways to reach the user. */
+export interface Input<A extends Arguments, F extends FlagInputs> {
   args: Interfaces.InferredArgs<A>
-  flags: Interfaces.InferredFlags<F>
+  flags: Interfaces.InferredFlags<F> & { 'no-color'?: boolean; 'no-input'?: boolean }
+  /** Whether `--json` is set. */
+  isJson: boolean
+  /** Prompts before a destructive action, unless `--yes` is set. */
+  ask(question: string): Promise<void>
+  /** Writes to stdout, unless `--json` is set. */
+  log(text: string): void
+  /** Writes to stderr. */
+  note(message: string): void
 }
 
-interface Help<A extends Interfaces.ArgInput, F extends Interfaces.FlagInput> {
+interface Help<A extends Arguments, F extends FlagInputs> {
   summary: string
   description?: string
   aliases?: string[]
@@ -23,90 +34,153 @@ interface Help<A extends Interfaces.ArgInput, F extends Interfaces.FlagInput> {
   examples: (string | { description: string; command: string })[]
   args?: A
   flags?: F
+  /** Adds the flag `--yes` for `ask`. */
+  asks?: true
+  /** Whether the command has `--json`; true by default. */
+  hasJson?: boolean
+}
+
+interface Printed<A extends Arguments, F extends FlagInputs, R> extends Help<A, F> {
+  /** Returns the value of `--json`; by default the result. */
+  value?(result: R): unknown
+  /** Formats the result for people. If it is missing or returns undefined, nothing is printed. */
+  print?(result: R, input: Input<A, F>): string | undefined | Promise<string>
+  /** Returns a line for stderr, after the result. */
+  note?(result: R, input: Input<A, F>): string | undefined
 }
 
 /** A command that calls the API and prints the result. */
-export interface CallSpec<A extends Interfaces.ArgInput, F extends Interfaces.FlagInput, R> extends Help<A, F> {
-  /** Calls the server. `ask` prompts before a destructive call and adds the flag --yes. */
-  call(client: Client, input: Input<A, F> & { ask(question: string): Promise<void> }): Promise<R>
-  /** Whether `call` asks. */
-  asks?: true
-  /** Formats the result for people. */
-  print(result: R, input: Input<A, F>): string
-  /** Returns a line for stderr, after the result. */
-  note?(result: R): string
+export interface CallSpec<A extends Arguments, F extends FlagInputs, R> extends Printed<A, F, R> {
+  call(client: Client, input: Input<A, F>): Promise<R>
 }
 
-const yesFlag = { yes: Flags.boolean({ summary: 'Skip the confirmation prompt.' }) }
-
-/** Creates a command that calls the API and prints the result. */
-export function callCommand<A extends Interfaces.ArgInput, F extends Interfaces.FlagInput, R>(
-  spec: CallSpec<A, F, R>,
-): typeof ClientCommand {
+export function callCommand<A extends Arguments, F extends FlagInputs, R>(spec: CallSpec<A, F, R>): typeof BaseCommand {
   class CallCommand extends ClientCommand {
-    static override flags = { ...spec.flags, ...(spec.asks ? yesFlag : {}) }
-
     async run() {
       const { args, flags } = await this.parse(CallCommand)
-      const input = { args, flags } as unknown as Input<A, F>
-      const ask = (question: string) => confirm(question, { yes: flags.yes ?? false, noInput: flags['no-input'] })
-      const result = await spec.call(this.connect(flags), { ...input, ask })
-      this.log(spec.print(result, input))
-      if (spec.note) this.note(spec.note(result))
-      return result
+      const input = inputOf<A, F>(this, args, flags)
+      return show(this, spec, await spec.call(this.connect(flags), input), input)
     }
   }
   return withHelp(CallCommand, spec)
 }
 
-type List<T> = (call: { query: object }) => Promise<Page<T>>
-
-/** A command that lists pages of records. */
-export interface ListSpec<T, A extends Interfaces.ArgInput, F extends Interfaces.FlagInput> extends Help<A, F> {
-  /** Returns the list to page through. */
-  list(client: Client, input: Input<A, F>): List<T> | Promise<List<T>>
-  /** Returns the filters. */
-  query?(flags: Interfaces.InferredFlags<F>): object
-  shape: ListShape<T>
-  noun: [singular: string, plural: string]
-  /** The command that creates the first one. */
-  next: string
+/** A command that works on this machine or on a database, and prints the result. */
+export interface LocalSpec<A extends Arguments, F extends FlagInputs, R> extends Printed<A, F, R> {
+  run(input: Input<A, F>): R | Promise<R>
 }
 
-/** Creates a command that lists pages of records. */
-export function listCommand<T, A extends Interfaces.ArgInput, F extends Interfaces.FlagInput>(
-  spec: ListSpec<T, A, F>,
-): typeof ClientCommand {
+export function localCommand<A extends Arguments, F extends FlagInputs, R>(
+  spec: LocalSpec<A, F, R>,
+): typeof BaseCommand {
+  class LocalCommand extends BaseCommand {
+    async run() {
+      const { args, flags } = await this.parse(LocalCommand)
+      const input = inputOf<A, F>(this, args, flags)
+      return show(this, spec, await spec.run(input), input)
+    }
+  }
+  return withHelp(LocalCommand, spec)
+}
+
+/** A command that lists pages of records of the API. */
+export interface ListSpec<T, A extends Arguments, F extends FlagInputs>
+  extends Help<A, F>,
+    Pick<ShownList<T>, 'shape' | 'noun' | 'empty'> {
+  /** Returns the list to page through. */
+  list(client: Client, input: Input<A, F>): PagedList<T>['list'] | Promise<PagedList<T>['list']>
+  /** Returns the filters. */
+  query?(flags: Interfaces.InferredFlags<F>): object
+}
+
+export function listCommand<T, A extends Arguments, F extends FlagInputs>(spec: ListSpec<T, A, F>): typeof BaseCommand {
   class ListCommand extends ClientCommand {
-    static override flags = { ...spec.flags, ...listFlags }
+    static override flags = listFlags
 
     async run() {
       const { args, flags } = await this.parse(ListCommand)
-      const input = { args, flags } as unknown as Input<A, F>
+      const input = inputOf<A, F>(this, args, flags)
       const list = await spec.list(this.connect(flags), input)
-      const query = spec.query?.(input.flags) ?? {}
-      return this.showList({
-        pages: listPages(list, query, flags),
-        shape: spec.shape,
-        flags,
-        noun: spec.noun,
-        empty: `Next: passes ${spec.next}`,
-        query,
-      })
+      return this.showPages({ ...spec, list, flags, query: spec.query?.(input.flags) ?? {} })
     }
   }
-  return withHelp(ListCommand, spec)
+  return withHelp(ListCommand, { ...spec, flags: { ...spec.flags, ...listFlags } })
 }
 
-function withHelp<A extends Interfaces.ArgInput, F extends Interfaces.FlagInput>(
-  command: typeof ClientCommand,
-  { summary, description, aliases = [], examples, args }: Help<A, F>,
-): typeof ClientCommand {
+/** A command that lists all records at once, from this machine or a database. */
+export interface ItemsSpec<T, A extends Arguments, F extends FlagInputs>
+  extends Help<A, F>,
+    Pick<ShownList<T>, 'shape' | 'noun' | 'empty'> {
+  read(input: Input<A, F>): T[] | Promise<T[]>
+}
+
+export function itemsCommand<T, A extends Arguments, F extends FlagInputs>(
+  spec: ItemsSpec<T, A, F>,
+): typeof BaseCommand {
+  class ItemsCommand extends BaseCommand {
+    static override flags = styleFlags
+
+    async run() {
+      const { args, flags } = await this.parse(ItemsCommand)
+      const items = await spec.read(inputOf<A, F>(this, args, flags))
+      return (await this.showList({ ...spec, pages: onePage(items), flags }))?.items
+    }
+  }
+  return withHelp(ItemsCommand, { ...spec, flags: { ...spec.flags, ...styleFlags } })
+}
+
+function inputOf<A extends Arguments, F extends FlagInputs>(
+  command: BaseCommand,
+  args: object,
+  flags: { yes?: boolean; 'no-input'?: boolean },
+): Input<A, F> {
+  return {
+    args: args as Input<A, F>['args'],
+    flags: flags as Input<A, F>['flags'],
+    isJson: command.jsonEnabled(),
+    ask: (question) => confirm(question, { yes: flags.yes ?? false, noInput: flags['no-input'] ?? false }),
+    log: (text) => command.log(text),
+    note: (message) => command.note(message),
+  }
+}
+
+async function show<A extends Arguments, F extends FlagInputs, R>(
+  command: BaseCommand,
+  spec: Printed<A, F, R>,
+  result: R,
+  input: Input<A, F>,
+): Promise<unknown> {
+  const text = await spec.print?.(result, input)
+  if (text !== undefined) command.log(text)
+  const note = spec.note?.(result, input)
+  if (note !== undefined) command.note(note)
+  return spec.value ? spec.value(result) : result
+}
+
+const yesFlag = { yes: Flags.boolean({ summary: 'Skip the confirmation prompt.' }) }
+
+/** The flag `--yes` of other commands. */
+export const skipFlag = Flags.boolean({ summary: 'Skip the confirmation.' })
+
+/** Returns the message for a command that created its database, which is probably a mistyped path. */
+export function madeDatabase(file: string): string {
+  return (
+    `The database ${file} did not exist and was created. Select the database of your server with --database ` +
+    '(PASSES_DATABASE_URL).'
+  )
+}
+
+function withHelp(
+  command: typeof BaseCommand,
+  { summary, description, aliases = [], examples, args, flags, asks, hasJson = true }: Help<Arguments, FlagInputs>,
+): typeof BaseCommand {
   command.summary = summary
   if (description !== undefined) command.description = description
   command.aliases = aliases
   command.examples = examples.map(exampleOf)
   if (args) command.args = args
+  command.enableJsonFlag = hasJson
+  command.flags = { ...flags, ...(asks && yesFlag) }
   return command
 }
 
@@ -114,3 +188,16 @@ function exampleOf(example: string | { description: string; command: string }): 
   const call = (text: string) => `<%= config.bin %> ${text}`
   return typeof example === 'string' ? call(example) : { ...example, command: call(example.command) }
 }
+
+/** The ID of a project, door, or webhook in examples. */
+export const PROJECT = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
+/** The ID of a template in examples. */
+export const TEMPLATE = '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'
+/** The ID of a pass in examples. */
+export const PASS = '0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33'
+/** The ID of a notification or broadcast in examples. */
+export const MESSAGE = '0198c7a9-0d10-7f02-8c11-6a5d3f1b9e77'
+/** The ID of a scan in examples. */
+export const SCAN = '0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e'
+/** The ID of a webhook delivery in examples. */
+export const DELIVERY = '0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8'

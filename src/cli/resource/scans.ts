@@ -1,22 +1,90 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
-import { idArg } from '../arguments/id-argument.ts'
-import { showScan } from '../records.ts'
-import { SCAN } from './example-ids.ts'
-import { callCommand, type ResourceCommands } from './resource-command.ts'
+import { bucketUnits } from '../../core/contract/common.ts'
+import { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans.ts'
+import { idArg, namedFlag, requiredFlag } from '../arguments/id-argument.ts'
+import { pastFlag } from '../arguments/list-flags.ts'
+import { terminalWidth } from '../command/base-command.ts'
+import { duration } from '../command/output.ts'
+import { showByTime, zoneOf } from '../figures-output.ts'
+import { showReplay, showScan, showStats, showStatsByGate, showStatsByProject } from '../records.ts'
+import { ledgerFlags, ledgerQuery } from '../scan-list/filters.ts'
+import { readJsonFile } from '../template/json-file.ts'
+import { callCommand, PROJECT, type ResourceCommands, SCAN } from './resource-command.ts'
+
+/** The interval of notes while a replay runs. */
+const NOTE_EVERY_MS = 5_000
 
 const args = { id: idArg('scan') }
 
-/** The commands `scans get` and `scans reverse`. */
+/** The commands `scans …`, except `list` and `export`, and `policy replay`. */
 export const commands: ResourceCommands = {
-  get: callCommand({
+  'scans:get': callCommand({
     summary: 'Show a scan.',
     examples: [`scans get ${SCAN}`, `scans get ${SCAN} --json`],
     args,
     call: ({ scans }, { args: { id } }) => scans.get({ params: { id } }),
     print: showScan,
   }),
-  reverse: callCommand({
+  'scans:stats': callCommand({
+    summary: 'Count scans, and passes redeemed and open.',
+    description: 'Open passes have no accepted scan that matches the filter and was not reversed.',
+    examples: [
+      `scans stats --project ${PROJECT} --context 2027-05-31`,
+      'scans stats --group-by project --json',
+      'scans stats --group-by gate --from 2027-05-31T08:00:00Z',
+      'scans stats --by hour --from 2027-05-31T00:00:00Z --to 2027-06-01T00:00:00Z --gate North',
+    ],
+    flags: {
+      ...ledgerFlags,
+      'context-from': Flags.string({
+        summary: 'Contexts from this one, in text order.',
+        exclusive: ['context'],
+      }),
+      'context-until': Flags.string({ summary: 'Contexts up to this one, in text order.', exclusive: ['context'] }),
+      'group-by': Flags.option({
+        summary: 'Group by project or gate.',
+        options: ['project', 'gate'] as const,
+      })(),
+      by: Flags.option({
+        summary: 'Count attempts per hour, day, week, or month; needs --from, and excludes scans at --to.',
+        options: bucketUnits,
+        exclusive: ['group-by'],
+        dependsOn: ['from'],
+      })(),
+      zone: Flags.string({
+        summary: 'With --by, the time zone, such as Europe/Berlin; by default that of this computer.',
+        dependsOn: ['by'],
+      }),
+      gate: Flags.string({
+        summary: 'With --by, only scans at this gate. Repeatable.',
+        dependsOn: ['by'],
+        multiple: true,
+        multipleNonGreedy: true,
+      }),
+    },
+    call: ({ scans }, { flags }) =>
+      scans.stats({
+        query: {
+          ...ledgerQuery(flags),
+          scanContextFrom: flags['context-from'],
+          scanContextUntil: flags['context-until'],
+          groupBy: flags['group-by'],
+          by: flags.by,
+          zone: flags.by && zoneOf(flags),
+          gate: flags.gate,
+        },
+      }),
+    print(stats, { flags }) {
+      if (!('items' in stats)) return showStats(stats)
+      if (isByGate(stats)) return showStatsByGate(stats, terminalWidth())
+      return isByTime(stats)
+        ? showByTime(stats, zoneOf(flags), terminalWidth())
+        : showStatsByProject(stats, terminalWidth())
+    },
+  }),
+  'scans:reverse': callCommand({
     summary: 'Reverse an accepted scan.',
     description:
       'The use of the pass is available again; a pass that became void stays void. The ledger keeps both entries. A scan can be ' +
@@ -45,4 +113,48 @@ export const commands: ResourceCommands = {
     },
     print: ({ message }) => message,
   }),
+  'policy:replay': callCommand({
+    summary: 'Evaluate the ledger of scans again under another policy.',
+    description:
+      'Shows how the scans of a time range would have been decided if every pass had the policy of the file, by reason ' +
+      'and gate. Records nothing. The file contains a policy as pass get shows it, such as { "maxUses": 2 }. Works for ' +
+      'at most a million scans, which take minutes: set --timeout 300.',
+    examples: [
+      'policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',
+      {
+        description: 'The last day of one template, for a script',
+        command: 'policy replay --project "Polyglot 2027" --template day-ticket --policy strict.json --from 24h --json',
+      },
+    ],
+    flags: {
+      project: requiredFlag('project'),
+      policy: Flags.string({ summary: 'File with the policy as JSON; - reads stdin.', required: true }),
+      template: namedFlag('template', ', to replay only its passes'),
+      from: pastFlag('At or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago. All by default.'),
+      to: pastFlag('At or before this time. Now by default.'),
+    },
+    async call({ scans }, { flags, note }) {
+      const { project: projectId, template: templateId } = flags
+      const { value: policy } = await readJsonFile(flags.policy, RedemptionPolicy, 'a redemption policy')
+      const { from = '1970-01-01T00:00:00Z', to = new Date().toISOString() } = flags
+      const startedAt = Date.now()
+      const notes = setInterval(() => {
+        note(`Judging the ledger again, for ${duration((Date.now() - startedAt) / 1000)} …`)
+      }, NOTE_EVERY_MS)
+      try {
+        return await scans.replay({ body: { projectId, policy, from, to, templateId } })
+      } finally {
+        clearInterval(notes)
+      }
+    },
+    print: (result) => showReplay(result, terminalWidth()),
+  }),
+}
+
+function isByGate(stats: ScanStatsByProject | ScanStatsByGate | ScanStatsByTime): stats is ScanStatsByGate {
+  return stats.items.some((item) => 'gate' in item)
+}
+
+function isByTime(stats: ScanStatsByProject | ScanStatsByTime): stats is ScanStatsByTime {
+  return stats.items.some((item) => 'at' in item)
 }

@@ -1,13 +1,15 @@
-import { Flags } from '@oclif/core'
+import { writeFile } from 'node:fs/promises'
+import { Args, Flags } from '@oclif/core'
 import { PassType } from '../../core/contract/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { namedArg, namedFlag } from '../arguments/id-argument.ts'
-import { projectFilter, projectQuery } from '../arguments/list-flags.ts'
+import { outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
+import { details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showTemplate } from '../records.ts'
-import { getVersion } from '../template/template-version.ts'
-import { PROJECT, TEMPLATE } from './example-ids.ts'
-import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
+import { readImage } from '../template/template-file.ts'
+import { getVersion, warningText } from '../template/template-version.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands, TEMPLATE } from './resource-command.ts'
 
 const shape: ListShape<Template> = {
   columns: [
@@ -25,16 +27,16 @@ const shape: ListShape<Template> = {
 
 const args = { id: namedArg('template') }
 
-/** The commands `template …` that are one call of the API. */
+/** The commands `template …` that are a few calls of the API, and `image upload`. */
 export const commands: ResourceCommands = {
-  get: callCommand({
+  'template:get': callCommand({
     summary: 'Show a template.',
     examples: [`template get ${TEMPLATE}`, `template get ${TEMPLATE} --json`],
     args,
     call: ({ templates }, { args: { id } }) => templates.get({ params: { id } }),
     print: showTemplate,
   }),
-  list: listCommand({
+  'template:list': listCommand({
     summary: 'List templates, newest first.',
     examples: [
       'template list',
@@ -48,9 +50,9 @@ export const commands: ResourceCommands = {
     list: ({ templates }) => templates.list,
     shape,
     noun: ['template', 'templates'],
-    next: 'template init',
+    empty: 'Next: passes template init',
   }),
-  create: callCommand({
+  'template:create': callCommand({
     summary: 'Create a template without content.',
     description: 'To create one from a file, with its images and first version, use template push.',
     examples: [
@@ -68,7 +70,7 @@ export const commands: ResourceCommands = {
       templates.create({ body: { key, name, description, passType: flags['pass-type'], projectId: project } }),
     print: showTemplate,
   }),
-  update: callCommand({
+  'template:update': callCommand({
     summary: 'Update a template.',
     description:
       'Omitted fields keep their values. The first publish locks the pass type. Passes keep the project in which they were ' +
@@ -98,7 +100,59 @@ export const commands: ResourceCommands = {
       }),
     print: showTemplate,
   }),
-  delete: callCommand({
+  'template:publish': callCommand({
+    summary: 'Publish a draft version, irreversibly.',
+    description: 'New passes use the newest published version.',
+    examples: [
+      {
+        description: 'The newest draft',
+        command: `template publish ${TEMPLATE}`,
+      },
+      `template publish ${TEMPLATE} --version 3`,
+    ],
+    args,
+    flags: { version: Flags.integer({ summary: 'Number of the version; the newest draft by default.' }) },
+    async call(client, { args, flags }) {
+      const wanted = await getVersion(client, { templateId: args.id, version: flags.version, draftOnly: true })
+      const { definition: _, ...published } = await client.templateVersions.publish({ params: { id: wanted.id } })
+      return published
+    },
+    print: ({ version, templateId }) => `Version ${version} of template ${templateId} is published.`,
+    note: ({ warnings }, { isJson }) => (isJson ? undefined : warningText(warnings)),
+  }),
+  'template:pull': callCommand({
+    summary: 'Write a template of the server to a template file.',
+    description:
+      'Writes the newest version, including drafts, in the format of template push, with the image IDs of the server. ' +
+      'Without --out, it goes to stdout.',
+    examples: [
+      'template pull day-ticket --out ticket.json',
+      {
+        description: 'Version 2',
+        command: `template pull ${TEMPLATE} --version 2`,
+      },
+    ],
+    args,
+    flags: {
+      version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
+      out: outFlag('Output file.'),
+    },
+    async call(client, { args, flags, note }) {
+      const { id, key, name, description, passType } = await client.templates.get({ params: { id: args.id } })
+      const version = await getVersion(client, { templateId: id, version: flags.version })
+      const { definition } = await client.templateVersions.get({ params: { id: version.id } })
+      const file = { ...(key !== null && { key }), name, description, passType, definition }
+      if (flags.out !== undefined) await writeFile(flags.out, `${JSON.stringify(file, undefined, 2)}\n`)
+      if (key === null) note(`It has no key: passes template update ${id} --key … gives it one, for push and diff.`)
+      return { file, version }
+    },
+    value: ({ file }) => file,
+    print: ({ file, version: { version, stage } }, { flags }) =>
+      flags.out === undefined
+        ? JSON.stringify(file, undefined, 2)
+        : `Wrote ${flags.out} (version ${version}, ${stage}).`,
+  }),
+  'template:delete': callCommand({
     summary: 'Delete a template.',
     description: 'Its issued passes stay. Asks for confirmation; scripts add --yes.',
     examples: [`template delete ${TEMPLATE}`, `template delete ${TEMPLATE} --yes --json`],
@@ -112,7 +166,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ id }) => `Template ${id} is deleted.`,
   }),
-  'delete-draft': callCommand({
+  'template:delete-draft': callCommand({
     summary: 'Delete a draft version of a template.',
     description: 'A published version cannot be deleted. Asks for confirmation; scripts add --yes.',
     examples: [
@@ -130,7 +184,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ version }, { args }) => `Deleted version ${version} of template ${args.id}.`,
   }),
-  schema: callCommand({
+  'template:schema': callCommand({
     summary: 'Print the JSON Schema of the variables of a template.',
     description:
       'The schema of its newest published version. It describes exactly what the server accepts, and the columns that a CSV ' +
@@ -139,5 +193,21 @@ export const commands: ResourceCommands = {
     args,
     call: async ({ templates }, { args: { id } }) => (await templates.variablesSchema({ params: { id } })).schema,
     print: (schema) => JSON.stringify(schema, undefined, 2),
+  }),
+  'image:upload': callCommand({
+    summary: 'Upload an image, and print the ID for definitions.',
+    description: 'PNG or JPEG. template push uploads the images of a template file automatically.',
+    examples: ['image upload icon.png', 'image upload logo.jpg --json'],
+    args: { file: Args.string({ description: 'The image file.', required: true }) },
+    async call({ images }, { args }) {
+      const { bytes, contentType } = await readImage(args.file)
+      return images.create({ body: bytes, contentType })
+    },
+    print: ({ id, contentType, width, height, bytes }) =>
+      details([
+        ['Image', id],
+        ['Type', contentType],
+        ['Size', `${width} x ${height}, ${bytes} bytes`],
+      ]),
   }),
 }

@@ -1,15 +1,17 @@
 import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
-import { showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
-import { webhookArgs as args, eventFlag } from '../webhook/flags.ts'
-import { PROJECT as WEBHOOK } from './example-ids.ts'
-import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
+import { idArg, namedArg } from '../arguments/id-argument.ts'
+import { reportAttempt, showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
+import { eventFlag } from '../webhook/flags.ts'
+import { callCommand, DELIVERY, listCommand, type ResourceCommands, PROJECT as WEBHOOK } from './resource-command.ts'
+
+const args = { id: namedArg('webhook') }
 
 const descriptionFlag = Flags.string({ summary: 'Description, up to 255 characters.' })
 
 /** The commands `webhook …` that are one call of the API. */
 export const commands: ResourceCommands = {
-  get: callCommand({
+  'webhook:get': callCommand({
     summary: 'Show a webhook.',
     description: 'Needs a token of an owner. If the server disabled it, the output shows why.',
     examples: [`webhook get ${WEBHOOK}`, `webhook get ${WEBHOOK} --json`],
@@ -17,16 +19,16 @@ export const commands: ResourceCommands = {
     call: ({ webhooks }, { args: { id } }) => webhooks.get({ params: { id } }),
     print: showWebhook,
   }),
-  list: listCommand({
+  'webhook:list': listCommand({
     summary: 'List webhooks, newest first.',
     description: 'Needs a token of an owner.',
     examples: ['webhook list', 'webhook list --all --json'],
     list: ({ webhooks }) => webhooks.list,
     shape: webhooksShape,
     noun: ['webhook', 'webhooks'],
-    next: 'webhook create --to URL',
+    empty: 'Next: passes webhook create --to URL',
   }),
-  create: callCommand({
+  'webhook:create': callCommand({
     summary: 'Create a webhook and show its signing secret once.',
     description:
       'The server sends events of the workspace to the address as signed POST requests. Without --event it sends all events. The ' +
@@ -45,7 +47,7 @@ export const commands: ResourceCommands = {
     print: showWebhook,
     note: ({ id }) => `Keep the secret now: it is not shown again. passes webhook test ${id} sends a test event.`,
   }),
-  update: callCommand({
+  'webhook:update': callCommand({
     summary: 'Update a webhook.',
     description: 'Omitted fields keep their values. The given events replace the previous ones.',
     examples: [
@@ -62,7 +64,7 @@ export const commands: ResourceCommands = {
       webhooks.update({ params: { id }, body: { url, events, description } }),
     print: showWebhook,
   }),
-  enable: callCommand({
+  'webhook:enable': callCommand({
     summary: 'Enable a webhook.',
     description: 'Events that happened while it was disabled are not sent.',
     examples: [`webhook enable ${WEBHOOK}`, `webhook enable ${WEBHOOK} --json`],
@@ -70,7 +72,7 @@ export const commands: ResourceCommands = {
     call: ({ webhooks }, { args: { id } }) => webhooks.enable({ params: { id } }),
     print: showWebhook,
   }),
-  disable: callCommand({
+  'webhook:disable': callCommand({
     summary: 'Disable a webhook.',
     description: 'It receives nothing until it is enabled again. Pending deliveries end as FAILED.',
     examples: [`webhook disable ${WEBHOOK}`, `webhook disable ${WEBHOOK} --json`],
@@ -78,7 +80,7 @@ export const commands: ResourceCommands = {
     call: ({ webhooks }, { args: { id } }) => webhooks.disable({ params: { id } }),
     print: showWebhook,
   }),
-  delete: callCommand({
+  'webhook:delete': callCommand({
     summary: 'Delete a webhook.',
     description: 'Pending deliveries are not sent. Asks for confirmation; scripts add --yes.',
     examples: [`webhook delete ${WEBHOOK}`, `webhook delete ${WEBHOOK} --yes --json`],
@@ -91,7 +93,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ id }) => `Webhook ${id} is deleted.`,
   }),
-  'rotate-secret': callCommand({
+  'webhook:rotate-secret': callCommand({
     summary: 'Create a new signing secret and show it once.',
     description:
       'The server signs deliveries with both secrets for 24 hours, and then with the new one only. Asks for confirmation; scripts ' +
@@ -105,5 +107,29 @@ export const commands: ResourceCommands = {
     },
     print: showWebhook,
     note: () => 'Keep the secret now: it is not shown again. The previous secret still signs for 24 hours.',
+  }),
+  'webhook:test': callCommand({
+    summary: 'Send a test event, and show the result.',
+    description:
+      'Sends a signed webhook.test event like any other event. Exits with 1 unless the endpoint returned 2xx.',
+    examples: [`webhook test ${WEBHOOK}`, `webhook test ${WEBHOOK} --json`],
+    args,
+    async call(client, { args: { id }, log }) {
+      const queued = await client.webhooks.test({ params: { id } })
+      return reportAttempt(log, client, { ...queued, attemptCount: 0 })
+    },
+  }),
+  'webhook:redeliver': callCommand({
+    summary: 'Send a delivery again, and show the result.',
+    description:
+      'Sends the same bytes with the same ID and a fresh signature, regardless of earlier results. Exits with 1 unless ' +
+      'the endpoint returned 2xx.',
+    examples: [`webhook redeliver ${DELIVERY}`, `webhook redeliver ${DELIVERY} --json`],
+    args: { id: idArg('delivery') },
+    async call(client, { args: { id }, log }) {
+      const { attemptCount } = await client.deliveries.get({ params: { id } })
+      const queued = await client.deliveries.redeliver({ params: { id } })
+      return reportAttempt(log, client, { ...queued, attemptCount })
+    },
   }),
 }

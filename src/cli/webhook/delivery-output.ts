@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import type { Attempt, Delivery, DeliveryDetail } from '../../core/contract/deliveries.ts'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import type { BaseCommand } from '../command/base-command.ts'
 import { CliError } from '../command/cli-error.ts'
 import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
@@ -84,12 +83,12 @@ const LOOK_EVERY_MS = 100
  * @throws CliError if the attempt does not occur in time or the endpoint rejects the delivery
  */
 export async function reportAttempt(
-  command: Pick<BaseCommand, 'log'>,
+  log: (text: string) => void,
   client: Client,
   queued: Delivery,
 ): Promise<DeliveryDetail> {
   const delivery = await awaitAttempt(client, queued)
-  command.log(showDelivery(delivery, { withPayload: false }))
+  log(showDelivery(delivery, { withPayload: false }))
   requireSuccess(delivery)
   return delivery
 }

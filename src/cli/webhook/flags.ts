@@ -6,12 +6,8 @@ import { subscribableEvents } from '../../core/events.ts'
 import { newSecret } from '../../core/rules/crypto/signature.ts'
 import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
-import { namedArg } from '../arguments/id-argument.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import type { Connection } from '../settings/settings.ts'
-
-/** The argument for a webhook, by id or URL. */
-export const webhookArgs = { id: namedArg('webhook') }
 
 /** Creates the flag for the events of an endpoint. */
 export function eventFlag(summary: string) {

@@ -1,10 +1,8 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, followFlag, formerly, listFlags, listPages, pastFlag } from '../../cli/arguments/list-flags.ts'
+import { filterFlag, followFlag, formerly, listFlags, pastFlag } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { untilStopped } from '../../cli/command/program.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
-import type { Page } from '../../core/contract/common.ts'
 
 export default class AuditList extends BaseCommand {
   static override summary = 'Show the audit log, newest first.'
@@ -48,24 +46,17 @@ export default class AuditList extends BaseCommand {
     const until = flags.to === undefined ? undefined : new Date(flags.to)
     return withStore(flags.database, async (store) => {
       const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
-      const list = ({ query }: { query: { limit?: number; cursor?: string } }) =>
-        listAudit(store, filters, { limit: 20, ...query })
-      const show = (pages: AsyncIterable<Page<Entry>>) =>
-        this.showList({
-          pages,
-          shape: auditShape,
-          flags: { ...flags, all: flags.all || flags.follow },
-          streamsJson: true,
-          noun: ['entry', 'entries'],
-          empty: 'Future changes will be listed here.',
-          query: filters,
-        })
-      if (!flags.follow) return show(listPages(list, {}, flags))
-      const { followPages } = await import('../../cli/list/follow.ts')
-      const note = (message: string) => this.note(message)
-      return untilStopped((stop) =>
-        show(followPages({ list, limit: flags.limit, writtenAt: ({ at }) => at, stop, note })),
-      )
+      return this.showPages<Entry>({
+        list: ({ query: { limit = 20, cursor } }: { query: { limit?: number; cursor?: string } }) =>
+          listAudit(store, filters, { limit, cursor }),
+        writtenAt: ({ at }) => at,
+        shape: auditShape,
+        flags,
+        streamsJson: true,
+        noun: ['entry', 'entries'],
+        empty: 'Future changes will be listed here.',
+        query: filters,
+      })
     })
   }
 }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { listFlags, listPages } from '../../cli/arguments/list-flags.ts'
+import { listFlags } from '../../cli/arguments/list-flags.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { passesShape, passFilterFlags, passQuery, sortQuery } from '../../cli/pass-list.ts'
 
@@ -30,15 +30,17 @@ export default class PassList extends ClientCommand {
   async run() {
     const { flags } = await this.parse(PassList)
     const include = flags.wallets ? ['wallets' as const] : undefined
-    const query = { ...passQuery(flags), ...sortQuery(flags.sort), include }
-    return this.showList({
-      pages: listPages(this.connect(flags).passes.list, query, flags),
+    const { sortBy, sortDir, ...query } = passQuery(flags)
+    const sorted = { sortBy, sortDir, ...sortQuery(flags.sort) }
+    const { passes } = this.connect(flags)
+    return this.showPages({
+      list: (call) => passes.list({ query: { ...call.query, ...sorted, include } }),
       shape: passesShape,
       flags: { ...flags, sort: sortQuery(flags.sort) ? undefined : flags.sort },
       streamsJson: true,
       noun: ['pass', 'passes'],
       empty: 'Next: passes issue FILE.csv, or passes pass create',
-      query: { ...query, sortBy: undefined, sortDir: undefined, include: undefined },
+      query,
     })
   }
 }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, listFlags, listPages } from '../../cli/arguments/list-flags.ts'
+import { filterFlag, listFlags } from '../../cli/arguments/list-flags.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -66,8 +66,8 @@ export default class WalletsList extends ClientCommand {
       ...(olderThan !== undefined && { olderThan: parseDuration(olderThan, '--older-than') }),
     }
     const { wallets } = this.connect(flags)
-    const page = await this.showList({
-      pages: listPages(wallets.list, query, flags),
+    const page = await this.showPages({
+      list: wallets.list,
       shape,
       flags,
       noun: ['wallet', 'wallets'],

@@ -1,14 +1,12 @@
 import { Args, Flags } from '@oclif/core'
 import { idOf } from '../../cli/arguments/id-argument.ts'
-import { filterFlag, followFlag, listFlags, listPages } from '../../cli/arguments/list-flags.ts'
+import { filterFlag, followFlag, listFlags } from '../../cli/arguments/list-flags.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { CliError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { untilStopped } from '../../cli/command/program.ts'
 import { deliveriesShape, showDelivery } from '../../cli/webhook/delivery-output.ts'
 import { ApiError } from '../../client/client-errors.ts'
-import type { Page } from '../../core/contract/common.ts'
-import { type Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import { DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { eventTypes } from '../../core/events.ts'
 
 const alternatives = { multiple: true, multipleNonGreedy: true } as const
@@ -60,23 +58,15 @@ export default class WebhookDeliveries extends ClientCommand {
       status: flags.status,
       lastAttempt: flags.failing ? ('failed' as const) : undefined,
     }
-    const show = (pages: AsyncIterable<Page<Delivery>>) =>
-      this.showList({
-        pages,
-        shape: deliveriesShape,
-        flags: { ...flags, all: flags.all || flags.follow },
-        streamsJson: flags.follow,
-        noun: ['delivery', 'deliveries'],
-        empty: 'Each event creates one for each subscribed webhook: passes webhook test sends one.',
-        query,
-      })
-    if (!flags.follow) return show(listPages(deliveries.list, query, flags))
-    const { followPages } = await import('../../cli/list/follow.ts')
-    return untilStopped((stop) => {
-      const list = ({ query: page }: { query: object }) =>
-        deliveries.list({ query: { ...query, ...page } }, { signal: stop })
-      const note = (message: string) => this.note(message)
-      return show(followPages({ list, limit: flags.limit, writtenAt: ({ updatedAt }) => updatedAt, stop, note }))
+    return this.showPages({
+      list: deliveries.list,
+      writtenAt: ({ updatedAt }) => updatedAt,
+      shape: deliveriesShape,
+      flags,
+      streamsJson: flags.follow,
+      noun: ['delivery', 'deliveries'],
+      empty: 'Each event creates one for each subscribed webhook: passes webhook test sends one.',
+      query,
     })
   }
 }

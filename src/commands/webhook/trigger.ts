@@ -39,7 +39,7 @@ export default class WebhookTrigger extends ClientCommand {
     if (args.webhook !== undefined) {
       const client = this.connect(flags)
       const queued = await client.webhooks.test({ params: { id: args.webhook }, body: { type } })
-      return reportAttempt(this, client, { ...queued, attemptCount: 0 })
+      return reportAttempt((text) => this.log(text), client, { ...queued, attemptCount: 0 })
     }
     const to = applicationAddress(flags['forward-to'])
     const profile = profileInUse(flags.profile)

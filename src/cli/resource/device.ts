@@ -1,0 +1,190 @@
+import { Args, Flags } from '@oclif/core'
+import { jsonLines } from '../arguments/list-flags.ts'
+import { drawing } from '../command/base-command.ts'
+import { UsageError } from '../command/cli-error.ts'
+import { untilStopped } from '../command/program.ts'
+import { bannerLines, describeDevice, drawDevice } from '../device/phone-output.ts'
+import { type Device, listDevices, openDevice } from '../device/phone-store.ts'
+import { deviceFor, devicePlatforms, findPassId, passIdsOf, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
+import type { ListShape } from '../list/shape.ts'
+import { devicesFolder } from '../settings/settings.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from './resource-command.ts'
+
+interface DeviceItem {
+  name: string
+  platform: string
+  passes: string[]
+}
+
+const shape: ListShape<DeviceItem> = {
+  columns: [
+    { name: 'name', value: ({ name }) => name, whole: true },
+    { name: 'platform', value: ({ platform }) => platform },
+    { name: 'passes', value: ({ passes }) => passes.length },
+  ],
+}
+
+const dataFlag = {
+  'data-dir': Flags.string({
+    summary: 'Folder of the virtual phones; XDG_DATA_HOME/passes/devices by default.',
+    helpGroup: 'GLOBAL',
+  }),
+}
+
+const shownFlags = {
+  ...dataFlag,
+  language: languageFlag('Show it as a phone of this language would; the phone keeps its own.'),
+}
+
+const PHONE = 'Name of the phone; the only one by default.'
+const nameArgs = { name: Args.string({ description: PHONE }) }
+
+/** The commands `device …` for virtual phones. They need no access token. */
+export const commands: ResourceCommands = {
+  'device:install': localCommand({
+    summary: 'Install a pass on a virtual phone through its hosted link.',
+    description:
+      'Works with a server whose platform runs in the sandbox. The iPhone verifies the package, its signature, and its ' +
+      'chain as iOS does, and registers for pushes. The Android phone passes the save link to the Google emulator.',
+    examples: [
+      'device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
+      'device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',
+      'device install http://127.0.0.1:3000/l/EAGZ… --platform apple --device tokyo --language ja',
+    ],
+    args: {
+      link: Args.string({ description: 'Apple, Google, or smart link of the pass.', required: true }),
+    },
+    flags: {
+      ...dataFlag,
+      platform: Flags.option({ options: devicePlatforms })({ summary: 'Kind of the phone.', required: true }),
+      device: Flags.string({ summary: 'Name of the phone, created if it does not exist (iphone or android).' }),
+      language: languageFlag('Language of the phone, such as ar; en for a new phone.'),
+    },
+    async run({ args, flags }) {
+      if (!/^https?:/.test(args.link) || !URL.canParse(args.link)) throw new UsageError(`${args.link} is not a link`)
+      const { platform, device: name, language } = flags
+      const file = deviceFor(folderOf(flags), platform, name)
+      if (language !== undefined) await file.update((device) => ({ ...device, language }))
+      const pass = await phoneOf(file).install(args.link)
+      return { device: file.name, platform, pass }
+    },
+    print: ({ device, pass }, { flags }) =>
+      drawDevice(openDevice(folderOf(flags), device).read(), drawing(flags), new Set([pass])),
+    note: ({ device }) => `Installed on ${device}. passes device watch ${device} shows its updates as they come.`,
+  }),
+  'device:list': itemsCommand({
+    summary: 'List virtual phones.',
+    examples: ['device list', 'device list --json'],
+    flags: dataFlag,
+    read: ({ flags }) =>
+      listDevices(folderOf(flags)).map((device) => {
+        return { name: device.name, platform: device.platform, passes: passIdsOf(device) }
+      }),
+    shape,
+    noun: ['phone', 'phones'],
+    empty: 'Next: passes device install',
+  }),
+  'device:show': localCommand({
+    summary: 'Draw the current passes of a virtual phone, without fetching updates.',
+    examples: ['device show', 'device show pixel --language de'],
+    args: nameArgs,
+    flags: shownFlags,
+    run: ({ args, flags }) => speaking(openDevice(folderOf(flags), args.name).read(), flags),
+    value: describeDevice,
+    print: (device, { flags }) => drawDevice(device, drawing(flags)),
+  }),
+  'device:open': localCommand({
+    summary: 'Open a virtual phone: it fetches updates, and shows its passes.',
+    examples: ['device open', 'device open iphone --json'],
+    args: nameArgs,
+    flags: shownFlags,
+    async run({ args, flags }) {
+      const file = openDevice(folderOf(flags), args.name)
+      const { changes, problems } = await phoneOf(file).check()
+      if (problems.length > 0) process.exitCode = 1
+      return { device: file.name, changes, problems }
+    },
+    async print({ device: name, changes }, { flags }) {
+      const device = speaking(openDevice(folderOf(flags), name).read(), flags)
+      const banners = changes.map((change) => bannerLines(device, change))
+      return [...banners, await drawDevice(device, drawing(flags))].join('\n')
+    },
+    note: ({ problems }) => problems.map((problem) => `Problem: ${problem}`).join('\n') || undefined,
+  }),
+  'device:watch': localCommand({
+    summary: 'Keep a virtual phone awake: it receives pushes, and shows the banner and the new pass.',
+    description:
+      'With --json, one event per line: {"event": "listening" | "change" | "problem", …}. Ends with Ctrl-C, or after ' +
+      '--seconds.',
+    examples: ['device watch', 'device watch iphone --seconds 60 --json'],
+    args: nameArgs,
+    flags: { ...dataFlag, seconds: Flags.integer({ summary: 'End after this number of seconds.', min: 1 }) },
+    run({ args, flags, isJson, note }) {
+      const file = openDevice(folderOf(flags), args.name)
+      const phone = phoneOf(file)
+      if (phone.sources().length === 0) {
+        throw new UsageError(`The phone ${file.name} holds no pass`, {
+          hint: 'install one with passes device install.',
+        })
+      }
+      const onEvent = async (event: WatchEvent) => {
+        if (isJson) process.stdout.write(jsonLines([event]))
+        else if (event.event === 'listening') note(`Listening for pushes of ${event.source}; Ctrl-C ends it.`)
+        else if (event.event === 'problem') note(`Problem: ${event.message}`)
+        else {
+          const device = file.read()
+          const picture = await drawDevice(device, drawing(flags), new Set([event.pass]))
+          process.stdout.write(`${bannerLines(device, event)}\n${picture}\n`)
+        }
+      }
+      return untilStopped((signal) => watch(phone, { signal, onEvent }), { seconds: flags.seconds })
+    },
+  }),
+  'device:remove': localCommand({
+    summary: 'Remove a pass from a virtual phone, which notifies its platform.',
+    examples: ['device remove 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33', 'device remove --all --device pixel'],
+    args: { pass: Args.string({ description: 'Serial number or object ID.' }) },
+    flags: {
+      ...dataFlag,
+      device: Flags.string({ summary: PHONE }),
+      all: Flags.boolean({ summary: 'Remove every pass of the phone.', default: false }),
+    },
+    async run({ args, flags }) {
+      if ((args.pass === undefined) !== flags.all) throw new UsageError('Give one pass, or --all')
+      const file = openDevice(folderOf(flags), flags.device)
+      const device = file.read()
+      const removed = args.pass === undefined ? passIdsOf(device) : [findPassId(device, args.pass)]
+      const phone = phoneOf(file)
+      for (const pass of removed) await phone.remove(pass)
+      return { device: file.name, removed }
+    },
+    print: ({ removed }) => `Removed ${removed.length === 1 ? removed[0] : `${removed.length} passes`}.`,
+  }),
+}
+
+function folderOf(flags: { 'data-dir'?: string | undefined }): string {
+  return flags['data-dir'] ?? devicesFolder()
+}
+
+/** Returns the phone, with the requested language if there is one. */
+function speaking(device: Device, { language = device.language }: { language?: string | undefined }): Device {
+  return { ...device, language }
+}
+
+function languageFlag(summary: string) {
+  return Flags.string({
+    summary,
+    parse: async (input) => {
+      if (isLanguage(input)) return input
+      throw new UsageError(`--language ${input} is not a language such as de, pt-BR or zh-Hans`)
+    },
+  })
+}
+
+function isLanguage(input: string): boolean {
+  try {
+    return new Intl.Locale(input).toString() === input
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,197 @@
+import { Flags } from '@oclif/core'
+import { type Broadcast, GoogleVia } from '../../core/contract/broadcasts.ts'
+import type { Notification } from '../../core/contract/notifications.ts'
+import { platforms } from '../../core/contract/platform.ts'
+import { idArg, namedArg } from '../arguments/id-argument.ts'
+import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
+import { count } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
+import { messageBody, messageFlags } from '../notify/message-flags.ts'
+import {
+  atGooglePace,
+  messageLine,
+  showBroadcast,
+  showForecast,
+  showNotification,
+  watchBroadcast,
+} from '../notify/notification-output.ts'
+import {
+  callCommand,
+  listCommand,
+  MESSAGE,
+  PASS,
+  PROJECT,
+  type ResourceCommands,
+  skipFlag,
+} from './resource-command.ts'
+
+const notificationsShape: ListShape<Notification> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
+    { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
+    { name: 'error', value: (sent) => platforms.flatMap((one) => sent[one].error ?? []).join('; ') || null },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'status', 'sendAt', 'body'],
+  wide: ['id', 'status', 'sendAt', 'body', 'error'],
+}
+
+const broadcastsShape: ListShape<Broadcast> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'passCount', value: ({ passCount }) => passCount, title: 'passes', whole: true },
+    { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
+    { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'status', 'passCount', 'sendAt', 'body'],
+}
+
+const projectArg = { project: namedArg('project') }
+const broadcastArgs = { ...projectArg, broadcast: idArg('broadcast') }
+const notificationArgs = { ...passArgs, notification: idArg('notification') }
+
+/** The commands `notify`, `notification …`, and `broadcast …`. */
+export const commands: ResourceCommands = {
+  notify: callCommand({
+    summary: 'Send a notification to the phones that hold a pass, now or later.',
+    description:
+      'Apple shows the text on the lock screen and on the back of the pass; Google shows it as a push and among its ' +
+      'messages. Google accepts 3 per pass in 24 hours, including those that reach no one there (SKIPPED). For all ' +
+      'passes of a project, use broadcast send.',
+    examples: [
+      `notify ${PASS} --message "Gate B12"`,
+      'notify T-1 --external --message "Doors open at 7" --platform apple --at "in 2h" --json',
+    ],
+    args: passArgs,
+    flags: { ...passFlags, ...messageFlags },
+    async call(client, { args, flags }) {
+      const body = messageBody(flags, new Date())
+      const id = await passIdOf(client, { args, flags })
+      return client.notifications.create({ params: { id }, body }, { idempotent: true })
+    },
+    print: showNotification,
+  }),
+  'notification:get': callCommand({
+    summary: 'Show a notification and its state per platform.',
+    examples: [`notification get T-1 ${MESSAGE} --external`, `notification get ${PASS} ${MESSAGE} --json`],
+    args: notificationArgs,
+    flags: passFlags,
+    async call(client, { args, flags }) {
+      const id = await passIdOf(client, { args, flags })
+      return client.notifications.get({ params: { id, notificationId: args.notification } })
+    },
+    print: showNotification,
+  }),
+  'notification:list': listCommand({
+    summary: 'List the notifications of a pass, newest first.',
+    examples: ['notification list T-1 --external', `notification list ${PASS} --all --json`],
+    args: passArgs,
+    flags: passFlags,
+    async list(client, { args, flags }) {
+      const params = { id: await passIdOf(client, { args, flags }) }
+      return (call) => client.notifications.list({ params, ...call })
+    },
+    shape: notificationsShape,
+    noun: ['notification', 'notifications'],
+    empty: 'Next: passes notify',
+  }),
+  'notification:cancel': callCommand({
+    summary: 'Cancel a scheduled notification.',
+    examples: [`notification cancel T-1 ${MESSAGE} --external`, `notification cancel ${PASS} ${MESSAGE} --json`],
+    args: notificationArgs,
+    flags: passFlags,
+    async call(client, { args, flags }) {
+      const id = await passIdOf(client, { args, flags })
+      await client.notifications.cancel({ params: { id, notificationId: args.notification } })
+      return { id: args.notification, cancelled: true }
+    },
+    print: ({ id }) => `Notification ${id} is canceled: it is not sent.`,
+  }),
+  'broadcast:send': callCommand({
+    summary: 'Notify every issued pass of a project, now or later.',
+    description:
+      'Reaches passes that are issued at the time of sending. Shows their number, and asks for confirmation; without a ' +
+      'terminal, --yes is required. --dry-run shows the recipients and sends nothing. --watch waits until each ' +
+      'notification has arrived or failed.',
+    examples: [
+      `broadcast send ${PROJECT} --message "Doors open at 7" --dry-run`,
+      `broadcast send ${PROJECT} --message "Doors open at 7" --watch --yes`,
+      `broadcast send ${PROJECT} --message "See you" --at "in 2h" --yes --json`,
+      `broadcast send ${PROJECT} --message "Doors open at 7" --google-via class --dry-run`,
+    ],
+    args: projectArg,
+    flags: {
+      ...messageFlags,
+      'google-via': Flags.option({
+        summary: 'How to send to Google: one message per pass, or one per class, which all of its holders get.',
+        description:
+          'A class needs one request for any number of holders. Holders of void and expired passes also receive the ' +
+          'message, and people who add a pass later see it on the back.',
+        options: GoogleVia.options,
+        default: 'object' as const,
+      })(),
+      'dry-run': Flags.boolean({ summary: 'Show the recipients, and send nothing.', exclusive: ['watch'] }),
+      watch: Flags.boolean({ summary: 'Show the progress until it is done.' }),
+      yes: skipFlag,
+    },
+    async call({ broadcasts, ...client }, { args, flags, ask }) {
+      const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'] }
+      const params = { id: args.project }
+      if (flags['dry-run'] || !flags.yes) {
+        const { idempotencyKey: _, ...rehearsed } = body
+        const forecast = await broadcasts.create({ params, query: { dryRun: true }, body: rehearsed })
+        if (!('dryRun' in forecast)) throw new Error('The server sent what was to be a rehearsal')
+        if (flags['dry-run']) return forecast
+        const { passCount, google } = forecast
+        const atGoogle = google.passCount > 1 ? ` (google: ${count(google.passCount)}${atGooglePace(google)})` : ''
+        await ask(`Notify ${count(passCount)} passes?${atGoogle}`)
+      }
+      const broadcast = (await broadcasts.create({ params, body }, { idempotent: true })) as Broadcast
+      if (!flags.watch) return broadcast
+      const stats = await watchBroadcast({ broadcasts, ...client }, broadcast)
+      return { ...(await broadcasts.get({ params: { ...params, broadcastId: broadcast.id } })), stats }
+    },
+    print(result) {
+      if ('dryRun' in result) return showForecast(result)
+      const { stats, ...broadcast } = { stats: undefined, ...result }
+      return showBroadcast(broadcast, stats)
+    },
+  }),
+  'broadcast:get': callCommand({
+    summary: 'Show a broadcast and the state of its notifications.',
+    examples: [`broadcast get ${PROJECT} ${MESSAGE}`, `broadcast get ${PROJECT} ${MESSAGE} --json`],
+    args: broadcastArgs,
+    async call({ broadcasts }, { args }) {
+      const named = { params: { id: args.project, broadcastId: args.broadcast } }
+      const [broadcast, stats] = await Promise.all([broadcasts.get(named), broadcasts.stats(named)])
+      return { ...broadcast, stats }
+    },
+    print: ({ stats, ...broadcast }) => showBroadcast(broadcast, stats),
+  }),
+  'broadcast:list': listCommand({
+    summary: 'List the broadcasts of a project, newest first.',
+    examples: [`broadcast list ${PROJECT}`, `broadcast list ${PROJECT} --all --json`],
+    args: projectArg,
+    list:
+      ({ broadcasts }, { args: { project } }) =>
+      (call) =>
+        broadcasts.list({ params: { id: project }, ...call }),
+    shape: broadcastsShape,
+    noun: ['broadcast', 'broadcasts'],
+    empty: 'Next: passes broadcast send',
+  }),
+  'broadcast:cancel': callCommand({
+    summary: 'Cancel a scheduled broadcast.',
+    examples: [`broadcast cancel ${PROJECT} ${MESSAGE}`, `broadcast cancel ${PROJECT} ${MESSAGE} --json`],
+    args: broadcastArgs,
+    async call({ broadcasts }, { args }) {
+      await broadcasts.cancel({ params: { id: args.project, broadcastId: args.broadcast } })
+      return { id: args.broadcast, cancelled: true }
+    },
+    print: ({ id }) => `Broadcast ${id} is canceled: nothing is sent.`,
+  }),
+}

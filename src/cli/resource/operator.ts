@@ -1,0 +1,126 @@
+import { Args, Flags } from '@oclif/core'
+import type { ChainName } from '../../core/rules/evidence/chain.ts'
+import { formerly, outFlag } from '../arguments/list-flags.ts'
+import { UsageError } from '../command/cli-error.ts'
+import { writeOut } from '../command/output.ts'
+import { knownFlags, readKnown, showChains, verifyFile } from '../evidence/verify-chain.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
+import { localCommand, type ResourceCommands } from './resource-command.ts'
+
+const jobArgs = { id: Args.string({ description: 'ID of the job (passes jobs list).' }) }
+
+const jobFlags = {
+  ...databaseFlags,
+  all: Flags.boolean({ summary: 'All failed or quarantined jobs.' }),
+  workspace: Flags.string({ summary: 'With --all: only one workspace (name or ID).', dependsOn: ['all'] }),
+}
+
+const failedJobs = () => import('../../server/operator/failed-jobs.ts')
+const verifyChains = () => import('../../server/operator/verify-chains.ts')
+
+/** The commands `jobs …`, except `list`, and those that prove and verify chains. They work on the database. */
+export const commands: ResourceCommands = {
+  'jobs:retry': localCommand({
+    summary: 'Run failed or quarantined jobs again.',
+    description:
+      'Works on the database; running servers start the jobs within a second. A pass that FAILED with its job is ' +
+      'QUEUED again, and with --all also passes that could not be signed. An update of a wallet emits pass.updated ' +
+      'with changedFields manual_requeue. A quarantined job runs alone, and is quarantined again if the worker stops ' +
+      'during it.',
+    examples: ['jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs retry --all --workspace acme'],
+    args: jobArgs,
+    flags: jobFlags,
+    async run({ args, flags }) {
+      const { retryJobs, withFailedJobs } = await failedJobs()
+      const retried = await withFailedJobs(flags.database, namedJobs(args.id, flags), (store, filter) =>
+        retryJobs(store, filter, new Date()),
+      )
+      return { retried }
+    },
+    print: ({ retried }) => `${retried} ${retried === 1 ? 'job is' : 'jobs are'} due again.`,
+  }),
+  'jobs:delete': localCommand({
+    summary: 'Delete failed or quarantined jobs.',
+    description:
+      'Works on the database. The work is never done, and its subject does not change: a pass that FAILED with its job ' +
+      'remains FAILED, and an update of it queues a new job.',
+    examples: ['jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs delete --all --workspace acme'],
+    args: jobArgs,
+    flags: jobFlags,
+    async run({ args, flags }) {
+      const { deleteJobs, withFailedJobs } = await failedJobs()
+      const deleted = await withFailedJobs(flags.database, namedJobs(args.id, flags), (store, filter) =>
+        deleteJobs(store, filter, new Date()),
+      )
+      return { deleted }
+    },
+    print: ({ deleted }) => `Deleted ${deleted} ${deleted === 1 ? 'job' : 'jobs'}.`,
+  }),
+  ...evidenceCommands('audit', 'the audit log'),
+  ...evidenceCommands('scans', 'the ledger of scans'),
+}
+
+/** @throws UsageError unless either an ID or `--all` is given */
+function namedJobs(
+  id: string | undefined,
+  { all = false, workspace }: { all?: boolean; workspace?: string | undefined },
+) {
+  if ((id === undefined) !== all) throw new UsageError('Give the ID of a job, or --all.')
+  return { id, workspace }
+}
+
+/** The commands that write a chain with its proof, and that verify it. */
+function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
+  return {
+    [`${chain}:prove`]: localCommand({
+      summary: `Write ${what} with its proof, for passes ${chain} verify on another machine.`,
+      description:
+        'Works on the database. Writes JSON lines: the end of the chain with its signature, the signed hourly heads, and ' +
+        'each entry with its digest. The file contains the personal data of the entries.',
+      examples: [
+        `${chain} prove --workspace acme --out ${chain}.jsonl`,
+        `${chain} prove --database sqlite:/srv/passes/passes.sqlite --out ${chain}.jsonl`,
+      ],
+      flags: {
+        ...databaseFlags,
+        workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
+        out: outFlag('Private file to write; stdout if it is - or omitted.', formerly('output')),
+      },
+      hasJson: false,
+      run: async ({ flags }) => (await verifyChains()).writeProof(chain, flags, writeOut),
+      note: (_, { flags }) => (flags.out === undefined ? undefined : `The proof was written to ${flags.out}`),
+    }),
+    [`${chain}:verify`]: localCommand({
+      summary: `Verify that no entry of ${what} was changed, removed, or inserted.`,
+      description:
+        `Reads the database, or, without a database, a file that passes ${chain} prove wrote. Lists problems, and exits ` +
+        'with 1 if there are any. See docs/guides/evidence.md.',
+      examples: [
+        `${chain} verify`,
+        `${chain} verify --json > kept.json`,
+        {
+          description: 'Compare with a head kept elsewhere, to detect an older database',
+          command: `${chain} verify --kept kept.json --public-key ledger.pem`,
+        },
+        `${chain} verify ${chain}.jsonl --public-key ledger.pem`,
+      ],
+      args: { file: Args.string({ description: 'File of prove; by default the database.' }) },
+      flags: {
+        ...databaseFlags,
+        workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
+        ...knownFlags,
+      },
+      async run({ args, flags }) {
+        const known = await readKnown(flags)
+        const { chains, waiting } =
+          args.file === undefined
+            ? await (await verifyChains()).verifyDatabase(chain, { ...flags, ...known })
+            : { chains: [await verifyFile(args.file, chain, known)], waiting: 0 }
+        const isSound = chains.every(({ faultCount }) => faultCount === 0)
+        if (!isSound) process.exitCode = 1
+        return { isSound, waiting, chains }
+      },
+      print: (result, { flags }) => showChains(result, { isKeyKnown: flags['public-key'] !== undefined }),
+    }),
+  }
+}

@@ -1,0 +1,93 @@
+import { Args, Flags } from '@oclif/core'
+import type { ListShape } from '../list/shape.ts'
+import { chooseProfile, forgetToken, readProfiles, removeProfile, requireProfile } from '../settings/profile.ts'
+import { overridingVariables, profileInUse } from '../settings/settings.ts'
+import { itemsCommand, localCommand, type ResourceCommands, skipFlag } from './resource-command.ts'
+
+interface ProfileItem {
+  name: string
+  url: string
+  inUse: boolean
+  loggedIn: boolean
+}
+
+const shape: ListShape<ProfileItem> = {
+  columns: [
+    { name: 'name', value: ({ name }) => name, whole: true },
+    { name: 'url', value: ({ url }) => url, title: 'server' },
+    { name: 'inUse', value: ({ inUse }) => (inUse ? 'yes' : '') },
+    { name: 'loggedIn', value: ({ loggedIn }) => (loggedIn ? 'stored' : 'none'), title: 'token' },
+  ],
+}
+
+const nameArgs = { name: Args.string({ description: 'Name of the profile.', required: true }) }
+
+/** The commands `profile …`, and `logout`. */
+export const commands: ResourceCommands = {
+  logout: localCommand({
+    summary: 'Delete the stored token of a profile.',
+    description:
+      'The address remains for the next login; profile remove deletes both. The token remains valid: passes token ' +
+      'revoke ends it on the server.',
+    examples: ['logout', 'logout --profile production --json'],
+    flags: {
+      profile: Flags.string({ summary: 'Name of the profile; by default the one in use (passes profile list).' }),
+    },
+    async run({ flags }) {
+      const { name, path } = profileInUse(flags.profile)
+      await forgetToken(path, name)
+      return { profile: name, path }
+    },
+    print: ({ profile }) => `The token of profile ${profile} is deleted from this machine.`,
+    note: () => (overridingVariables().includes('PASSES_TOKEN') ? 'PASSES_TOKEN is set, and still used.' : undefined),
+  }),
+  'profile:list': itemsCommand({
+    summary: 'List the stored profiles, and the one in use.',
+    description: 'The profile in use is that of PASSES_PROFILE, else of profile use. Tokens are not shown.',
+    examples: ['profile list', 'profile list --json'],
+    read() {
+      const { name: inUse, path } = profileInUse()
+      return Object.entries(readProfiles(path).profiles).map(([name, { url, token }]) => {
+        return { name, url, inUse: name === inUse, loggedIn: token !== undefined }
+      })
+    },
+    shape,
+    noun: ['profile', 'profiles'],
+    empty: 'Next: passes login --url https://passes.example',
+  }),
+  'profile:use': localCommand({
+    summary: 'Set the profile that commands use.',
+    description: '--profile and PASSES_PROFILE take precedence.',
+    examples: ['profile use production', 'profile use default --json'],
+    args: nameArgs,
+    async run({ args: { name } }) {
+      const { path } = profileInUse()
+      const { url } = requireProfile(readProfiles(path), path, name)
+      await chooseProfile(path, name)
+      return { name, url }
+    },
+    print: ({ name, url }) => `Profile ${name} (${url}) is in use.`,
+    note() {
+      const overriding = overridingVariables()
+      if (overriding.length === 0) return undefined
+      return `Set in the environment, which takes precedence: ${overriding.join(', ')}`
+    },
+  }),
+  'profile:remove': localCommand({
+    summary: 'Remove a profile and its token from this machine.',
+    description:
+      'The token remains valid: passes token revoke ends it on the server. Asks for confirmation; without a terminal, ' +
+      '--yes is required.',
+    examples: ['profile remove staging', 'profile remove staging --yes --json'],
+    args: nameArgs,
+    flags: { yes: skipFlag },
+    async run({ args: { name }, ask }) {
+      const { path } = profileInUse()
+      const { url } = requireProfile(readProfiles(path), path, name)
+      await ask(`Remove profile ${name} (${url})?`)
+      await removeProfile(path, name)
+      return { name, removed: true }
+    },
+    print: ({ name }) => `Profile ${name} is removed.`,
+  }),
+}

@@ -1,0 +1,205 @@
+import { Args, Flags } from '@oclif/core'
+import { roles, scopes } from '../../core/route.ts'
+import { isUuidText } from '../../core/uuid.ts'
+import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
+import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.ts'
+import { details, localTime, localTimeOr } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
+import { itemsCommand, localCommand, madeDatabase, type ResourceCommands, skipFlag } from './resource-command.ts'
+
+const shape: ListShape<StoredToken> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'name', value: ({ name }) => name },
+    { name: 'role', value: ({ role }) => role },
+    { name: 'projectIds', value: ({ projectIds }) => projectIds?.join(' ') ?? null, title: 'projects', none: 'all' },
+    { name: 'lastUsedAt', value: (token) => token.lastUsedAt, kind: 'time', title: 'last used', none: 'never' },
+    { name: 'expiresAt', value: (token) => token.expiresAt, kind: 'time', title: 'expires', none: 'never' },
+    { name: 'revokedAt', value: (token) => token.revokedAt, kind: 'time', title: 'revoked' },
+    { name: 'replacedBy', value: ({ replacedBy }) => replacedBy, title: 'followed by', whole: true },
+  ],
+}
+
+const workspaceFlag = Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' })
+const tokenArgs = { id: Args.string({ description: 'ID of the token (passes token list).', required: true }) }
+
+const KEEP = 'Keep the token now: it is not shown again.'
+
+const operator = () => import('../../server/operator/operator.ts')
+
+/** The commands `token …`, which work on the database. */
+export const commands: ResourceCommands = {
+  'token:create': localCommand({
+    summary: 'Create an access token.',
+    description:
+      'Works on the database. The token is shown once, because only its digest is stored. By default it has all scopes ' +
+      'and expires in a year. With --project it can use only that project, for example for a door or a partner; it ' +
+      'cannot have the webhooks scopes.',
+    examples: [
+      'token create --name "box office" --scope passes:read --scope passes:write',
+      'token create --name ci --role owner --expires-in 30d --json',
+      'token create --name "north gate" --project Summerfest --scope scans:read --scope scans:write',
+    ],
+    flags: {
+      ...databaseFlags,
+      name: Flags.string({ summary: 'Purpose of the token.', required: true }),
+      role: Flags.option({ options: roles })({
+        summary: 'Managing webhooks needs owner.',
+        default: 'member' as const,
+      }),
+      scope: Flags.option({ options: scopes, multiple: true, multipleNonGreedy: true })({
+        summary: 'Scope of the token. Repeatable; all by default.',
+      }),
+      workspace: workspaceFlag,
+      project: Flags.string({
+        summary: 'Project (name or ID) that the token can use. Repeatable.',
+        multiple: true,
+        multipleNonGreedy: true,
+      }),
+      'expires-in': lifetimeFlag,
+    },
+    async run({ flags, note }) {
+      const { auditOperator, databaseToMake, getOrCreateWorkspace, withNewStore } = await operator()
+      const { createToken } = await import('../../server/create-token.ts')
+      const { findProjectsOfToken } = await import('../../server/operator/manage-tokens.ts')
+      const { name, role, scope: scopes, project: named } = flags
+      const now = new Date()
+      const expiresAt = parseLifetime(flags['expires-in'], now)
+      const newFile = databaseToMake(flags.database)
+      const made = await withNewStore(flags.database, async (store) => {
+        const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
+        return store.transaction(async (tx) => {
+          const projectIds = named && (await findProjectsOfToken(tx, workspace.id, { named, scopes }))
+          const created = await createToken(tx, workspace.id, { name, role, scopes, projectIds, expiresAt }, now)
+          await auditOperator(tx, workspace.id, { action: 'token.create', targetId: created.token.id }, now)
+          return { ...created, workspace }
+        })
+      })
+      if (newFile) note(madeDatabase(newFile))
+      return made
+    },
+    value: ({ token, ...made }) => ({
+      ...tokenJson({ token, ...made }),
+      ...(token.projectIds && { projectIds: token.projectIds }),
+    }),
+    print: ({ text, token, workspace }) =>
+      details([
+        ['Token', text],
+        ['Id', token.id],
+        ['Workspace', workspace.name],
+        ['Projects', token.projectIds?.join(' ') ?? null],
+        ['Role', token.role],
+        ['Scopes', token.scopes.join(' ')],
+        ['Expires', localTimeOr(token.expiresAt, 'never')],
+      ]),
+    note: (_, { flags }) =>
+      flags['expires-in'] === undefined
+        ? `${KEEP}\nIt expires in a year. --expires-in sets another time; passes token rotate renews it.`
+        : KEEP,
+  }),
+  'token:list': itemsCommand({
+    summary: 'List the tokens of a workspace with their expiry.',
+    examples: ['token list', 'token list --workspace acme --json'],
+    flags: {
+      ...databaseFlags,
+      workspace: workspaceFlag,
+    },
+    async read({ flags }) {
+      const { getWorkspace, withStore } = await operator()
+      return withStore(flags.database, async (store) =>
+        store.tokens.list((await getWorkspace(store, flags.workspace)).id),
+      )
+    },
+    shape,
+    noun: ['token', 'tokens'],
+    empty: 'Next: passes token create',
+  }),
+  'token:revoke': localCommand({
+    summary: 'Revoke an access token.',
+    description:
+      'Running servers reject it within two seconds. Asks for confirmation; without a terminal, --yes is required.',
+    examples: [
+      'token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+      'token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme --yes',
+    ],
+    args: tokenArgs,
+    flags: {
+      ...databaseFlags,
+      workspace: workspaceFlag,
+      yes: skipFlag,
+    },
+    async run({ args, flags, ask }) {
+      const { auditOperator, getWorkspace, OperatorError, withStore } = await operator()
+      return withStore(flags.database, async (store) => {
+        const workspace = await getWorkspace(store, flags.workspace)
+        await ask(`Revoke ${args.id} in ${workspace.name}?`)
+        const id = isUuidText(args.id) ? args.id.toLowerCase() : undefined
+        const now = new Date()
+        const revoked = await store.transaction(async (tx) => {
+          if (id === undefined || !(await tx.tokens.revoke(workspace.id, id, now))) return false
+          await auditOperator(tx, workspace.id, { action: 'token.revoke', targetId: id }, now)
+          return true
+        })
+        if (revoked) return { id: args.id, revoked }
+        throw new OperatorError(`Token ${args.id} not found in ${workspace.name}; passes token list shows them.`)
+      })
+    },
+    print: ({ id }) => `Revoked ${id}.`,
+  }),
+  'token:rotate': localCommand({
+    summary: 'Create a successor of a token, which then expires soon.',
+    description:
+      'The new token has the same name, role, and scopes, and is shown once. The old token works during the overlap, ' +
+      'in which you replace it; passes token revoke ends it at once. A token can be rotated once.',
+    examples: [
+      'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
+      'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --overlap 7d --expires-in 90d --json',
+    ],
+    args: tokenArgs,
+    flags: {
+      ...databaseFlags,
+      workspace: workspaceFlag,
+      overlap: Flags.string({ summary: 'Time that the old token still works: 15m, 24h, 7d.', default: '24h' }),
+      'expires-in': lifetimeFlag,
+    },
+    async run({ args, flags }) {
+      const { getWorkspace, OperatorError, withStore } = await operator()
+      const { rotateToken } = await import('../../server/operator/manage-tokens.ts')
+      const at = new Date()
+      const overlapSeconds = parseDuration(flags.overlap, '--overlap')
+      const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }
+      if (!isUuidText(args.id)) {
+        throw new OperatorError(`${args.id} is not the ID of a token; passes token list shows all.`)
+      }
+      return withStore(flags.database, async (store) => {
+        const workspace = await getWorkspace(store, flags.workspace)
+        const id = args.id.toLowerCase()
+        return { workspace, ...(await store.transaction((tx) => rotateToken(tx, workspace.id, id, options))) }
+      })
+    },
+    value: ({ previous, ...made }) => ({
+      ...tokenJson(made),
+      previous: { id: previous.id, expiresAt: previous.expiresAt!.toISOString() },
+    }),
+    print: ({ text, token, previous }) =>
+      details([
+        ['Token', text],
+        ['Id', token.id],
+        ['Name', token.name],
+        ['Expires', localTimeOr(token.expiresAt, 'never')],
+        ['Before it', `${previous.id}, ends ${localTime(previous.expiresAt!)}`],
+      ]),
+    note: () => KEEP,
+  }),
+}
+
+interface MadeToken {
+  text: string
+  token: Pick<StoredToken, 'id' | 'name' | 'role' | 'scopes' | 'expiresAt'>
+  workspace: { id: string }
+}
+
+function tokenJson({ text, token: { id, name, role, scopes, expiresAt }, workspace }: MadeToken) {
+  return { id, token: text, name, role, scopes, workspaceId: workspace.id, expiresAt: expiresAt?.toISOString() ?? null }
+}

@@ -1,0 +1,71 @@
+import { Flags } from '@oclif/core'
+import type { DeviceLog } from '../../core/contract/wallets.ts'
+import { filterFlag } from '../arguments/list-flags.ts'
+import { parseDuration } from '../arguments/moment.ts'
+import { named } from '../arguments/named.ts'
+import { count } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
+import { passIdsOf } from '../scan-list/filters.ts'
+import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
+
+const shape: ListShape<DeviceLog> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, kind: 'id' },
+    { name: 'at', value: ({ at }) => at, kind: 'time' },
+    { name: 'passId', value: ({ passId }) => passId, title: 'pass', kind: 'id' },
+    { name: 'externalPassId', value: ({ externalPassId }) => externalPassId, title: 'external id' },
+    { name: 'device', value: ({ device }) => device },
+    { name: 'message', value: ({ message }) => message },
+  ],
+  table: ['at', 'externalPassId', 'device', 'message'],
+  wide: ['at', 'passId', 'externalPassId', 'device', 'message'],
+}
+
+/** The commands `wallets logs` and `wallets nudge`. */
+export const commands: ResourceCommands = {
+  'wallets:logs': listCommand({
+    summary: 'List log messages of phones about passes.',
+    description:
+      'iPhones send messages on errors, such as a failed fetch. They are not authenticated: anyone who knows the ' +
+      'serial number of a pass can send one. Messages that name no pass are only in the server log.',
+    examples: [
+      'wallets logs',
+      'wallets logs --pass T-1 --external',
+      { description: 'All messages, for a script', command: 'wallets logs --all --json' },
+    ],
+    flags: {
+      project: named('project', filterFlag('Only passes of this project.')),
+      pass: filterFlag('Only this pass (external ID or ID).'),
+      external: Flags.boolean({
+        summary: '--pass is an external ID, even if it looks like an ID.',
+        dependsOn: ['pass'],
+      }),
+    },
+    async list(client, { flags }) {
+      const passId = await passIdsOf(client, flags)
+      return (call) => client.wallets.logs({ query: { ...call.query, passId } })
+    },
+    query: ({ project, pass }) => ({ projectId: project, passId: pass }),
+    shape,
+    noun: ['message', 'messages'],
+    empty: 'No phone complained about a pass within 30 days.',
+  }),
+  'wallets:nudge': callCommand({
+    summary: 'Push again to phones that did not fetch a change.',
+    description:
+      'Only for Apple: Google is retried automatically. A device is not pushed within ten minutes of its last nudge, ' +
+      'and at most --limit are pushed; run it again for more.',
+    examples: ['wallets nudge --silent-for 1h', 'wallets nudge --project "Polyglot 2027" --limit 100 --json'],
+    flags: {
+      project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
+      'silent-for': Flags.string({ summary: 'Time since the last push: 10m, 1h, 2d (1h).', default: '1h' }),
+      limit: Flags.integer({ summary: 'Maximum number of devices, up to 1,000 (1000).', min: 1, max: 1000 }),
+    },
+    call: ({ wallets }, { flags: { project: projectId, limit, ...flags } }) =>
+      wallets.nudge({ body: { silentFor: parseDuration(flags['silent-for'], '--silent-for'), projectId, limit } }),
+    print: ({ devices, passes }) =>
+      devices === 0
+        ? 'No phone needs another push.'
+        : `Pushing ${count(devices)} devices again, for ${count(passes)} passes.`,
+  }),
+}

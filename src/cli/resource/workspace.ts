@@ -1,0 +1,220 @@
+import { Args, Flags } from '@oclif/core'
+import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/workspace-limits.ts'
+import type { StoredWorkspace } from '../../storage/workspaces/workspaces-repository.ts'
+import { parseEnd } from '../arguments/moment.ts'
+import { terminalWidth } from '../command/base-command.ts'
+import { UsageError } from '../command/cli-error.ts'
+import { details, localTime, localTimeOr } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
+import { limitFlag, showLimits } from '../records.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
+import {
+  callCommand,
+  itemsCommand,
+  localCommand,
+  madeDatabase,
+  type ResourceCommands,
+  skipFlag,
+} from './resource-command.ts'
+
+const shape: ListShape<StoredWorkspace> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'name', value: ({ name }) => name },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'offlineScanning', value: ({ offlineScanning }) => (offlineScanning ? 'on' : 'off') },
+    { name: 'suspendedAt', value: ({ suspendedAt }) => suspendedAt, kind: 'time', title: 'suspended' },
+    { name: 'linksClosedAt', value: (workspace) => workspace.linksClosedAt, kind: 'time', title: 'links closed' },
+    { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'ends', none: 'never' },
+  ],
+}
+
+const summaries: Record<LimitName, string> = {
+  webhooks: 'Webhook endpoints.',
+  passes: 'Passes of every status.',
+  storedBytes: 'Bytes of images, definitions and variables, such as 10GiB.',
+  waitingJobs: 'Jobs that may wait.',
+  draftsPerTemplate: 'Drafts of a template.',
+  scheduledSends: 'Scheduled notifications and broadcasts.',
+  requestsInFlight: 'Requests in flight, at each server process.',
+}
+
+const workspaceArgs = { workspace: Args.string({ description: 'Name or ID of the workspace.', required: true }) }
+
+const operator = () => import('../../server/operator/operator.ts')
+
+/** The commands `workspace …`. All except `show` work on the database. */
+export const commands: ResourceCommands = {
+  'workspace:create': localCommand({
+    summary: 'Create a workspace.',
+    description: 'A workspace sees only its own projects, templates, passes, and webhooks.',
+    examples: ['workspace create --name acme', 'workspace create --name acme --expires 2027-01-01 --json'],
+    flags: {
+      ...databaseFlags,
+      name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
+      expires: Flags.string({ summary: 'Expiry: a date, a date-time, or "in 30d"; never by default.' }),
+    },
+    async run({ flags, note }) {
+      const { databaseToMake, insertWorkspace, OperatorError, withNewStore } = await operator()
+      const now = new Date()
+      const expiresAt = flags.expires === undefined ? null : parseEnd(flags.expires, now)
+      const newFile = databaseToMake(flags.database)
+      const workspace = await withNewStore(flags.database, (store) =>
+        insertWorkspace(store, flags.name, now, { expiresAt }),
+      )
+      if (!workspace) throw new OperatorError(`Workspace ${flags.name} already exists.`)
+      if (newFile) note(madeDatabase(newFile))
+      return workspace
+    },
+    print: ({ id, name }) =>
+      `Created workspace ${name} (${id}). Next: passes token create --workspace ${name} --name …`,
+  }),
+  'workspace:list': itemsCommand({
+    summary: 'List the workspaces of the server.',
+    examples: ['workspace list', 'workspace list --json'],
+    flags: { ...databaseFlags },
+    async read({ flags }) {
+      const { withStore } = await operator()
+      return withStore(flags.database, (store) => store.workspaces.list())
+    },
+    shape,
+    noun: ['workspace', 'workspaces'],
+    empty: 'Next: passes workspace create --name NAME',
+  }),
+  'workspace:show': callCommand({
+    summary: 'Show the workspace of the token with its limits and usage.',
+    description: 'Asks the server. An operator changes limits with workspace limits, on the database.',
+    examples: ['workspace show', 'workspace show --profile production --json'],
+    call: (client) => client.workspace.get(),
+    print({ id, name, expiresAt, limits, usage }) {
+      const facts = details([
+        ['Workspace', id],
+        ['Name', name],
+        ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
+      ])
+      // A token that is bound to projects receives no limits.
+      return limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts
+    },
+  }),
+  'workspace:update': localCommand({
+    summary: 'Set the expiry of a workspace.',
+    description:
+      'After it, its tokens return 403 TENANT_EXPIRED and its jobs wait; nothing is deleted. A later time, or never, ' +
+      'makes them work again within two seconds.',
+    examples: ['workspace update acme --expires 2027-01-01', 'workspace update acme --expires never --json'],
+    args: workspaceArgs,
+    flags: {
+      ...databaseFlags,
+      expires: Flags.string({
+        summary: 'A date (from its start in UTC), a date-time, "in 30d", or never.',
+        required: true,
+      }),
+    },
+    async run({ args, flags }) {
+      const at = new Date()
+      const { setExpiry } = await operator()
+      return setExpiry(flags.database, args.workspace, { expiresAt: parseEnd(flags.expires, at), at })
+    },
+    print: ({ name, expiresAt }) =>
+      expiresAt ? `${name} expires at ${localTime(expiresAt)}.` : `${name} never expires.`,
+  }),
+  'workspace:limits': localCommand({
+    summary: 'Show or change the limits of a workspace.',
+    description:
+      'Prints each limit with its usage. A flag changes one limit; "default" restores the default. Running servers ' +
+      'apply changes within two seconds. Resources beyond a lowered limit remain, but no more can be added.',
+    examples: [
+      'workspace limits acme',
+      'workspace limits acme --webhooks 200 --stored-bytes 50GiB',
+      'workspace limits acme --passes default --json',
+    ],
+    args: workspaceArgs,
+    flags: {
+      ...databaseFlags,
+      ...Object.fromEntries(
+        limitNames.map((name) => {
+          const summary = `${summaries[name]} Default: ${defaultLimits[name]}.`
+          return [limitFlag(name), Flags.string({ summary, helpGroup: 'LIMITS' })]
+        }),
+      ),
+    },
+    async run({ args, flags }) {
+      const given: Record<string, unknown> = flags
+      const changes = Object.fromEntries(
+        limitNames.flatMap((name) => {
+          const text = given[limitFlag(name)]
+          return typeof text === 'string' ? [[name, parseLimit(text, name)]] : []
+        }),
+      )
+      const { setLimits } = await operator()
+      return setLimits(flags.database, args.workspace, { changes, at: new Date() })
+    },
+    print: ({ limits, usage }) => showLimits(limits, usage, terminalWidth()),
+  }),
+  'workspace:offline-scanning': localCommand({
+    summary: 'Allow or forbid offline scanning in a workspace.',
+    description:
+      'Allowed by default. If it is off, door lists and offline reports return 403 SCANNER_OFFLINE_DISABLED within two ' +
+      'seconds; devices keep scans that they have not uploaded. Online scanning continues.',
+    examples: [
+      'workspace offline-scanning acme off',
+      'workspace offline-scanning acme on --database sqlite:./data/passes.db',
+    ],
+    args: {
+      ...workspaceArgs,
+      state: Args.string({ description: 'on or off.', options: ['on', 'off'], required: true }),
+    },
+    flags: databaseFlags,
+    async run({ args, flags }) {
+      const { setOfflineScanning } = await operator()
+      return setOfflineScanning(flags.database, args.workspace, { allowed: args.state === 'on', at: new Date() })
+    },
+    print: ({ name, offlineScanning }) =>
+      `Scanning offline is ${offlineScanning ? 'allowed' : 'forbidden'} in ${name}.`,
+  }),
+  'workspace:suspend': localCommand({
+    summary: 'Suspend a workspace.',
+    description:
+      'Its tokens return 403 TENANT_SUSPENDED within two seconds, and its jobs wait; nothing is deleted. Hosted links ' +
+      'keep working unless --links closes them until the workspace is resumed. Phones can still read their passes. ' +
+      'Asks for confirmation; without a terminal, --yes is required.',
+    examples: ['workspace suspend acme', 'workspace suspend acme --links --database sqlite:./data/passes.db --yes'],
+    args: workspaceArgs,
+    flags: {
+      ...databaseFlags,
+      links: Flags.boolean({ summary: 'Also close its hosted links.' }),
+      yes: skipFlag,
+    },
+    async run({ args, flags, ask }) {
+      await ask(`Suspend ${args.workspace}?`)
+      const { setSuspended } = await operator()
+      const options = { isSuspended: true, closesLinks: flags.links, at: new Date() }
+      return setSuspended(flags.database, args.workspace, options)
+    },
+    print: ({ name, linksClosedAt }) => `Suspended ${name}${linksClosedAt ? ' and closed its links' : ''}.`,
+  }),
+  'workspace:resume': localCommand({
+    summary: 'Resume a suspended workspace.',
+    description: 'Its tokens, and its links if they were closed, work again within two seconds.',
+    examples: ['workspace resume acme', 'workspace resume acme --database sqlite:./data/passes.db'],
+    args: workspaceArgs,
+    flags: databaseFlags,
+    async run({ args, flags }) {
+      const { setSuspended } = await operator()
+      return setSuspended(flags.database, args.workspace, { isSuspended: false, at: new Date() })
+    },
+    print: ({ name }) => `Resumed ${name}.`,
+  }),
+}
+
+const units: Record<string, number> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 }
+
+/** @throws UsageError */
+function parseLimit(text: string, name: LimitName): number | null {
+  if (text === 'default') return null
+  const [, digits, unit] = /^(\d{1,16})([KMGT]iB)?$/.exec(text) ?? []
+  const value = Number(digits) * (unit ? units[unit]! : 1)
+  if (digits !== undefined && value <= MAX_LIMIT && (!unit || name === 'storedBytes')) return value
+  const example = name === 'storedBytes' ? 'a number of bytes such as 10737418240 or 10GiB' : 'a whole number'
+  throw new UsageError(`--${limitFlag(name)} must be ${example}, or default, not "${text}"`)
+}
