@@ -1,6 +1,5 @@
 import type { AllHandlers } from '../http/mount.ts'
 import { doors } from './doors/doors-handlers.ts'
-import { identities } from './identities-handlers.ts'
 import { broadcasts } from './messages/broadcasts-handlers.ts'
 import { notifications } from './messages/notifications-handlers.ts'
 import { passes } from './passes/passes-handlers.ts'
@@ -14,7 +13,7 @@ import { templates } from './templates/templates-handlers.ts'
 import { deliveries } from './webhooks/deliveries-handlers.ts'
 import { events } from './webhooks/events-handlers.ts'
 import { webhooks } from './webhooks/webhooks-handlers.ts'
-import { tokens, workspace } from './workspace-handlers.ts'
+import { identities, tokens, workspace } from './workspace-handlers.ts'
 
 export const handlers: AllHandlers = {
   projects,

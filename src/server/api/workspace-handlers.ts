@@ -1,30 +1,40 @@
+import type { identities as identitiesContract } from '../../core/contract/identities.ts'
 import type { tokens as tokensContract, workspace as workspaceContract } from '../../core/contract/workspace.ts'
 import type { Handlers } from '../http/mount.ts'
+import { toPage, withIsoTimes } from '../http/responses.ts'
 
 export const workspace: Handlers<typeof workspaceContract> = {
   get: async (_, { store, workspaceId, token, now, inFlight }) => {
     const { name, expiresAt, limits } = token.workspace
     // A token of some projects cannot see resources of the workspace.
-    if (token.projectIds) return { status: 200, body: { id: workspaceId, name } }
+    if (token.projectIds) return { id: workspaceId, name }
     const usage = { ...(await store.usage.read(workspaceId, now)), requestsInFlight: inFlight.count(workspaceId) }
     const ledgerPublicKey = (await store.chainHeads.findKeys(workspaceId))?.publicKey ?? null
-    const body = { id: workspaceId, name, expiresAt: expiresAt?.toISOString() ?? null, ledgerPublicKey, limits, usage }
-    return { status: 200, body }
+    return { id: workspaceId, name, expiresAt: expiresAt?.toISOString() ?? null, ledgerPublicKey, limits, usage }
   },
 }
 
 export const tokens: Handlers<typeof tokensContract> = {
   current: async (_, { token }) => ({
-    status: 200,
-    body: {
-      id: token.id,
-      name: token.name,
-      role: token.role,
-      scopes: token.scopes,
-      workspaceId: token.workspaceId,
-      workspaceName: token.workspace.name,
-      expiresAt: token.expiresAt?.toISOString() ?? null,
-      ...(token.projectIds && { projectIds: token.projectIds }),
-    },
+    id: token.id,
+    name: token.name,
+    role: token.role,
+    scopes: token.scopes,
+    workspaceId: token.workspaceId,
+    workspaceName: token.workspace.name,
+    expiresAt: token.expiresAt?.toISOString() ?? null,
+    ...(token.projectIds && { projectIds: token.projectIds }),
   }),
+}
+
+export const identities: Handlers<typeof identitiesContract> = {
+  list: async ({ query }, { store, workspaceId, token }) => {
+    const { limit, offset = 0 } = query
+    // A token of some projects cannot see resources of the workspace.
+    if (token.projectIds) return { items: [], total: 0, limit, offset, nextCursor: null, hasMore: false }
+    return toPage(await store.identities.list(workspaceId, query), (identity) => {
+      const { id, platform, name, passTypeIdentifier, teamIdentifier, issuerId, expiresAt, status } = identity
+      return withIsoTimes({ id, platform, name, passTypeIdentifier, teamIdentifier, issuerId, expiresAt, status })
+    })
+  },
 }

@@ -1,10 +1,8 @@
-import type { Page } from '../../core/contract/common.ts'
 import { validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { deriveKey } from '../../core/rules/crypto/server-key.ts'
 import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
-import type { ListPage } from '../../storage/db/list-query.ts'
 
 /**
  * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use
@@ -39,9 +37,4 @@ export function createCursors({ current, previous }: ServerKeys): Cursors {
 
 function scopeOf({ workspaceId, route, params }: RequestedList): string[] {
   return [workspaceId, route.path, JSON.stringify(params ?? {})]
-}
-
-/** Returns the response body of a list. */
-export function toPage<T>({ rows, ...page }: ListPage<T>): Page<T> {
-  return { items: rows, ...page }
 }

@@ -9,8 +9,6 @@ import { isTooSlow } from '../../storage/db/database-errors.ts'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import type { PublicContext, RequestContext, Services } from '../context.ts'
-import { CompleteResponse } from './complete-response.ts'
-import { acceptsGzip, compress, EncodedBody } from './compress.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { isLarge, type Leave, LIST_BYTES } from './event-loop-scheduler.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
@@ -18,20 +16,25 @@ import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { type BodyRoom, createBodyRoom, createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
+import { acceptsGzip, CompleteResponse, compress, EncodedBody, Reply } from './responses.ts'
 
 /**
- * Handles an operation of the contract: gets the parsed request and its context, and returns the status and body.
- * Errors of the client are thrown as ApiError.
+ * Handles an operation of the contract: gets the parsed request and its context, and returns the body, or a `Reply`
+ * with another status than the first of its route. Errors of the client are thrown as ApiError.
  */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
   context: R extends { isPublic: true } ? PublicContext : RequestContext,
-) => Promise<RouteReply<R> | (R extends { compressed: true } ? Encoded<RouteReply<R>> : never)>
+) =>
+  | Promise<Result<RouteReply<R>> | (R extends { compressed: true } ? Encoded<RouteReply<R>> : never)>
+  | (R extends { responses: { 204: null } } ? Promise<void> : never)
 
-/** The same with an encoded body, whose cursor is sealed. */
-type Encoded<R> = R extends { status: infer Status; body: infer Body }
-  ? { status: Status; body: EncodedBody<Body> }
+type Result<R> = R extends { status: infer Status extends number; body: infer Body }
+  ? Body | Reply<Status, Body>
   : never
+
+/** A body whose cursor is sealed. */
+type Encoded<R> = R extends { body: infer Body } ? EncodedBody<Body> : never
 
 /** One handler for each operation of a resource. A missing or mismatched one does not compile. */
 export type Handlers<Operations extends Record<string, Route>> = {
@@ -132,11 +135,11 @@ async function serve(
     const sealCursor = (cursor: string) => options.cursors.seal(cursor, list)
     const context = { services, store, workspaceId, token, correlationId, now, headers, inFlight, sealCursor }
     const plain = withPlainCursor(input, list, options.cursors) as RouteInput<Route>
-    const reply = await handler(plain, context).catch((error: unknown) => {
+    const result: unknown = await handler(plain, context).catch((error: unknown) => {
       throw isTooSlow(error) ? tooSlow(input.query, error) : error
     })
-    if (route.eventStream) return startStream(event, reply.body as OpenStream, workspaceId, options)
-    return await toResponse(withSealedCursor(reply as Reply, list, options.cursors), route, event)
+    if (route.eventStream) return startStream(event, result as OpenStream, workspaceId, options)
+    return await toResponse(withSealedCursor(toReply(result, route), list, options.cursors), route, event)
   } finally {
     leaveThread?.()
     leaveRenders?.()
@@ -165,8 +168,8 @@ async function servePublic(
       now: services.clock(),
       headers,
     }
-    const reply = await handler(input as RouteInput<Route>, context as RequestContext)
-    return await toResponse(reply as Reply, route, event)
+    const result = await handler(input as RouteInput<Route>, context as RequestContext)
+    return await toResponse(toReply(result, route), route, event)
   } finally {
     place.leave()
   }
@@ -223,20 +226,21 @@ function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): I
   return { ...input, query: { ...query, cursor: cursors.unseal(query.cursor, list) } }
 }
 
-function withSealedCursor(reply: Reply, list: RequestedList, cursors: Cursors): Reply {
+type AnyReply = Reply<number, unknown>
+
+function toReply(result: unknown, { responses }: Route): AnyReply {
+  // Keys that are numbers are in ascending order.
+  return result instanceof Reply ? result : new Reply(Number(Object.keys(responses)[0]), result)
+}
+
+function withSealedCursor(reply: AnyReply, list: RequestedList, cursors: Cursors): AnyReply {
   const page = reply.body as { nextCursor?: string | null } | undefined
   if (!page?.nextCursor) return reply
   return { ...reply, body: { ...page, nextCursor: cursors.seal(page.nextCursor, list) } }
 }
 
-interface Reply {
-  status: number
-  body: unknown
-  headers?: Record<string, string>
-}
-
 /** Returns an HTTPResponse of h3, which is sent directly. A Response would wrap the body in a stream. */
-async function toResponse(reply: Reply, route: Route, event: H3Event): Promise<HTTPResponse> {
+async function toResponse(reply: AnyReply, route: Route, event: H3Event): Promise<HTTPResponse> {
   const { status, body } = reply
   if (body === undefined) return new HTTPResponse(null, reply)
   if (body instanceof Uint8Array) {

@@ -3,7 +3,7 @@ import type { Page } from '../../core/contract/common.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { AuditFilters, StoredAuditEntry } from '../../storage/operations/audit-log.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import { toPage } from '../http/cursors.ts'
+import { toPage } from '../http/responses.ts'
 import { getWorkspace, OperatorError } from './operator.ts'
 
 /** The filters of an operator, by names or ids. */
@@ -47,10 +47,10 @@ export async function listAudit(
   const { rows, ...rest } = await store.auditLog.list({ ...filters, ...page })
   const { targetId, ...others } = filters
   const isWholeStory = Object.values(others).every((filter) => filter === undefined)
-  if (targetId === undefined || !isWholeStory || rest.hasMore) return toPage({ rows: rows.map(showEntry), ...rest })
+  if (targetId === undefined || !isWholeStory || rest.hasMore) return toPage({ rows, ...rest }, showEntry)
   const scan = await store.auditLog.findScan(targetId)
   const all = scan ? [...rows, scan] : rows
-  return toPage({ rows: all.map(showEntry), ...rest, total: rest.total + (scan ? 1 : 0) })
+  return toPage({ ...rest, rows: all, total: rest.total + (scan ? 1 : 0) }, showEntry)
 }
 
 function showEntry({ at, ...entry }: StoredAuditEntry): AuditEntry {

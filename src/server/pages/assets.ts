@@ -4,8 +4,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { HTTPResponse } from 'h3'
 import { plainPng } from '../../wallets/apple/image-files.ts'
-import { acceptedEncodings } from '../http/compress.ts'
-import { namesTag } from '../http/etag.ts'
+import { acceptedEncodings, namesTag } from '../http/responses.ts'
 
 /** A file that pages load. Its path contains its digest, so browsers can keep it forever. */
 export interface Asset extends PublicFile {

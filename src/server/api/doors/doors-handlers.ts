@@ -1,11 +1,10 @@
-import { type doors as contract, type Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { type doors as contract, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
-import type { StoredDoor } from '../../../storage/workspaces/doors-repository.ts'
 import type { PublicContext, Repositories } from '../../context.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { holdProject } from '../require-project.ts'
 
@@ -29,7 +28,7 @@ export const doors: Handlers<typeof contract> = {
       const id = await tx.doors.insertInvitation(workspaceId, invitation, now)
       await audit(tx, context, 'door-invitation.create', id)
       const url = `${services.links.publicUrl}/door#${code}`
-      return { status: 201, body: { id, url, code, expiresAt: expiresAt.toISOString() } }
+      return { id, url, code, expiresAt: expiresAt.toISOString() }
     })
   },
 
@@ -39,10 +38,9 @@ export const doors: Handlers<typeof contract> = {
         throw new ApiError('NOT_FOUND', { message: 'Invitation not found.', details: { invitationId: id } })
       }
       await audit(tx, context, 'door-invitation.end', id)
-      return { status: 204, body: undefined }
     }),
 
-  claim: async ({ body }, context) => ({ status: 201, body: await claimDoor(body, context) }),
+  claim: ({ body }, context) => claimDoor(body, context),
 
   list: async ({ query }, { store, workspaceId, token }) => {
     const { projectId, revoked, cursor, offset, limit } = query
@@ -50,14 +48,10 @@ export const doors: Handlers<typeof contract> = {
     if (token.door && isPlain) {
       // Doors send this request every few seconds: read one row and count nothing.
       const door = await store.doors.find(workspaceId, token.id)
-      const rows = door ? [showDoor(door)] : []
-      return {
-        status: 200,
-        body: toPage({ rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }),
-      }
+      const rows = door ? [withIsoTimes(door)] : []
+      return { items: rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }
     }
-    const page = await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) })
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDoor) }) }
+    return toPage(await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) }), withIsoTimes)
   },
 
   update: ({ params: { id }, body }, context) => {
@@ -71,7 +65,7 @@ export const doors: Handlers<typeof contract> = {
     return context.store.transaction(async (tx) => {
       if (!(await tx.doors.update(context.workspaceId, id, body))) throw missing(id)
       await audit(tx, context, 'door.update', id)
-      return { status: 200, body: showDoor((await tx.doors.find(context.workspaceId, id))!) }
+      return withIsoTimes((await tx.doors.find(context.workspaceId, id))!)
     })
   },
 
@@ -79,7 +73,6 @@ export const doors: Handlers<typeof contract> = {
     context.store.transaction(async (tx) => {
       if (!(await tx.doors.revoke(context.workspaceId, id, context.now))) throw missing(id)
       await audit(tx, context, 'door.revoke', id)
-      return { status: 204, body: undefined }
     }),
 }
 
@@ -118,7 +111,7 @@ async function claimDoor(
     )
     await tx.doors.insert(workspaceId, { id: token.id, projectId, gate }, now)
     await audit(tx, { workspaceId, token, correlationId, now }, 'door.claim', token.id)
-    return { door: showDoor((await tx.doors.find(workspaceId, token.id))!), token: text }
+    return { door: withIsoTimes((await tx.doors.find(workspaceId, token.id))!), token: text }
   })
 }
 
@@ -159,16 +152,6 @@ async function requireRoom(
   if (used + uses > MAX_DOORS) {
     const message = `A project can have ${MAX_DOORS} doors and open uses of invitations: revoke doors, or cancel invitations.`
     throw limitError('doors', MAX_DOORS, used, message)
-  }
-}
-
-function showDoor({ createdAt, expiresAt, lastSeenAt, revokedAt, ...door }: StoredDoor): Door {
-  return {
-    ...door,
-    createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt.toISOString(),
-    lastSeenAt: lastSeenAt?.toISOString() ?? null,
-    revokedAt: revokedAt?.toISOString() ?? null,
   }
 }
 

@@ -12,8 +12,8 @@ import { newId } from '../../../core/ids.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts-repository.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { Reply, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
 import { holdProject, requireProject } from '../require-project.ts'
@@ -27,7 +27,7 @@ export const broadcasts: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     if (query.dryRun) {
       const known = await findKnown(store.broadcasts, workspaceId, body)
-      return { status: 200, body: known ? toBroadcast(known, now) : await forecast(params.id, body, context) }
+      return known ? toBroadcast(known, now) : await forecast(params.id, body, context)
     }
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
       // Read before the transaction, which other writers wait for: this reads all versions of a project.
@@ -35,17 +35,17 @@ export const broadcasts: Handlers<typeof contract> = {
       await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
     })
-    return { status: isNew ? 201 : 200, body: toBroadcast(row, now) }
+    return new Reply(isNew ? 201 : 200, toBroadcast(row, now))
   },
 
   list: async ({ params, query }, { store, workspaceId, now }) => {
     await requireProject(store, workspaceId, params.id)
-    const page = toPage(await store.broadcasts.list(workspaceId, params.id, query))
-    return { status: 200, body: { ...page, items: page.items.map((item) => toBroadcast(item, now)) } }
+    const page = await store.broadcasts.list(workspaceId, params.id, query)
+    return toPage(page, (broadcast) => toBroadcast(broadcast, now))
   },
 
   get: async ({ params }, context) => {
-    return { status: 200, body: toBroadcast(await get(params.id, params.broadcastId, context), context.now) }
+    return toBroadcast(await get(params.id, params.broadcastId, context), context.now)
   },
 
   stats: async ({ params }, context) => {
@@ -55,10 +55,7 @@ export const broadcasts: Handlers<typeof contract> = {
       store.broadcasts.countByStatus(workspaceId, broadcast.id),
       store.broadcastClasses.listErrors(workspaceId, broadcast.id, CLASS_ERRORS),
     ])
-    return {
-      status: 200,
-      body: { broadcastId: broadcast.id, status: statusOf(broadcast, now), ...counts, classErrors },
-    }
+    return { broadcastId: broadcast.id, status: statusOf(broadcast, now), ...counts, classErrors }
   },
 
   cancel: async ({ params }, context) => {
@@ -74,7 +71,6 @@ export const broadcasts: Handlers<typeof contract> = {
       if (!(await tx.broadcasts.find(workspaceId, projectId, broadcastId))) missing(broadcastId)
       throw new ApiError('PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED', { details: { broadcastId } })
     })
-    return { status: 204, body: undefined }
   },
 }
 

@@ -7,8 +7,8 @@ import { capDelaySeconds, notificationStatus } from '../../../core/rules/sending
 import type { StoredNotification } from '../../../storage/messages/notification-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { Reply, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
@@ -18,19 +18,19 @@ export const notifications: Handlers<typeof contract> = {
     const { store } = context
     const insertOne = () => store.transaction((tx) => insert(tx, params.id, body, context))
     const { row, isNew } = await createOnce(store.notifications, body, context, insertOne)
-    return { status: isNew ? 201 : 200, body: toNotification(row, context.now) }
+    return new Reply(isNew ? 201 : 200, toNotification(row, context.now))
   },
 
   list: async ({ params, query }, { store, workspaceId, now }) => {
     await requirePass(store, workspaceId, params.id)
-    const page = toPage(await store.notifications.list(workspaceId, params.id, query))
-    return { status: 200, body: { ...page, items: page.items.map((item) => toNotification(item, now)) } }
+    const page = await store.notifications.list(workspaceId, params.id, query)
+    return toPage(page, (notification) => toNotification(notification, now))
   },
 
   get: async ({ params }, { store, workspaceId, now }) => {
     await requirePass(store, workspaceId, params.id)
     const notification = await store.notifications.find(workspaceId, params.id, params.notificationId)
-    return { status: 200, body: toNotification(notification ?? missing(params.notificationId), now) }
+    return toNotification(notification ?? missing(params.notificationId), now)
   },
 
   cancel: async ({ params }, context) => {
@@ -46,7 +46,6 @@ export const notifications: Handlers<typeof contract> = {
       if (!(await tx.notifications.find(workspaceId, passId, notificationId))) missing(notificationId)
       throw new ApiError('PASS_NOTIFICATION_ALREADY_SENT', { details: { notificationId } })
     })
-    return { status: 204, body: undefined }
   },
 }
 

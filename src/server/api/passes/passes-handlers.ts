@@ -9,8 +9,8 @@ import { grouped } from '../../../storage/db/grouped.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { Reply } from '../../http/responses.ts'
 import { countRejection } from '../../metrics/metrics.ts'
 import { passIn, previewOf, previewPageOf } from '../../pages/card/card-preview.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
@@ -25,7 +25,7 @@ export const passes: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const [result] = (await createPasses([body], context)) as [CreateResult]
     if ('problem' in result) throw result.problem
-    return { status: result.isNew ? 201 : 200, body: toPass(result.pass, context), headers: etag(result.pass) }
+    return new Reply(result.isNew ? 201 : 200, toPass(result.pass, context), etag(result.pass))
   },
 
   createBatch: async ({ body }, context) => {
@@ -33,53 +33,47 @@ export const passes: Handlers<typeof contract> = {
     const named = results.map((result) =>
       'problem' in result ? result : { ...result, externalPassId: result.pass.externalPassId },
     )
-    return { status: 200, body: await toBatch(named, context) }
+    return toBatch(named, context)
   },
 
-  import: async ({ body, query }, context) => ({
-    status: 200,
-    body: await toBatch(await importPasses(body, query, context), context),
-  }),
+  import: async ({ body, query }, context) => await toBatch(await importPasses(body, query, context), context),
 
   get: async ({ params, query }, context) => {
     const pass = await getPass(params.id, context)
     const [body] = await showPasses([pass], query.include, context)
-    return { status: 200, body: body!, headers: etag(pass) }
+    return new Reply(200, body!, etag(pass))
   },
 
   list: async ({ query: { include, ...query } }, context) => {
     const request = foldWindow(query, createdWindow, 'created')
-    const page = toPage(await context.store.passes.list(context.workspaceId, request, context.now))
-    return { status: 200, body: { ...page, items: await showPasses(page.items, include, context) } }
+    const { rows, ...page } = await context.store.passes.list(context.workspaceId, request, context.now)
+    return { items: await showPasses(rows, include, context), ...page }
   },
 
   update: async ({ params, query, headers, body }, context) => {
     const options = { ifMatch: headers['if-match'], dryRun: query.dryRun, isBulk: query.bulk }
     const updated = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
     const { pass, rings } = updated
-    return {
-      status: 200,
-      body: { ...toPass(pass, context), ...(body.notify !== undefined && { notified: rings }) },
-      ...(!query.dryRun && { headers: etag(pass) }),
-    }
+    const shown = { ...toPass(pass, context), ...(body.notify !== undefined && { notified: rings }) }
+    return query.dryRun ? shown : new Reply(200, shown, etag(pass))
   },
 
   rotateCode: async ({ params, headers }, context) => {
     const options = { ifMatch: headers['if-match'], dryRun: false, renewal: 'code' as const }
     const { pass } = await context.store.transaction((tx) => updatePass(tx, params.id, {}, options, context))
-    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+    return new Reply(200, toPass(pass, context), etag(pass))
   },
 
   transfer: async ({ params, headers, body }, context) => {
     const options = { ifMatch: headers['if-match'], dryRun: false, renewal: 'holder' as const }
     const { pass } = await context.store.transaction((tx) => updatePass(tx, params.id, body, options, context))
-    return { status: 200, body: toPass(pass, context), headers: etag(pass) }
+    return new Reply(200, toPass(pass, context), etag(pass))
   },
 
   void: async ({ params, body }, context) => {
     const problem = await voidTogether(context.store, { passId: params.id, reason: body.reason ?? null, context })
     if (problem) throw problem
-    return { status: 200, body: { id: params.id, status: 'VOID' } }
+    return { id: params.id, status: 'VOID' }
   },
 
   revokeLinks: ({ params }, context) => {
@@ -91,14 +85,14 @@ export const passes: Handlers<typeof contract> = {
       await audit(tx, context, 'pass.revoke-links', pass.id)
       // The smart link and one link per platform, if the pass can be installed.
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + services.wallets.all.length : 0
-      return { status: 200, body: { id: pass.id, revokedAt: now.toISOString(), revokedCount } }
+      return { id: pass.id, revokedAt: now.toISOString(), revokedCount }
     })
   },
 
   wallets: async ({ params }, context) => {
     const pass = await getPass(params.id, context)
     const wallets = await walletsOf([pass], context)
-    return { status: 200, body: wallets.get(pass.id)! }
+    return wallets.get(pass.id)!
   },
 
   preview: async ({ params, query }, context) => {
@@ -108,7 +102,7 @@ export const passes: Handlers<typeof contract> = {
     if (query.format === 'pkpass') {
       if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue Apple passes.' })
       const file = await renderOr(() => packages.build(pass, now))
-      return { status: 200, body: file, headers: { 'content-type': 'application/vnd.apple.pkpass' } }
+      return new Reply(200, file, { 'content-type': 'application/vnd.apple.pkpass' })
     }
     const rendered = passIn(await renderOr(() => (google ?? issuing).render(pass)), query.language)
     const wallets = await identities.walletsOf(pass)
@@ -123,9 +117,9 @@ export const passes: Handlers<typeof contract> = {
         at: now,
         platform: query.platform,
       })
-      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
+      return new Reply(200, Buffer.from(page.html), page.headers)
     }
-    return { status: 200, body: previewOf(rendered, wallets, now, query.platform) }
+    return previewOf(rendered, wallets, now, query.platform)
   },
 }
 

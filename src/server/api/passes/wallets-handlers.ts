@@ -1,15 +1,13 @@
 import {
   type wallets as contract,
-  type DeviceLog,
   FRESHNESS,
   type StaleReason,
   type WalletItem,
 } from '../../../core/contract/wallets.ts'
 import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
-import type { StoredDeviceLog } from '../../../storage/devices/device-logs-repository.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireProject } from '../require-project.ts'
 
@@ -18,7 +16,7 @@ export const wallets: Handlers<typeof contract> = {
     const { limit, cursor, offset, olderThan, ...filter } = query
     const changedBefore = olderThan === undefined ? undefined : secondsBefore(now, olderThan)
     const page = await store.wallets.list(workspaceId, { ...filter, changedBefore }, { limit, cursor, offset })
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map((wallet) => showWallet(workspaceId, wallet)) }) }
+    return toPage(page, (wallet) => showWallet(workspaceId, wallet))
   },
 
   slo: async ({ query }, { store, workspaceId, now }) => {
@@ -29,12 +27,11 @@ export const wallets: Handlers<typeof contract> = {
     const share = reachable > 0 ? (reachable - late) / reachable : null
     const settling = phones - current - refused - late
     const isMet = share === null ? null : share >= objective
-    return { status: 200, body: { objective, withinSeconds, phones, current, settling, late, refused, share, isMet } }
+    return { objective, withinSeconds, phones, current, settling, late, refused, share, isMet }
   },
 
   logs: async ({ query }, { store, workspaceId }) => {
-    const page = await store.deviceLogs.list(workspaceId, query)
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showLog) }) }
+    return toPage(await store.deviceLogs.list(workspaceId, query), withIsoTimes)
   },
 
   nudge: async ({ body: { projectId, silentFor, limit } }, context) => {
@@ -54,17 +51,13 @@ export const wallets: Handlers<typeof contract> = {
         now,
       )
       if (devices > 0) await audit(tx, context, 'pass.nudge', null, passIds.length)
-      return { status: 200, body: { devices, passes: passIds.length } }
+      return { devices, passes: passIds.length }
     })
   },
 }
 
 function secondsBefore(at: Date, seconds: number): Date {
   return new Date(at.getTime() - seconds * 1000)
-}
-
-function showLog({ at, ...log }: StoredDeviceLog): DeviceLog {
-  return { ...log, at: at.toISOString() }
 }
 
 function showWallet(workspaceId: string, wallet: StoredWallet): WalletItem {

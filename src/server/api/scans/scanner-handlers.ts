@@ -70,22 +70,19 @@ export const scanner: Handlers<typeof contract> = {
       if (projectId !== null) await requireProject(context.store, context.workspaceId, projectId)
       return page
     }
-    if (!context.token.door || projectId === null) return { status: 200, body: await read(list ?? (await begin())) }
+    if (!context.token.door || projectId === null) return read(list ?? (await begin()))
     // All doors of a project can see the same, so they share pages.
     const key = [since?.id, walk?.position.after, query.limit]
     const readSealed = async (until: StoredSnapshot) => {
       const { nextCursor, ...page } = await read(until)
       return { ...page, nextCursor: nextCursor && context.sealCursor(nextCursor) }
     }
-    return {
-      status: 200,
-      body: await context.services.doorLists.page({ projectId, list, key, begin, read: readSealed }, context),
-    }
+    return context.services.doorLists.page({ projectId, list, key, begin, read: readSealed }, context)
   },
 
   report: async ({ body }, context) => {
     requireOfflineScanning(context)
-    return { status: 200, body: { results: await reportScans(body.scans, context) } }
+    return { results: await reportScans(body.scans, context) }
   },
 }
 

@@ -19,8 +19,8 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import { type ScanFigures, sumFigures } from '../../../storage/scans/scan-stats.ts'
 import type { TimeStatsRequest } from '../../../storage/scans/time-stats.ts'
 import type { RequestContext } from '../../context.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
 import { placesOfUse } from './evaluate-scans.ts'
@@ -30,38 +30,34 @@ import { atDoor, toScanItem } from './scan-shapes.ts'
 import { writeScanEvents } from './write-scan.ts'
 
 export const scans: Handlers<typeof contract> = {
-  create: async ({ body }, context) => ({ status: 200, body: await recordScan(body, context) }),
+  create: ({ body }, context) => recordScan(body, context),
 
   list: async ({ query }, { store, workspaceId }) => {
     const request = foldWindow(query, scannedWindow, 'scanned')
-    const page = toPage(await store.scans.list(workspaceId, request))
-    return { status: 200, body: { ...page, items: page.items.map(toScanItem) } }
+    return toPage(await store.scans.list(workspaceId, request), toScanItem)
   },
 
   stats: async ({ query }, context) => {
     const { store, workspaceId } = context
     const request = foldWindow(query, scannedWindow, 'scanned')
-    if (query.by) return { status: 200, body: { items: await statsByTime(query.by, request, context) } }
+    if (query.by) return { items: await statsByTime(query.by, request, context) }
     const [groupBy] = query.groupBy ?? []
     if (groupBy === 'gate') {
-      return { status: 200, body: { items: await store.scans.countsByGate(workspaceId, request, MAX_GATES) } }
+      return { items: await store.scans.countsByGate(workspaceId, request, MAX_GATES) }
     }
     const figures = await store.scans.counts(workspaceId, request)
-    if (groupBy === undefined) return { status: 200, body: toStats(sumFigures(figures.values())) }
+    if (groupBy === undefined) return toStats(sumFigures(figures.values()))
     const items = [...figures].map(([projectId, part]) => ({ projectId, ...toStats(part) }))
-    return { status: 200, body: { items } }
+    return { items }
   },
 
-  get: async ({ params }, context) => ({ status: 200, body: toScanItem(await getScan(params.id, context)) }),
+  get: async ({ params }, context) => toScanItem(await getScan(params.id, context)),
 
-  reverse: async ({ params, body }, context) => ({
-    status: 200,
-    body: await reverseScan(params.id, atDoor(body, context), context),
-  }),
+  reverse: ({ params, body }, context) => reverseScan(params.id, atDoor(body, context), context),
 
-  replay: async ({ body }, context) => ({ status: 200, body: await replayLedger(body, context) }),
+  replay: ({ body }, context) => replayLedger(body, context),
 
-  explain: async ({ params, query }, context) => ({ status: 200, body: await explainPass(params.id, query, context) }),
+  explain: ({ params, query }, context) => explainPass(params.id, query, context),
 }
 
 /** @throws ApiError NOT_FOUND */

@@ -4,6 +4,7 @@ import { contentId } from '../../../core/ids.ts'
 import { ImageFault } from '../../../core/rules/template/image.ts'
 import type { StoredImageFile } from '../../../storage/templates/images-repository.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { Reply } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBytes } from '../limit-checks.ts'
 
@@ -15,7 +16,7 @@ export const images: Handlers<typeof contract> = {
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveThread)
     // An accepted image is not decoded again.
-    if (known) return { status: 200, body: known }
+    if (known) return known
     const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {
       throw error instanceof ImageFault ? rejection(error) : error
     })
@@ -29,7 +30,7 @@ export const images: Handlers<typeof contract> = {
       await audit(tx, context, 'image.create', id)
       return true
     })
-    return { status: isNew ? 201 : 200, body: image }
+    return new Reply(isNew ? 201 : 200, image)
   },
 }
 

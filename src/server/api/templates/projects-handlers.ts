@@ -1,14 +1,13 @@
 import { byPlatform, platforms } from '../../../core/contract/platform.ts'
-import type { projects as contract, Project, ProjectFigures } from '../../../core/contract/projects.ts'
+import type { projects as contract, ProjectFigures } from '../../../core/contract/projects.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import { hourOf } from '../../../storage/operations/figures-repository.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { IdentityIds } from '../../../storage/workspaces/identities-repository.ts'
-import type { StoredProject } from '../../../storage/workspaces/projects-repository.ts'
 import type { RequestContext } from '../../context.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
 import { holdProject, noProject, requireProject } from '../require-project.ts'
@@ -16,8 +15,7 @@ import { requireWholeWorkspace } from '../token-projects.ts'
 
 export const projects: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    const page = await store.projects.list(workspaceId, query)
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showProject) }) }
+    return toPage(await store.projects.list(workspaceId, query), withIsoTimes)
   },
 
   create: ({ body: { unique, ...fields } }, context) => {
@@ -34,14 +32,12 @@ export const projects: Handlers<typeof contract> = {
       }
       const project = await tx.projects.insert(workspaceId, fields, now)
       await audit(tx, context, 'project.create', project.id)
-      return { status: 201, body: showProject(project) }
+      return withIsoTimes(project)
     })
   },
 
-  get: async ({ params }, { store, workspaceId }) => ({
-    status: 200,
-    body: showProject((await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
-  }),
+  get: async ({ params }, { store, workspaceId }) =>
+    withIsoTimes((await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
 
   update: async ({ params, body }, context) => {
     if (Object.keys(body).length === 0) {
@@ -54,7 +50,7 @@ export const projects: Handlers<typeof contract> = {
       const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
       if (!project) return missing(params.id)
       await audit(tx, context, 'project.update', project.id)
-      return { status: 200, body: showProject(project) }
+      return withIsoTimes(project)
     })
   },
 
@@ -68,16 +64,12 @@ export const projects: Handlers<typeof contract> = {
       await tx.jobs.deleteWaiting('fan-out-broadcast', ...cancelled)
       await tx.jobs.insert([{ workspaceId, kind: 'detach-project', subject: params.id, correlationId }], now)
       await audit(tx, context, 'project.delete', params.id)
-      return { status: 204, body: undefined }
     })
   },
 
   stats: async ({ params }, { store, workspaceId, now }) => {
     await requireProject(store, workspaceId, params.id)
-    return {
-      status: 200,
-      body: { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) },
-    }
+    return { projectId: params.id, ...(await store.projects.counts(workspaceId, params.id, now)) }
   },
 
   figures: async ({ params: { id }, query }, { store, workspaceId, now }) => {
@@ -88,7 +80,7 @@ export const projects: Handlers<typeof contract> = {
     // An hour belongs to the last bucket that begins with or before it.
     const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
     const sums = await store.figures.sums(workspaceId, id, hours, buckets)
-    return { status: 200, body: { items: inBuckets(sums, starts) } }
+    return { items: inBuckets(sums, starts) }
   },
 }
 
@@ -141,10 +133,6 @@ async function requireIdentities(
       throw identityError(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
     if (identity.status === 'retired') throw identityError(`${identity.name} is retired`)
   }
-}
-
-function showProject({ createdAt, updatedAt, ...project }: StoredProject): Project {
-  return { ...project, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
 }
 
 function missing(projectId: string): never {

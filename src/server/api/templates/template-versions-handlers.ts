@@ -1,10 +1,6 @@
 import type { z } from 'zod'
 import type { Definition, PassType, WrittenDefinition } from '../../../core/contract/definition.ts'
-import type {
-  templateVersions as contract,
-  TemplateVersion,
-  TemplateVersionDetail,
-} from '../../../core/contract/template-versions.ts'
+import type { templateVersions as contract, TemplateVersionDetail } from '../../../core/contract/template-versions.ts'
 import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
 import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
@@ -12,11 +8,12 @@ import { inLanguage } from '../../../core/rules/template/definition-languages.ts
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import type { StoredVersion, StoredVersionSummary } from '../../../storage/templates/template-versions-repository.ts'
+import type { StoredVersion } from '../../../storage/templates/template-versions-repository.ts'
 import type { StoredTemplate } from '../../../storage/templates/templates-repository.ts'
 import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { Reply, withIsoTimes } from '../../http/responses.ts'
 import { previewOf, previewPageOf, sampleInLanguages, samplePassIn } from '../../pages/card/card-preview.ts'
 import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
@@ -33,13 +30,13 @@ export const templateVersions: Handlers<typeof contract> = {
       })
     }
     const versions = await store.templateVersions.list(workspaceId, query.templateId)
-    return { status: 200, body: versions.map(showVersion) }
+    return versions.map(withIsoTimes)
   },
 
   get: async ({ params }, context) => {
     const { store, workspaceId } = context
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
-    return { status: 200, body: await showVersionDetail(version, context) }
+    return showVersionDetail(version, context)
   },
 
   update: async ({ params, body }, context) => {
@@ -52,7 +49,7 @@ export const templateVersions: Handlers<typeof contract> = {
       await audit(tx, context, 'template-version.update', draft.id)
       return { ...draft, definition: body.definition, updatedAt: now }
     })
-    return { status: 200, body: await showVersionDetail(version, context) }
+    return showVersionDetail(version, context)
   },
 
   delete: ({ params }, context) => {
@@ -61,7 +58,6 @@ export const templateVersions: Handlers<typeof contract> = {
       const draft = await getDraft(tx, workspaceId, params.id)
       await tx.templateVersions.delete(workspaceId, draft.id)
       await audit(tx, context, 'template-version.delete', draft.id)
-      return { status: 204, body: undefined }
     })
   },
 
@@ -94,7 +90,7 @@ export const templateVersions: Handlers<typeof contract> = {
       const published = { stage: 'published' as const, publishedAt: now, updatedAt: now }
       return { ...draft, ...published }
     })
-    return { status: 200, body: await showVersionDetail(version, context) }
+    return showVersionDetail(version, context)
   },
 
   preview: async ({ params, query }, context) => {
@@ -113,9 +109,9 @@ export const templateVersions: Handlers<typeof contract> = {
     if (query.format === 'html') {
       const subtitle = `Version ${version.version}, ${version.stage}, with sample values`
       const page = await previewPageOf(sample, { title: template.name, subtitle, wallets, store, at: now, warnings })
-      return { status: 200, body: Buffer.from(page.html), headers: page.headers }
+      return new Reply(200, Buffer.from(page.html), page.headers)
     }
-    return { status: 200, body: { card: { ...sample.card }, ...previewOf(sample, wallets, now), warnings } }
+    return { card: { ...sample.card }, ...previewOf(sample, wallets, now), warnings }
   },
 }
 
@@ -126,17 +122,7 @@ export async function showVersionDetail(
 ): Promise<z.output<typeof TemplateVersionDetail>> {
   const rejections = await context.store.rejections.list(context.workspaceId, [version.id])
   const warnings = await findTemplateWarnings({ ...version, definition }, context)
-  return { ...showVersion(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
-}
-
-function showVersion(version: StoredVersionSummary): TemplateVersion {
-  const { createdAt, publishedAt, updatedAt } = version
-  return {
-    ...version,
-    createdAt: createdAt.toISOString(),
-    publishedAt: publishedAt?.toISOString() ?? null,
-    updatedAt: updatedAt.toISOString(),
-  }
+  return { ...withIsoTimes(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
 }
 
 /**

@@ -1,9 +1,9 @@
-import type { templates as contract, Template } from '../../../core/contract/templates.ts'
+import type { templates as contract } from '../../../core/contract/templates.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
-import { KeyTaken, type StoredTemplate } from '../../../storage/templates/templates-repository.ts'
-import { toPage } from '../../http/cursors.ts'
+import { KeyTaken } from '../../../storage/templates/templates-repository.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limit-checks.ts'
 import { holdProject } from '../require-project.ts'
@@ -14,8 +14,7 @@ const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one
 
 export const templates: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    const page = await store.templates.list(workspaceId, query)
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showTemplate) }) }
+    return toPage(await store.templates.list(workspaceId, query), withIsoTimes)
   },
 
   create: ({ body }, context) => {
@@ -25,14 +24,12 @@ export const templates: Handlers<typeof contract> = {
       if (body.projectId !== null) await holdProject(tx, workspaceId, body.projectId)
       const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
       await audit(tx, context, 'template.create', template.id)
-      return { status: 201, body: showTemplate(template) }
+      return withIsoTimes(template)
     })
   },
 
-  get: async ({ params }, { store, workspaceId }) => ({
-    status: 200,
-    body: showTemplate((await store.templates.find(workspaceId, params.id)) ?? missing(params.id)),
-  }),
+  get: async ({ params }, { store, workspaceId }) =>
+    withIsoTimes((await store.templates.find(workspaceId, params.id)) ?? missing(params.id)),
 
   update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
@@ -51,7 +48,7 @@ export const templates: Handlers<typeof contract> = {
       }
       const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
       await audit(tx, context, 'template.update', params.id)
-      return { status: 200, body: showTemplate(updated ?? missing(params.id)) }
+      return withIsoTimes(updated ?? missing(params.id))
     })
   },
 
@@ -60,7 +57,6 @@ export const templates: Handlers<typeof contract> = {
     return store.transaction(async (tx) => {
       if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
       await audit(tx, context, 'template.delete', params.id)
-      return { status: 204, body: undefined }
     })
   },
 
@@ -90,7 +86,7 @@ export const templates: Handlers<typeof contract> = {
       await audit(tx, context, 'template-version.create', version.id)
       return version
     })
-    return { status: 201, body: await showVersionDetail(version, context) }
+    return showVersionDetail(version, context)
   },
 
   variablesSchema: async ({ params }, { store, workspaceId }) => {
@@ -101,12 +97,8 @@ export const templates: Handlers<typeof contract> = {
         details: { templateId: params.id },
       })
     }
-    return { status: 200, body: { schema: variablesSchema(version.definition) } }
+    return { schema: variablesSchema(version.definition) }
   },
-}
-
-function showTemplate({ createdAt, updatedAt, ...template }: StoredTemplate): Template {
-  return { ...template, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() }
 }
 
 /** @throws ApiError CONFLICT if another template has the key, even if it was created concurrently */

@@ -1,14 +1,13 @@
-import type { Attempt, deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
+import type { deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
 import { ApiError } from '../../../core/errors.ts'
-import type { StoredAttempt, StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
-import { toPage } from '../../http/cursors.ts'
+import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 
 export const deliveries: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    const page = await store.deliveries.list(workspaceId, query)
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDelivery) }) }
+    return toPage(await store.deliveries.list(workspaceId, query), showDelivery)
   },
 
   get: async ({ params }, { store, workspaceId }) => {
@@ -17,10 +16,7 @@ export const deliveries: Handlers<typeof contract> = {
       store.deliveries.listAttempts(workspaceId, params.id),
       store.deliveries.findPayload(workspaceId, params.id),
     ])
-    return {
-      status: 200,
-      body: { ...showDelivery(delivery), attempts: attempts.map(showAttempt), payload: JSON.parse(payload!) },
-    }
+    return { ...showDelivery(delivery), attempts: attempts.map(withIsoTimes), payload: JSON.parse(payload!) }
   },
 
   redeliver: ({ params }, context) => {
@@ -36,7 +32,7 @@ export const deliveries: Handlers<typeof contract> = {
       const queued = (await tx.deliveries.redeliver(workspaceId, params.id, webhook, now)) ?? missing(params.id)
       await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: webhookId, correlationId }], now)
       await audit(tx, context, 'delivery.redeliver', queued.id)
-      return { status: 202, body: showDelivery(queued) }
+      return showDelivery(queued)
     })
   },
 }
@@ -54,10 +50,6 @@ export function showDelivery(delivery: StoredDelivery): Delivery {
     createdAt: delivery.createdAt.toISOString(),
     updatedAt: delivery.updatedAt.toISOString(),
   }
-}
-
-function showAttempt({ at, ...attempt }: StoredAttempt): Attempt {
-  return { ...attempt, at: at.toISOString() }
 }
 
 function missing(deliveryId: string): never {

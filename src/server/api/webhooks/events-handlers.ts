@@ -28,7 +28,7 @@ export const events: Handlers<typeof contract> = {
     const since = headers['last-event-id']
     const place =
       since === undefined ? await context.store.eventLog.findEnd(context.workspaceId) : await placeOf(since, context)
-    return { status: 200, body: (ended) => follow(place, query.type, context, ended) }
+    return (ended) => follow(place, query.type, context, ended)
   },
 }
 

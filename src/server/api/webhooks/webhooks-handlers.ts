@@ -4,8 +4,8 @@ import { exampleData } from '../../../core/events.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks-repository.ts'
-import { toPage } from '../../http/cursors.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toPage } from '../../http/responses.ts'
 import type { Outbound } from '../../webhooks/outbound.ts'
 import { disableWebhook, endDeliveries } from '../../webhooks/webhook-health.ts'
 import { audit } from '../audit.ts'
@@ -20,8 +20,7 @@ const MAX_RETIRED_SECRETS = 10
 
 export const webhooks: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    const page = await store.webhooks.list(workspaceId, query)
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showWebhook) }) }
+    return toPage(await store.webhooks.list(workspaceId, query), showWebhook)
   },
 
   create: async ({ body: { unique, ...body } }, context) => {
@@ -36,13 +35,11 @@ export const webhooks: Handlers<typeof contract> = {
       await audit(tx, context, 'webhook.create', id)
       return tx.webhooks.insert(workspaceId, id, fields, now)
     })
-    return { status: 201, body: { ...showWebhook(webhook), secret } }
+    return { ...showWebhook(webhook), secret }
   },
 
-  get: async ({ params }, { store, workspaceId }) => ({
-    status: 200,
-    body: showWebhook((await store.webhooks.find(workspaceId, params.id)) ?? missing(params.id)),
-  }),
+  get: async ({ params }, { store, workspaceId }) =>
+    showWebhook((await store.webhooks.find(workspaceId, params.id)) ?? missing(params.id)),
 
   update: async ({ params, body }, context) => {
     const { store, services, workspaceId, now } = context
@@ -53,7 +50,7 @@ export const webhooks: Handlers<typeof contract> = {
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.update(workspaceId, params.id, body, now)) ?? missing(params.id)
       await audit(tx, context, 'webhook.update', webhook.id)
-      return { status: 200, body: showWebhook(webhook) }
+      return showWebhook(webhook)
     })
   },
 
@@ -64,7 +61,6 @@ export const webhooks: Handlers<typeof contract> = {
       await tx.webhooks.delete(workspaceId, params.id)
       await endDeliveries(tx, webhook, { before: webhook.generation + 1, at: now, correlationId })
       await audit(tx, context, 'webhook.delete', webhook.id)
-      return { status: 204, body: undefined }
     })
   },
 
@@ -72,9 +68,9 @@ export const webhooks: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
-      if (webhook.status === 'ENABLED') return { status: 200, body: showWebhook(webhook) }
+      if (webhook.status === 'ENABLED') return showWebhook(webhook)
       await audit(tx, context, 'webhook.enable', webhook.id)
-      return { status: 200, body: showWebhook((await tx.webhooks.setEnabled(workspaceId, params.id, now))!) }
+      return showWebhook((await tx.webhooks.setEnabled(workspaceId, params.id, now))!)
     })
   },
 
@@ -82,10 +78,10 @@ export const webhooks: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
-      if (webhook.status === 'DISABLED') return { status: 200, body: showWebhook(webhook) }
+      if (webhook.status === 'DISABLED') return showWebhook(webhook)
       await audit(tx, context, 'webhook.disable', webhook.id)
       const reason = { reason: 'An owner disabled it.', at: now, correlationId }
-      return { status: 200, body: showWebhook(await disableWebhook(tx, webhook, reason)) }
+      return showWebhook(await disableWebhook(tx, webhook, reason))
     })
   },
 
@@ -100,7 +96,7 @@ export const webhooks: Handlers<typeof contract> = {
       const data = type === 'webhook.test' ? { webhookId: webhook.id } : exampleData(type, now)
       const event = { type, subject: webhook.id, data, correlationId }
       await audit(tx, context, 'webhook.test', webhook.id)
-      return { status: 202, body: showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now)) }
+      return showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now))
     })
   },
 
@@ -113,14 +109,13 @@ export const webhooks: Handlers<typeof contract> = {
       const secrets = { secret: sealed, retiredSecrets: [retired, ...stillSigning(webhook, now)] }
       const rotated = (await tx.webhooks.setSecrets(workspaceId, webhook.id, secrets, now))!
       await audit(tx, context, 'webhook.rotate-secret', webhook.id)
-      return { status: 200, body: { ...showWebhook(rotated), secret } }
+      return { ...showWebhook(rotated), secret }
     })
   },
 
   listDeliveries: async ({ params, query }, { store, workspaceId }) => {
     if (!(await store.webhooks.find(workspaceId, params.id))) missing(params.id)
-    const page = await store.deliveries.list(workspaceId, { ...query, webhookId: [params.id] })
-    return { status: 200, body: toPage({ ...page, rows: page.rows.map(showDelivery) }) }
+    return toPage(await store.deliveries.list(workspaceId, { ...query, webhookId: [params.id] }), showDelivery)
   },
 }
 

@@ -3,6 +3,7 @@ import type { ApiError } from '../../../../src/core/errors.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { passes } from '../../../../src/server/api/passes/passes-handlers.ts'
 import type { RequestContext } from '../../../../src/server/context.ts'
+import type { Reply } from '../../../../src/server/http/responses.ts'
 import { useApi } from '../../../support/api.ts'
 import { makePass, publishedTemplate } from '../../fixtures.ts'
 import { gate } from '../../jobs/fixtures.ts'
@@ -28,7 +29,7 @@ describe('reads of passes', () => {
     const context = { services, store: { passes: { listByIds } }, workspaceId: workspace.id, now }
     const get = (id: string) =>
       passes.get({ params: { id }, query: {} } as never, context as unknown as RequestContext).then(
-        ({ body }) => body.id,
+        (reply) => (reply as Reply<200, { id: string }>).body.id,
         (error: ApiError) => error.code,
       )
 

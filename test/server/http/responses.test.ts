@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { acceptsGzip } from '../../../src/server/http/compress.ts'
+import { acceptsGzip } from '../../../src/server/http/responses.ts'
 
 test.each([
   ['gzip', true],
