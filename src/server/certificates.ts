@@ -2,10 +2,8 @@ import type { StoredIdentity } from '../storage/workspaces/identities-repository
 import type { AppleIdentity } from '../wallets/apple/apple-identity.ts'
 import type { Logger } from './log.ts'
 
-/** A certificate that passes depend on. */
 export interface Certificate {
   id: 'apple_pass' | 'apple_wwdr'
-  /** The name in messages. */
   name: string
   /** The identity of the database that it belongs to. Default: the identity of the server. */
   identity?: string
@@ -20,7 +18,6 @@ export const WARNING_DAYS = 30
 /** Days before the end from which the log reports an error: a renewal takes days. */
 const URGENT_DAYS = 7
 
-/** Returns the certificates that sign packages; none without Apple. */
 export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {
   if (!apple) return []
   return [
@@ -29,7 +26,6 @@ export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificat
   ]
 }
 
-/** Returns the certificates of identities of the database. */
 export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name' | 'expiresAt'>[]): Certificate[] {
   return identities.flatMap(({ name: identity, expiresAt: notAfter }) =>
     notAfter ? [{ id: 'apple_pass' as const, name: 'Apple pass certificate', identity, notAfter }] : [],
@@ -46,7 +42,6 @@ export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): 
   return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
 }
 
-/** Logs certificates that expire soon: a warning from 30 days before, an error from 7. */
 export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger): void {
   for (const certificate of certificates) {
     const days = daysLeft(certificate, at)

@@ -19,7 +19,6 @@ export interface RetentionDays {
   auditDays: number
 }
 
-/** The settings of a server, from flags and the environment. */
 export interface Config {
   host: string
   /** 0 uses any free port. */
@@ -45,7 +44,6 @@ export interface Config {
    * accepts.
    */
   pushRate?: number
-  /** The maximum number of open connections. */
   maxConnections: number
   /** The lifetime of hosted links of a pass without an expiry, in days. */
   linkTtlDays: number

@@ -33,7 +33,6 @@ export interface Services {
    * The wallets of the server itself: for settings that all identities share, and for passes without another identity.
    */
   wallets: Wallets
-  /** The identities that sign, push, and write for passes. */
   identities: Identities
   /** Paused identities, whose platform does not respond. */
   breakers: Breakers
@@ -45,7 +44,6 @@ export interface Services {
   images: Images
   /** Packages for Apple Wallet; undefined if apple is not configured. */
   packages?: Packages
-  /** The event-loop scheduler, which shares time among workspaces. */
   eventLoop: EventLoopScheduler
   /** The Apple push of the server's own identity; undefined if apple is not configured. Push passes with `pushTo`. */
   push?: ApplePush
@@ -74,7 +72,6 @@ export interface Services {
   metrics: Metrics
 }
 
-/** The services that every background job needs. */
 export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 
 /** The services of long jobs, which end between two transactions when the server stops. */
@@ -85,7 +82,6 @@ export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping'>
  */
 export type SharedServices = Omit<Services, 'store'>
 
-/** The caller, the time, and the services of a handler. */
 export interface RequestContext {
   services: SharedServices
   store: Store
@@ -101,7 +97,6 @@ export interface RequestContext {
   sealCursor: (cursor: string) => string
 }
 
-/** The context of a handler of an endpoint that needs no token. */
 export type PublicContext = Pick<RequestContext, 'services' | 'store' | 'correlationId' | 'now' | 'headers'>
 
 export type { Repositories }

@@ -3,7 +3,6 @@ import { newToken, tokenDigest } from '../core/rules/crypto/token.ts'
 import type { Repositories } from '../storage/store.ts'
 import type { EndingToken, StoredToken } from '../storage/workspaces/tokens-repository.ts'
 
-/** The rights and the lifetime of a new token. */
 export interface TokenOptions {
   name: string
   role: Role
@@ -35,7 +34,6 @@ function defaultScopes(projectIds: string[] | null): Scope[] {
   return allScopes.filter((scope) => !(projectIds && isWebhooksScope(scope)))
 }
 
-/** Creates a token in a workspace. */
 export async function createToken(
   tx: Repositories,
   workspaceId: string,

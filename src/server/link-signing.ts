@@ -18,7 +18,6 @@ type LinkKind = 'smart' | 'group' | Platform
 /** Kinds by their number in a token, which never changes: later platforms follow `group`. */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
-/** The content of a hosted link. */
 export interface Link {
   kind: LinkKind
   workspaceId: string
@@ -115,7 +114,6 @@ export interface Links {
 
 export interface LinksOptions {
   keys: ServerKeys
-  /** Without a trailing slash. */
   publicUrl: string
   platforms: readonly Platform[]
   ttlDays: number

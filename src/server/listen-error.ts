@@ -1,6 +1,5 @@
 import { SetupError } from '../core/errors.ts'
 
-/** The server cannot listen on an address. The message names the address, the reason, and the flags to change. */
 export class ListenError extends SetupError {
   override readonly name = 'ListenError'
 

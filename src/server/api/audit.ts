@@ -22,7 +22,6 @@ interface Author extends Pick<RequestContext, 'workspaceId' | 'correlationId' | 
   token: Pick<RequestContext['token'], 'id' | 'name'>
 }
 
-/** Records one entry per request of a workspace. */
 export function auditEach(
   tx: Repositories,
   workspaceId: string,

@@ -39,7 +39,6 @@ export async function requireBytes(tx: Repositories, asking: Asking, bytes: numb
   if (problem) throw problem
 }
 
-/** Returns the stored size of a value. */
 export function bytesOf(value: object): number {
   return Buffer.byteLength(JSON.stringify(value))
 }

@@ -21,7 +21,6 @@ const ofPlatforms = Object.fromEntries(
   }),
 ) as Record<PlatformKind, JobHandler>
 
-/** The handler of each kind of job. */
 export const jobHandlers: Record<JobKind, JobHandler> = {
   ...ofPlatforms,
   'send-notification': sendNotifications,
@@ -34,7 +33,6 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'detach-project': detachProjects,
 }
 
-/** Records the failure of a discarded job. */
 export const giveUp: Partial<Record<JobKind, OnDiscard>> = {
   'issue-pass': failPass,
   'send-notification': failNotification,

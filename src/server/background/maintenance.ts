@@ -9,7 +9,6 @@ import { createPace, workInChunks } from '../jobs/chunks.ts'
 import { tellDropped } from '../wallet-sync/holders.ts'
 import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 
-/** Rows that a transaction deletes or marks. */
 const ROWS = { first: 250, most: 1_000 }
 
 /**

@@ -15,7 +15,6 @@ type SchedulerServices = JobServices &
 
 type Task = (services: SchedulerServices, own: Own) => Promise<void>
 
-/** State that tasks keep between runs. */
 interface Own {
   lease: Lease
   /** As in Chaining. */

@@ -57,7 +57,6 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
   return new HTTPResponse(body, { headers: EVENT_STREAM_HEADERS })
 }
 
-/** The headers of a stream of server-sent events. */
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',

@@ -41,7 +41,6 @@ export type Handlers<Operations extends Record<string, Route>> = {
   [Operation in keyof Operations]: Handler<Operations[Operation]>
 }
 
-/** The handlers of all resources. */
 export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
 
 export interface MountOptions {
@@ -72,7 +71,6 @@ const RENDERS = 4
 const RENDERS_OF_WORKSPACE = 2
 const RENDER_WAIT_MS = 30_000
 
-/** Mounts every route of the contract: parse, authorize, call, respond. */
 export function mountContract(app: H3, options: MountOptions): void {
   const bounded: MountOptions & Bounds = {
     ...options,
@@ -201,7 +199,6 @@ const takesTurnsAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   rendersDefinition === true ||
   (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))
 
-/** Parameters that do not filter. */
 const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
 
 function tooSlow(query: unknown, cause: unknown): ApiError {

@@ -2,12 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../storage/db/database.ts'
 import { pendingMigrations } from '../../storage/db/migrate.ts'
 
-/** Returns the result of every check of the server's readiness. */
 export type Readiness = () => Promise<Record<string, boolean>>
 
 export interface ReadinessOptions {
   database: Database
-  /** Whether the database accepts writes. */
   isWritable: () => boolean
   /** Whether this process runs jobs; undefined for an API-only server. */
   isWorking?: (() => boolean) | undefined
@@ -20,7 +18,6 @@ export interface ReadinessOptions {
 /** The timeout of the database, shorter than that of proxies. */
 const TIMEOUT_MS = 2_000
 
-/** Creates the checks of `/readyz`. */
 export function createReadiness(options: ReadinessOptions): Readiness {
   const { database, isWritable, isWorking, isClockOff, isStopping } = options
   return async () => {

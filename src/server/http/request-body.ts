@@ -84,7 +84,6 @@ function tooLarge(): ApiError {
   })
 }
 
-/** The client disconnected or was too slow. */
 function brokenBody(cause: unknown): ApiError {
   return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete.', cause })
 }

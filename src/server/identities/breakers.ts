@@ -19,7 +19,6 @@ export interface Admission {
  */
 export type CallOutcome = 'answered' | 'failed' | null
 
-/** The rules to evaluate a call. */
 export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
   /** Returns the reason of a failure for the log. A thrown error is its own reason. */
@@ -41,7 +40,6 @@ export interface Breaker {
   pausedUntil(): Date | undefined
   /** Ends the pause, since the identity has a new key or certificate. Returns whether it was paused. */
   renewed(): boolean
-  /** Makes an admitted call. */
   run<T>(call: () => Promise<T>, watched: WatchedCall<T>): Promise<T>
 }
 
@@ -61,14 +59,12 @@ export interface BreakersOptions {
 
 const FAILURES_TO_PAUSE = 5
 const FIRST_PAUSE_MS = 2_000
-/** The maximum length of a pause. */
 export const MAX_PAUSE_MS = 60_000
 /** The interval at which other work is retried while a call hangs. */
 const LOOK_MS = 2_000
 /** The timeout of a test, longer than any call takes. */
 const TRY_MS = 30_000
 
-/** Creates the breakers of a process, each on demand. */
 export function createBreakers(options: BreakersOptions): Breakers {
   const breakers = new Map<string, Breaker>()
   // Start at zero: alerts on an increase miss the first one of a series that did not exist.

@@ -1,7 +1,6 @@
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
 
-/** The APNs server: an address of an emulator, or Apple's. */
 export type PushServer = { address: string; port: number } | 'apple'
 
 /**

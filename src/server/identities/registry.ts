@@ -19,7 +19,6 @@ export interface Identities {
   walletsOf(pass: IdentityIds): Promise<Wallets>
   /** Returns the identities of an account of a platform, such as a pass type; none if it belongs to another server. */
   ofAccount(platform: Platform, account: string): Promise<(string | null)[]>
-  /** Returns the identities of the database that this process knows. */
   list(): StoredIdentity[]
   /** Reads the database now. This also happens every 5 seconds. */
   refresh(): Promise<void>
@@ -38,7 +37,6 @@ export interface IdentitiesOptions {
   store: Store
   /** Returns the identity `server` of the flags. Called each time, since its parts can be replaced. */
   server: () => Partial<Sides>
-  /** The wallets of the server itself. */
   wallets: Wallets
   openers: SideOpeners
   /** Called after an identity changed and its new secrets are in use. */

@@ -18,7 +18,6 @@ export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
 
 const APPLE = { passTypeIdentifier: SANDBOX_PASS_TYPE, teamIdentifier: 'SANDBOX001' }
 
-/** The signing identity of the sandbox, and the certificates of the APNs emulator. */
 export interface AppleSandbox {
   identity: AppleIdentity
   rootPem: string
@@ -70,7 +69,6 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
   )
 }
 
-/** Returns the Google service account of the sandbox. Creates it on the first start, and if it is damaged. */
 export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
   return loadOrCreate(
     join(sandboxFolder(config), 'google'),
@@ -126,7 +124,6 @@ export async function makeSandboxIssuer(config: Config, issuerId: string): Promi
   return serviceAccountJson
 }
 
-/** Reads the service accounts of further issuers, one per key. */
 export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): ServiceAccount[] {
   const folder = issuersFolder(config)
   if (!existsSync(folder)) return []

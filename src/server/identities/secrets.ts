@@ -18,7 +18,6 @@ import type { Logger } from '../log.ts'
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
 export type AppleSecrets = z.output<typeof AppleSecrets>
 
-/** Returns the secrets of an identity as they are stored. */
 export function sealSecrets(text: string, id: string, { current }: Pick<ServerKeys, 'current'>): string {
   return seal(text, id, current, 'identities')
 }
@@ -28,7 +27,6 @@ export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdenti
   return readAppleIdentity(storedCredentials(stored, keys))
 }
 
-/** Returns the certificate, key, and intermediate of a stored Apple identity. @throws SealError */
 export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): AppleCredentials {
   const { certificate, key, wwdr } = AppleSecrets.parse(JSON.parse(openText(stored, keys) ?? '{}'))
   const source = `the identity ${stored.name}`

@@ -18,7 +18,6 @@ import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 
 type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
 
-/** The rate limits of phones. */
 export interface PhoneLimits {
   rejected: LimitRejected
   /** Called with each pass that would be in no wallet afterwards. Throws if that happens too often. */
@@ -168,7 +167,6 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     return store.registrations.isFetched(workspaceId, id, walletVersion)
   }
 
-  /** @throws ApiError FORBIDDEN for a new device of a pass, if the pass or the device is at its limit */
   async function requireRoom(event: H3Event, { pass, isFormer }: AuthenticatedPass, deviceId: string): Promise<void> {
     const { workspaceId, id, copyId } = pass
     const [holders, name] = isFormer ? [store.formerPasses, copyId] : [store.registrations, id]
@@ -256,7 +254,6 @@ function typeOf(event: H3Event): string {
   return decoded(event.context.params?.type)
 }
 
-/** @throws ApiError VALIDATION_ERROR */
 function decoded(part = ''): string {
   try {
     return decodeURIComponent(part)

@@ -7,7 +7,6 @@ const SETTING = 'public-url'
 const OwnAddress = z.object({ publicUrl: z.string(), former: z.string().optional() })
 type OwnAddress = z.output<typeof OwnAddress>
 
-/** Returns the webServiceURL of packages under a public URL. */
 export function webServiceUrl(publicUrl: string): string {
   return `${publicUrl}/apple`
 }
@@ -21,7 +20,6 @@ export function noteAddress(store: Store, publicUrl: string): Promise<void> {
   })
 }
 
-/** Returns the stored address; undefined before the first start of a server with the API. */
 export async function findAddress({ settings }: Store): Promise<OwnAddress | undefined> {
   const stored = await settings.find(SETTING)
   return stored === undefined ? undefined : OwnAddress.parse(JSON.parse(stored))

@@ -39,10 +39,8 @@ const GROWTH = 1.2
 /** With fewer rows, the overhead of a transaction dominates. */
 const LEAST = 10
 
-/** The rows of the first transaction, and their minimum and maximum. */
 interface PaceOptions {
   first: number
-  /** Default: 10. */
   least?: number
   most: number
 }
@@ -58,7 +56,6 @@ export interface Pace {
   run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T>
 }
 
-/** Creates a pace that keeps transactions within TARGET_MS. */
 export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
   let rows = first
   return {

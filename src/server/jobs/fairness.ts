@@ -1,6 +1,4 @@
-/** The slots of a queue that each workspace holds. */
 export interface Shares {
-  /** Returns the workspaces that have to wait for a free slot. */
   full(): string[]
   take(workspaceId: string): void
   freeSlot(workspaceId: string): void

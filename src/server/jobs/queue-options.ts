@@ -1,9 +1,7 @@
 import type { Priority, RegularQueue } from '../../storage/jobs/job-kinds.ts'
 
-/** The options of each queue, by the priorities that its jobs have. */
 export type WorkerQueues = Record<RegularQueue, Partial<Record<Priority, QueueOptions>>>
 
-/** The limits of one priority of a queue. */
 export interface QueueOptions {
   /** The maximum number of jobs per batch, all of one workspace. */
   batchSize: number
@@ -32,7 +30,6 @@ export interface Throttle {
   most: number
   /** Returns the milliseconds until more can start; 0 for now. */
   wait(): number
-  /** Records the start of jobs. */
   take(count: number): void
 }
 

@@ -23,7 +23,6 @@ import {
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
-/** The place of a batch in its queue. */
 export interface Slot {
   /**
    * Whether enough slots are free for a finished job to keep its own, so that it can continue immediately when more
@@ -36,7 +35,6 @@ export interface Slot {
 
 export type OnDiscard = (tx: Repositories, job: DiscardedJob, message: string, at: Date) => Promise<void>
 
-/** The subject of a discarded job. */
 export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
 /**
@@ -52,7 +50,6 @@ export interface WorkerOptions {
   quarantineSlotMs?: number
 }
 
-/** The loops that run the jobs of a process. */
 export interface Worker {
   /** Polls now, since this process committed jobs of the queue. */
   wake(queue: Queue): void
@@ -109,7 +106,6 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   /** Separate from other writes of jobs, so that claims and completions do not wait for them. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
-  /** Batches that left their slots. */
   const hanging = new Map<Promise<void>, Job[]>()
   const shares = createShares(batches)
   let lastTurn: string | undefined

@@ -10,7 +10,6 @@ export async function fanOutBroadcasts(jobs: Job[], services: LongJobServices): 
   }
 }
 
-/** Passes per transaction. */
 const PASSES = { first: 250, most: 2_000 }
 
 /** Processes a chunk and stores the progress. Returns true after the last chunk. */

@@ -12,7 +12,6 @@ import { idOf } from '../../wallets/google/resource.ts'
 import type { GoogleSync } from '../wallet-sync/google-sync.ts'
 import type { GoogleServices } from '../wallet-sync/platform-calls.ts'
 
-/** A message with its pass. */
 export interface Message {
   job: Job
   notification: StoredNotification
@@ -34,7 +33,6 @@ interface ClassGroup {
   messages: Message[]
 }
 
-/** Groups messages of one identity by their class. Messages without a class message are returned in `own`. */
 export function byClass(messages: Message[]): { classes: ClassGroup[]; own: Message[] } {
   const groups = new Map<string, ClassGroup>()
   const own: Message[] = []
@@ -53,7 +51,6 @@ export function byClass(messages: Message[]): { classes: ClassGroup[]; own: Mess
   return { classes: [...groups.values()], own }
 }
 
-/** The outcome of the messages of a group, with the write that records it for their class. */
 interface ClassSending extends Outcome {
   messages: Message[]
   note?: (tx: Repositories) => Promise<void>

@@ -27,7 +27,6 @@ export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?
   }
 }
 
-/** Records on its notification that a message to Google was discarded. */
 export async function failGoogleMessage(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const change: NotificationChange = { google_status: 'FAILED', google_error: message }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
@@ -62,7 +61,6 @@ async function messageInWorkspace(
   )
 }
 
-/** Sends the messages of passes of one identity. */
 async function messageOf(
   workspaceId: string,
   messages: Message[],
@@ -102,7 +100,6 @@ async function send(message: Message, services: GoogleServices, slot: Slot | und
   return attempt(message, (google) => google.message(pass, written), services, slot)
 }
 
-/** Calls Google for a message, and returns the outcome. */
 async function attempt(
   { job, notification: { id }, pass }: Message,
   call: (google: GoogleSync) => Promise<void>,
@@ -148,7 +145,6 @@ function isCap(error: unknown): boolean {
   return error.kind === 'quota' && error.status !== null && !paceReasons.has(error.reason ?? '')
 }
 
-/** Whether a retry can succeed. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof GoogleApiError)) return true
   const { kind } = error

@@ -29,7 +29,6 @@ export async function sendNotifications(jobs: Job[], services: SendServices, slo
   }
 }
 
-/** Marks platforms as failed after the last attempt. */
 export async function failNotification(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const [notification] = await tx.notifications.lock(job.workspaceId, [job.subject])
   if (!notification) return
@@ -85,7 +84,6 @@ async function push(
   )
 }
 
-/** Pushes the phones of passes of one identity. */
 async function pushOf(
   workspaceId: string,
   { sendings, registrations }: { sendings: Sending[]; registrations: PushedRegistration[] },
@@ -130,7 +128,6 @@ interface Outcome extends StoredRegistration {
   version: number
 }
 
-/** Records pushes, and returns the dropped registrations. */
 async function recordPushes(
   tx: Repositories,
   workspaceId: string,
@@ -190,7 +187,6 @@ async function settle(
   )
 }
 
-/** A notification whose phones are to be pushed. */
 interface Sending {
   job: Job
   notification: StoredNotification

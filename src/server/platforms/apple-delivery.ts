@@ -10,7 +10,6 @@ import { updateWallets } from '../wallet-sync/update-wallets.ts'
 import type { Delivery, PlatformSetup } from './delivery.ts'
 import { notConfigured, toFailedLink } from './link-errors.ts'
 
-/** The identity of the flags for Apple Wallet. */
 export const appleSetup = {
   hasCredentials: ({ apple: { certificate, key, wwdr } }) =>
     [certificate, key, wwdr].some((value) => value !== undefined),

@@ -42,7 +42,6 @@ export interface WalletOptions {
   loadImageFiles: LoadImageFiles
 }
 
-/** Sets up a platform with the identity of the flags. */
 export interface PlatformSetup<Identity> {
   /** Whether the platform has credentials, and so does not run in the sandbox. */
   hasCredentials(config: Config): boolean

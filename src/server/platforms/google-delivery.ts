@@ -14,7 +14,6 @@ import { updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
 import type { Delivery, PlatformSetup } from './delivery.ts'
 import { notConfigured, render } from './link-errors.ts'
 
-/** The identity of the flags for Google Wallet. */
 export const googleSetup = {
   hasCredentials: ({ google: { serviceAccount, issuerId } }) =>
     [serviceAccount, issuerId].some((value) => value !== undefined),

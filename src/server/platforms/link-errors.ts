@@ -3,7 +3,6 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { WalletPass } from '../../wallets/wallet.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 
-/** Renders the pass of an opened link in the language of the visitor. */
 export function render(pass: StoredPass, issuing: Issuing, language?: string): Promise<WalletPass> {
   return renderOr(() => issuing.render(pass, language), toFailedLink)
 }

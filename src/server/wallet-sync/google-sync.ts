@@ -59,12 +59,10 @@ export interface GoogleSync {
   message(pass: StoredPass, message: PassMessage): Promise<void>
 }
 
-/** The result of sending a pass to Google. */
 interface Sent {
   place: GooglePlace
   /** The class of the pass, if it was sent as read. */
   ofClass?: StoredClass
-  /** The digest of the object. */
   digest: string
   /** The mark of the pass when the send began; null if it was unknown at Google. */
   mark: string | null
@@ -78,7 +76,6 @@ export interface PassMessage extends WrittenMessage {
   isBulk: boolean
 }
 
-/** The wallet and API client of an issuer. */
 type GoogleParts = Pick<Sides['google'], 'api' | 'wallet'>
 
 export interface GoogleSyncOptions extends GoogleParts {
@@ -129,7 +126,6 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
-  /** Prepares object and class for sending. */
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
     const { workspaceId, googleClassId } = pass
     const { api, wallet } = await sideOf(pass)

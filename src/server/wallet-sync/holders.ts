@@ -28,7 +28,6 @@ export async function inParts<Item>(
   return parts
 }
 
-/** The time and cause of a change of holders. */
 export interface HoldingCause {
   at: Date
   correlationId: string | null

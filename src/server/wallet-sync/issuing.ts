@@ -42,7 +42,6 @@ export interface Issuing {
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
-/** The time and cause of issuing. */
 export interface Cause {
   at: Date
   /** Returns the correlation ID of the request that caused it, by pass ID. */
@@ -120,7 +119,6 @@ export function createIssuing(
     return { ...found, definition: inLanguage(found.definition, language), isAlone: true }
   }
 
-  /** Prepares passes of a few versions. */
   async function prepareSome(workspaceId: string, passes: StoredPass[], at: Date): Promise<Outcome[]> {
     const versions = await definitions.findVersions(workspaceId, [...new Set(passes.map(versionIdOf))])
     const classes = await classesOf(workspaceId, passes)
@@ -251,7 +249,6 @@ async function toApplePass(
   }
 }
 
-/** Renders a pass with its pinned version. */
 async function toWalletPass(
   pass: StoredPass,
   version: VersionContent & InLanguages,

@@ -2,10 +2,8 @@ import { z } from 'zod'
 import type { Store } from '../../storage/store.ts'
 import type { LocationRejections } from '../../wallets/google/api/google-api.ts'
 
-/** Google's message when it rejected locations of an issuer's passes, and the time. */
 const Rejection = z.object({ message: z.string(), at: z.string() })
 
-/** The issuers whose locations Google rejects. */
 export interface KnownLocationRejections extends LocationRejections {
   find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
   /** Called when Google accepts locations of the issuer again. */

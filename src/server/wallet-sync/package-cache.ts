@@ -42,24 +42,20 @@ export interface Bundle {
 }
 
 export interface PackagesOptions {
-  /** The maximum bytes of cached signatures of all workspaces. */
   maxBytes?: number
   /** The maximum number of running and waiting signatures, in total and per workspace. */
   maxSigning?: number
   maxSigningOfWorkspace?: number
-  /** The maximum bytes of a bundle. */
   maxBundleBytes?: number
   /** The maximum bytes of bundles in transfer of all workspaces; half of it per workspace. */
   maxSendingBytes?: number
   log?: Pick<Logger, 'warn'>
 }
 
-/** A package with the function that signs it. */
 interface SignablePackage extends UnsignedPackage {
   sign(at: Date): Promise<Buffer>
 }
 
-/** The maximum number of versions whose warning is remembered. */
 const MAX_LOGGED = 1_000
 
 /** A few thousand signatures. */
@@ -81,7 +77,6 @@ const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
-/** Creates packages with a cache of signatures by content (decisions/0014). */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,

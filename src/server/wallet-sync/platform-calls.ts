@@ -11,7 +11,6 @@ import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { Logger } from '../log.ts'
 
-/** The services of jobs that write to Google. */
 export type GoogleServices = JobServices & Pick<Services, 'google' | 'breakers'>
 
 /** Converts an error of Google to its meaning for a job. Returns other errors unchanged. */
@@ -25,7 +24,6 @@ export function toJobError(error: unknown): unknown {
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
 }
 
-/** Returns the outcome of a call for the breaker of its identity. */
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
@@ -175,14 +173,12 @@ export async function eachJob(
   await allEnded(jobs.map(doOne))
 }
 
-/** A call of a platform about a pass, with its outcome. */
 export interface PlatformCall {
   provider: string
   passId: string
   outcome: 'sent' | 'failed'
 }
 
-/** Logs a call of a platform under the correlation ID of its cause. */
 export function logPlatformCall(log: Logger, { correlationId, workspaceId, kind }: Job, call: PlatformCall): void {
   log.debug({ correlationId, ...call, workspaceId, kind }, 'platform notified')
 }

@@ -3,7 +3,6 @@ import type { Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
 import type { Slot } from '../jobs/worker.ts'
 
-/** A device of a pass, and the identity that signs the pass. */
 export interface Pushed {
   pushToken: string
   appleIdentityId: string | null
@@ -17,7 +16,6 @@ export interface PushResults {
   all: PushResult[]
 }
 
-/** The services for pushes. */
 export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'droppedRegistrations'>
 
 export interface PushOptions {

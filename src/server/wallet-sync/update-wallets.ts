@@ -136,7 +136,6 @@ function groupByOutcome(registrations: OutdatedRegistration[], results: PushResu
   return { sent, failed }
 }
 
-/** Deletes registrations whose tokens are dead, and returns them. */
 export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'gone'>): Promise<DroppedRegistration[]> {
   const dropped: DroppedRegistration[] = []
   for (const { identityId, pushTokens } of gone) {

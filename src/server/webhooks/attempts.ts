@@ -8,7 +8,6 @@ import type { JobServices, Services } from '../context.ts'
 import type { Logger } from '../log.ts'
 import { noteHealth } from './webhook-health.ts'
 
-/** The services for making and recording attempts. */
 export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics'>
 
 /** The maximum number of attempts per transaction. A full batch is written without waiting. */
@@ -20,15 +19,12 @@ const LINGER_MS = 250
 /** A buffer of attempts that are not written yet. */
 export interface AttemptBuffer {
   add(attempt: CompletedAttempt): void
-  /** The number of unwritten attempts. */
   size(): number
-  /** Waits until all attempts are written, or failed to be. */
   flush(): Promise<void>
   /** Stops writing, and resolves to the attempts that are left. */
   close(): Promise<CompletedAttempt[]>
 }
 
-/** Receives the results of writing attempts. */
 export interface AttemptListener {
   /** Called with the current webhook; undefined if the job was lost and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void
@@ -82,7 +78,6 @@ export function createAttemptBuffer(
     lingering ??= setTimeout(flush, LINGER_MS)
   }
 
-  /** Writes all attempts, after the group that is being written. */
   async function flush(): Promise<void> {
     clearTimeout(lingering)
     lingering = undefined
@@ -128,7 +123,6 @@ export async function recordAttempts(
   return noted
 }
 
-/** Sends a delivery once, with a separate signature and log line. */
 export async function attempt(
   webhook: StoredWebhook,
   delivery: DueDelivery,

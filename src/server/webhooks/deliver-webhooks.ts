@@ -57,7 +57,6 @@ function endStale(job: Job, before: number, services: LongJobServices): Promise<
   })
 }
 
-/** Writes the remaining attempts, and inserts a job for the next ones. */
 async function finish(
   job: Job,
   sentTo: StoredWebhook,
@@ -85,7 +84,6 @@ async function finish(
 /** Deliveries per transaction. Few at first: the pace of each job is measured from scratch. */
 const DELIVERIES = { first: 25, most: 500 }
 
-/** Creates the deliveries of events in a workspace, a limited number per transaction. */
 export async function fanOutEvents(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     const { workspaceId, kind, subject } = job
@@ -136,10 +134,8 @@ const STAY_MS = 500
 /** The interval of reads for deliveries of other servers while a sender is idle. */
 const STAYING_LOOK_MS = 200
 
-/** The job that sends to a webhook. */
 export interface Sender {
   job: Job
-  /** Aborted when the job is lost. */
   lost: AbortSignal
   slot: Slot | undefined
 }

@@ -15,7 +15,6 @@ export interface Outbound {
   close(): Promise<void>
 }
 
-/** The allowed addresses, and the timeout of a request (15 s by default). */
 export interface OutboundOptions {
   /** For development: also allows plain http and hosts of the private network. */
   allowInsecure: boolean
@@ -37,7 +36,6 @@ const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
 
-/** Creates a client for customer addresses, which blocks private ones. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const connect = buildConnector({
@@ -110,7 +108,6 @@ function checkAddress(text: string, allowInsecure: boolean): URL | string {
   return /(^|\.)localhost\.?$/.test(hostname) ? NOT_PUBLIC : url
 }
 
-/** A name resolved to a forbidden address. */
 class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError'
 }
@@ -182,7 +179,6 @@ interface OutboundRequest {
   headers: Record<string, string>
 }
 
-/** No status arrived within the timeout. */
 class LateResponseError extends Error {
   override readonly name = 'LateResponseError'
 }

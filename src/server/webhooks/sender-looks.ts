@@ -19,7 +19,6 @@ const lookTogether = grouped((store: Store, take: () => Job[]) =>
   }),
 )
 
-/** Checks of all running senders of this process. */
 const looks = new Set<() => void>()
 let timer: NodeJS.Timeout | undefined
 

@@ -5,14 +5,12 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
  * else together at intervals, so that many followers query the database as often as one.
  */
 export interface WakeUps {
-  /** Handles a committed event. */
   merge(event: StoreEvent): void
   listen(workspaceId: string): WakeUp
   /** Calls back with each event of a workspace or webhook. Returns a function that unsubscribes. */
   subscribe(subject: string, wake: (event: StoreEvent) => void): () => void
 }
 
-/** A follower of the events of a workspace. */
 export interface WakeUp {
   /**
    * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts, or
@@ -24,7 +22,6 @@ export interface WakeUp {
   close(): void
 }
 
-/** Followers of one subject. */
 interface Followers {
   wakes: Set<(event: StoreEvent) => void>
   /** Followers that the timer wakes up together. */

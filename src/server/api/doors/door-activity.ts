@@ -10,11 +10,9 @@ export interface DoorActivity {
   note(token: TokenWithWorkspace, headers: Headers, at: Date): void
   /** Writes the buffer, in one statement per workspace. */
   flush(): Promise<void>
-  /** Stops the timer without writing. */
   close(): void
 }
 
-/** The interval of writes per door, regardless of how much it scans. */
 const FLUSH_MS = 15_000
 
 const VERSION = /^[\w.+-]{1,64}$/

@@ -125,7 +125,6 @@ function notClaimable(reason: keyof typeof NOT_CLAIMABLE): ApiError {
   return new ApiError('NOT_FOUND', { message: NOT_CLAIMABLE[reason], details: { reason } })
 }
 
-/** @throws ApiError VALIDATION_ERROR if the time is past or too far ahead */
 function requireSoon(given: string, now: Date): Date {
   const expiresAt = new Date(given)
   const ahead = expiresAt.getTime() - now.getTime()
@@ -134,7 +133,6 @@ function requireSoon(given: string, now: Date): Date {
   return expiresAt
 }
 
-/** @throws ApiError CONFLICT if the project has too many. The caller has locked the project */
 async function requireRoom(
   tx: Repositories,
   workspaceId: string,

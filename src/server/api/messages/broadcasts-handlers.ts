@@ -19,7 +19,6 @@ import { requireUnderLimit } from '../limit-checks.ts'
 import { holdProject, requireProject } from '../require-project.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
-/** The maximum number of class errors in a response. */
 const CLASS_ERRORS = 10
 
 export const broadcasts: Handlers<typeof contract> = {
@@ -106,7 +105,6 @@ function requireLanguagesOfProject(
   })
 }
 
-/** @throws ApiError VALIDATION_ERROR if class messages would reach others than holders of passes of the project */
 async function requireWholeClasses(
   projectId: string,
   body: BroadcastCreate,
@@ -169,7 +167,6 @@ function missing(broadcastId: string): never {
   throw new ApiError('PASS_NOTIFICATION_BROADCAST_NOT_FOUND', { details: { broadcastId } })
 }
 
-/** Returns a broadcast for the API, with its state at the time of the request. */
 function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
   return {
     id: broadcast.id,
@@ -186,7 +183,6 @@ function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
   }
 }
 
-/** A broadcast is scheduled until sendAt. */
 function statusOf({ sendAt, startedAt, dispatchedAt }: StoredBroadcast, now: Date): BroadcastStatus {
   if (dispatchedAt !== null) return 'DISPATCHED'
   return startedAt === null && sendAt !== null && sendAt > now ? 'SCHEDULED' : 'PENDING'

@@ -35,7 +35,6 @@ export async function requireLanguages(
   if (issues.length > 0) throw validationError(issues)
 }
 
-/** A row, and whether this request created it. */
 export interface Created<T> {
   row: T
   isNew: boolean
@@ -47,7 +46,6 @@ export interface Created<T> {
  */
 const MAX_ATTEMPTS = 5
 
-/** Messages of one kind, with lookup by idempotency key. */
 interface Messages<T> {
   findByKey(workspaceId: string, idempotencyKey: string): Promise<T | undefined>
 }

@@ -81,7 +81,6 @@ async function insert(
   return { row: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
 }
 
-/** @throws ApiError PASS_NOTIFICATION_RATE_LIMITED */
 async function requirePlace(tx: Repositories, workspaceId: string, passId: string, dueAt: Date): Promise<void> {
   const places = await tx.notifications.listPlaces(workspaceId, [passId], dueAt)
   const seconds = capDelaySeconds(
@@ -108,7 +107,6 @@ function missing(notificationId: string): never {
   throw new ApiError('PASS_NOTIFICATION_NOT_FOUND', { details: { notificationId } })
 }
 
-/** Returns a notification for the API, with its state at the time of the request. */
 function toNotification(notification: StoredNotification, now: Date): Notification {
   const { broadcastId, deviceCount } = notification
   const shown = byPlatform((platform) => {

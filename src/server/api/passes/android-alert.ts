@@ -11,13 +11,11 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { VersionContent } from '../../wallet-sync/definitions.ts'
 
-/** A pass and the version that it renders. */
 interface Shown {
   pass: StoredPass
   version: VersionContent
 }
 
-/** A change of a pass that the caller has locked. */
 export interface Change {
   before: Shown
   after: Shown
@@ -57,7 +55,6 @@ export async function queueAndroidAlert(
   await tx.jobs.insert([{ workspaceId, kind: 'send-notification', subject: id, correlationId }], now)
 }
 
-/** Renders the card of a pass, by default in the default language of its version. */
 export function cardOf(
   { pass, version: { definition, passType } }: Shown,
   inItsLanguage: Definition = definition,
@@ -66,7 +63,6 @@ export function cardOf(
   return renderCard({ definition: inItsLanguage, passType, scope, expiresAt: pass.expiresAt, voided: false })
 }
 
-/** Returns the announcement in each language of the pass's current version, or one text if all are equal. */
 function announcementInLanguages({ before, after }: Change): WrittenText | undefined {
   const text = announcementOf(cardOf(before), cardOf(after))
   const { definition } = after.version

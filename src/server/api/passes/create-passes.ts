@@ -26,7 +26,6 @@ import { bytesOf, openRoom } from '../limit-checks.ts'
 import { openImages, usesOf } from './pass-images.ts'
 import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './shared-classes.ts'
 
-/** The result of an item: its pass, created or existing, or the error of the item. */
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
 /**
@@ -74,13 +73,11 @@ export async function createPasses(items: unknown[], context: RequestContext): P
 }
 
 interface Inserted {
-  /** New passes by externalPassId. */
   inserted: Map<string, StoredPass>
   /** By externalPassId: passes without space in the workspace, or with values that contradict their class. */
   rejected: Map<string, ApiError>
 }
 
-/** Passes of one request. */
 interface Planned {
   passes: ClaimingPass[]
   context: RequestContext
@@ -106,7 +103,6 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
 /** Creates concurrent single passes in one transaction. Batches have separate transactions. */
 const insertTogether = grouped((store: Store, take: () => Planned[]) => store.transaction((tx) => insertIn(tx, take())))
 
-/** Inserts passes of requests of one workspace. */
 async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
   const planned = requests.flatMap(({ passes }) => passes)
@@ -174,7 +170,6 @@ export async function admitPasses<Pass extends ClaimingPass>(
   return joinClasses(tx, workspaceId, fitting, now)
 }
 
-/** Parses an item. If it does not match its schema, returns an error that lists every issue. */
 export function parseItem<Item extends z.ZodType>(
   schema: Item,
   item: unknown,
@@ -188,7 +183,6 @@ export function parseItem<Item extends z.ZodType>(
   }
 }
 
-/** Returns existing passes by externalPassId. */
 export async function findExisting(passes: { externalPassId: string }[], { store, workspaceId }: RequestContext) {
   const ids = [...new Set(passes.map((pass) => pass.externalPassId))]
   if (ids.length === 0) return new Map<string, StoredPass>()
@@ -208,7 +202,6 @@ async function findVersions(
   return templateIds.length > 0 ? store.templateVersions.listNewestPublished(workspaceId, templateIds) : []
 }
 
-/** Reads concurrently requested single passes in one query. */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; externalPassId: string }[]) => {
   const asked = take()
   const ids = [...new Set(asked.map(({ externalPassId }) => externalPassId))]
@@ -248,7 +241,6 @@ async function planPasses(
   return plans
 }
 
-/** Plans the insert of a request, or returns its error. */
 export function planPass(
   request: PassCreate & { scanPayload?: string | null },
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
@@ -287,12 +279,10 @@ export function planPass(
   }
 }
 
-/** Creates the token that an Apple device sends with each request about a pass. */
 export function newAppleToken(): string {
   return takeRandom(24).toString('hex')
 }
 
-/** Returns the compiled rules that a version has for the values of passes, including those of each platform. Compiled once. */
 export function compileVersion(version: VersionContent, wallets: Wallets): CheckPass {
   const { definition, passType } = version
   const known = compiled.get(definition)

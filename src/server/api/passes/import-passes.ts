@@ -24,7 +24,6 @@ export type ImportResult =
   | { externalPassId: string; pass?: StoredPass; isNew: boolean }
   | { externalPassId: string; problem: ApiError }
 
-/** An item that matches its schema, with the digest of its content. */
 interface ImportItem {
   pass: PassImport
   digest: string
@@ -172,7 +171,6 @@ async function planImports(
   return plans
 }
 
-/** Reserves the names of a pass. Returns false and reserves none if one of them is taken. */
 function takeNames({ importedSerialNumber, googleObjectId }: PlannedImport, taken: TakenNames): boolean {
   const { serialNumbers, googleObjectIds } = taken
   if (serialNumbers.has(importedSerialNumber ?? '') || googleObjectIds.has(googleObjectId ?? '')) return false
@@ -205,7 +203,6 @@ function planImport(
 }
 
 interface Imported {
-  /** New passes by externalPassId. */
   inserted: Map<string, StoredPass>
   rejected: Map<string, ApiError>
 }
@@ -232,7 +229,6 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
 /** A pass weighs several times as much as a device. */
 const DEVICES_A_PASS = 20
 
-/** Splits passes into transactions as large as those of a batch. Passes with many devices count more. */
 function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][] {
   const parts: PlannedImport[][] = []
   let room = 0
@@ -248,7 +244,6 @@ function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][]
   return parts
 }
 
-/** Runs work in a transaction, which a dry run rolls back. */
 async function inTransaction<T>(
   { dryRun, context }: ImportOptions,
   work: (tx: Repositories) => Promise<T>,
@@ -266,7 +261,6 @@ async function inTransaction<T>(
   return done.result as T
 }
 
-/** Rolls back a dry run. */
 class RolledBack<T> extends Error {
   override readonly name = 'RolledBack'
   result: T | undefined
@@ -305,7 +299,6 @@ async function insertPart(
   return { inserted: new Map(stored), rejected }
 }
 
-/** Returns errors by externalPassId for passes whose names are taken by passes that were created here. */
 async function rejectTaken(
   tx: Repositories,
   plans: PlannedImport[],

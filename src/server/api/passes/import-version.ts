@@ -55,7 +55,6 @@ export async function openVersion(
   }
 }
 
-/** Returns an error if an item does not belong to the identities of the version. */
 export function findIdentityMismatch(
   pass: PassImport,
   { accounts: { apple: passTypeIdentifier, google: issuerId }, isShared }: ImportVersion,

@@ -1,14 +1,11 @@
 import { type ApiError, validationError } from '../../../core/errors.ts'
 import type { Repositories } from '../../../storage/store.ts'
 
-/** An image in a variable of a pass. */
 export interface PassImage {
-  /** The name of the variable. */
   name: string
   id: string
 }
 
-/** Returns an error that lists unknown images with their variables. */
 export type RequireKnown = (images: PassImage[]) => ApiError | undefined
 
 /** Finds the images of passes in one query, and locks them against deletion until the transaction ends. */
@@ -23,7 +20,6 @@ export async function openImages(tx: Repositories, workspaceId: string, images: 
   }
 }
 
-/** Returns the images of a pass for the storage. */
 export function usesOf({ id, images }: { id: string; images: PassImage[] }) {
   return [...new Set(images.map((image) => image.id))].map((imageId) => ({ passId: id, imageId }))
 }

@@ -48,7 +48,6 @@ export function showRejection(rejection: StoredRejection | undefined): PlatformR
   return rejection ? { ...rejection, at: rejection.at.toISOString() } : null
 }
 
-/** Returns the delivery state of a pass: what was pushed to each wallet, and what it fetched. */
 function toPassWallets(
   pass: StoredPass,
   registrations: StoredRegistration[],

@@ -123,7 +123,6 @@ export const passes: Handlers<typeof contract> = {
   },
 }
 
-/** @throws ApiError PASS_NOT_FOUND */
 async function getPass(passId: string, { store, workspaceId }: RequestContext): Promise<StoredPass> {
   return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
 }
@@ -143,7 +142,6 @@ function missing(passId: string): never {
 
 const NO_LINKS = { ...byPlatform(() => null), smart: null, group: null }
 
-/** Returns passes for the API, with the requested details. */
 async function showPasses(
   passes: StoredPass[],
   include: 'wallets'[] | undefined,
@@ -153,7 +151,6 @@ async function showPasses(
   return passes.map((pass) => ({ ...toPass(pass, context), ...(wallets && { wallets: wallets.get(pass.id)! }) }))
 }
 
-/** Returns a pass for the API, with its state at the time of the request. */
 function toPass(pass: StoredPass, { services, now }: Pick<RequestContext, 'services' | 'now'>): Pass {
   const status = effectiveStatus(pass, now)
   return {
@@ -182,7 +179,6 @@ function etag(pass: StoredPass): Record<string, string> {
   return { etag: `"${pass.revision}"` }
 }
 
-/** Returns the results of items, in order. */
 async function toBatch(results: ImportResult[], context: RequestContext) {
   const problems = results.flatMap((result) => ('problem' in result ? [result.problem] : []))
   for (const problem of problems) countRejection(context.services.metrics, problem)

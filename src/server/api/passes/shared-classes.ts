@@ -9,17 +9,13 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import type { PassImage } from './pass-images.ts'
 
-/** A pass to create, with the names that it is shown with. */
 export type NamedPass = NewPass & Pick<StoredPass, 'templateName' | 'projectName'>
 
-/** A pass to create, with the class that it requests. */
 export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {
   claim: ClassClaim | undefined
-  /** The images of its variables. */
   images: PassImage[]
 }
 
-/** The pass once its class is known. */
 export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<NamedPass, 'googleClassId'>
 
 /**
@@ -65,10 +61,8 @@ function excerpt(value: string): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
 }
 
-/** A pass after an update, before its class is known. */
 export interface ClassChange {
   version: VersionContent
-  /** The facts of the updated pass. */
   facts: PassFacts
   expiresAt: Date | null
 }

@@ -40,7 +40,6 @@ export interface UpdateOptions {
   renewal?: 'code' | 'holder'
 }
 
-/** An updated pass. */
 export interface Updated {
   pass: StoredPass
   /** Whether Android phones ring for the change, or would after a dry run. */
@@ -140,9 +139,7 @@ export async function updatePass(
 }
 
 interface PlannedChange {
-  /** The pass before the change. */
   pass: StoredPass
-  /** The codes that scanners read after the change. */
   code: Pick<StoredPass, 'scanCode' | 'scanPayload'>
   version: VersionContent
   change: Omit<PassChange, 'googleClassId'>
@@ -150,9 +147,6 @@ interface PlannedChange {
   images: PassImage[]
 }
 
-/**
- * Stores the change and queues updates of wallets, images, and the Google class. Returns the class of the updated pass.
- */
 async function storeChange(
   tx: Repositories,
   { pass, code, version, change, newHolder, images }: PlannedChange,
@@ -227,7 +221,6 @@ async function generationOf(tx: Repositories, pass: StoredPass, { id }: PassGrou
   return (await tx.groups.listGenerations(pass.workspaceId, [id])).get(id) ?? 0
 }
 
-/** Returns the version to render: the current one of the pass, or a newer published one of its template. */
 async function targetVersion(
   tx: Repositories,
   pass: StoredPass,
@@ -248,7 +241,6 @@ async function targetVersion(
   return version
 }
 
-/** Returns the version that the pass renders before the change. */
 async function getCurrentVersion(
   { workspaceId, templateVersionId }: StoredPass,
   version: VersionContent,
@@ -259,7 +251,6 @@ async function getCurrentVersion(
 }
 
 interface Versions {
-  /** The versions after and before the change. */
   version: VersionContent
   before: VersionContent
 }
@@ -271,7 +262,6 @@ function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
   })
 }
 
-/** @throws ApiError if the version rejects the values */
 function planChange(
   pass: StoredPass,
   body: PassUpdate,

@@ -5,7 +5,6 @@ import type { RequestContext } from '../../context.ts'
 import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
 import { auditEach } from '../audit.ts'
 
-/** A pass to void, with the facts of its event. */
 export interface Voiding {
   pass: { id: string; externalPassId: string }
   reason: string | null

@@ -77,7 +77,6 @@ function showWallet(workspaceId: string, wallet: StoredWallet): WalletItem {
   }
 }
 
-/** Returns why a wallet holds an older version, as far as is known: phones do not report why they have not fetched. */
 function reasonOf(wallet: StoredWallet): StaleReason | null {
   const { heldVersion, walletVersion, pushedVersion, pushedAt, fetchedAt, lastError } = wallet
   if (Math.max(heldVersion, 1) >= walletVersion) return null

@@ -5,7 +5,6 @@ import { EncodedBody, encodeBody } from '../../http/responses.ts'
 
 /** Lists that the doors of a project share, so that each is read and written once (decisions/0010). */
 export interface DoorLists {
-  /** Returns a list that was recently begun in this process. */
   find(workspaceId: string, id: string): StoredSnapshot | undefined
   /**
    * Returns a page of the current list of the project, which all requests within 20 seconds share. Concurrent and later
@@ -18,7 +17,6 @@ interface PageRequest<Page> {
   projectId: string
   /** The list that is being read; undefined for a first page. */
   list: StoredSnapshot | undefined
-  /** The key of the page among those that lead to the list. */
   key: readonly unknown[]
   begin: () => Promise<StoredSnapshot>
   read: (list: StoredSnapshot) => Promise<Page>
@@ -42,10 +40,8 @@ const MAX_BYTES = 32 * 1024 * 1024
 /** The maximum number of earlier lists, by which doors name what they have. */
 const MAX_LISTS = 10_000
 
-/** Creates a cache of lists and their pages. */
 export function createDoorLists(): DoorLists {
   const lists = new Map<string, StoredSnapshot>()
-  /** The current list of each project. */
   const current = new Map<string, Promise<StoredSnapshot>>()
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
@@ -72,7 +68,6 @@ export function createDoorLists(): DoorLists {
     return begun
   }
 
-  /** Returns a current list whose pages can be shared, for a first page. */
   async function currentList(request: PageRequest<unknown>, context: ListContext): Promise<StoredSnapshot> {
     const place = `${context.workspaceId}/${request.projectId}`
     const known = current.get(place)

@@ -16,7 +16,6 @@ import { decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 
-/** The code, place, and time of a scan. */
 export interface Attempt {
   qrPayload?: string | undefined
   passId?: string | undefined
@@ -37,13 +36,11 @@ export interface Attempt {
   matches: string[]
 }
 
-/** The decision of a scan, with its pass. */
 export interface EvaluatedScan extends ScanDecision {
   message: string
   /** The pass if exactly one was found, locked until the transaction ends. */
   pass: StoredPass | null
   matches: string[]
-  /** Null if not exactly one pass was found. */
   history: RedemptionHistory | null
 }
 

@@ -77,14 +77,12 @@ export function takenRef(externalRef: string | undefined): never {
   })
 }
 
-/** Returns the first scan with this externalRef. */
 async function findByRef({ externalRef }: ScanCreate, context: RequestContext): Promise<StoredScan | undefined> {
   const { store, workspaceId } = context
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [externalRef!])
   return scan
 }
 
-/** Returns the first response to an externalRef, with the current state of the pass. */
 function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   return replayResponse(scan, { idempotentReplay: true, projectId }, context)
 }
@@ -133,7 +131,6 @@ function toResponse(
   }
 }
 
-/** A scan that waits to be evaluated and recorded. */
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
@@ -143,7 +140,6 @@ export interface PendingScan {
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
-/** A recorded scan with its decision. */
 export interface RecordedScan {
   scan: StoredScan
   decision: EvaluatedScan

@@ -18,10 +18,8 @@ const MAX_SCANS_OF_PASS = 100_000
 const PASSES = 1_000
 const ROWS = 1_000
 
-/** The timeout of a replay, in milliseconds. */
 const LIMIT_MS = 300_000
 
-/** The maximum numbers of gates that are counted and shown. */
 const MAX_GATES = { counted: 10_000, shown: 100 }
 
 const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
@@ -89,7 +87,6 @@ interface PassLedger {
   entries: ReplayEntry[]
 }
 
-/** Yields the ledgers of passes with scans, some passes at a time. */
 async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGenerator<PassLedger[]> {
   const { store, workspaceId } = context
   for (let after: string | undefined; ; ) {

@@ -10,7 +10,6 @@ import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 import { toStoredScan } from './write-scan.ts'
 
-/** The result of a reported scan. */
 export interface ReportedScan {
   externalRef: string
   scan: ScanItem
@@ -18,10 +17,8 @@ export interface ReportedScan {
   idempotentReplay: boolean
 }
 
-/** A reported scan with the project that its device is bound to. */
 type ProjectScan = OfflineScan & { projectId: string | undefined }
 
-/** A report with a new externalRef, before it is evaluated. */
 interface Received {
   report: ProjectScan
   matches: string[]

@@ -43,7 +43,6 @@ export function toScanItem(scan: StoredScan): ScanItem {
   }
 }
 
-/** Returns a scan as the response to its recording shows it. */
 export function toScanRecord(scan: StoredScan): ScanRecord {
   const recordedAt = scan.recordedAt.toISOString()
   return {
@@ -65,7 +64,6 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
   }
 }
 
-/** Returns summaries of the current state of passes for the operator, in the order of the ids. */
 export async function summarizePasses(
   passIds: string[],
   scanContextKey: string | null,
@@ -79,7 +77,6 @@ export async function summarizePasses(
   return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanContextKey, context)))
 }
 
-/** Returns the summary of the current state of a pass for the operator at a door. */
 export async function toPassSummary(
   pass: StoredPass,
   uses: UseCounts,
@@ -121,7 +118,6 @@ interface AskedGroup extends GroupAtDoor {
   context: RequestContext
 }
 
-/** Reads the groups of concurrent responses in one query. */
 const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
   // Wait, because scans that were recorded together continue in the same turn of the event loop.
   await nextTurn()

@@ -21,7 +21,6 @@ const MAX_AGE_MS = 24 * 3_600_000
 /** The position of the next page: after a pass of a full snapshot, or after a change since another snapshot. */
 type Position = { after: string } | { since: string; after: ChangePlace }
 
-/** A snapshot and the position in it. */
 interface Walk {
   id: string
   projectId: string | null
@@ -31,7 +30,6 @@ interface Walk {
 const Whole = z.tuple([Uuid, Uuid.nullable(), Uuid])
 const Delta = z.tuple([Uuid, Uuid.nullable(), Uuid, z.enum(changeSources), z.union([z.string(), z.number()]), Uuid])
 
-/** Returns a cursor, which is opaque to callers. */
 function encodeCursor({ id, projectId, position }: Walk): string {
   const { after } = position
   const rest = 'since' in position ? [position.since, ...placeOf(position.after)] : [after]
@@ -40,7 +38,6 @@ function encodeCursor({ id, projectId, position }: Walk): string {
 
 const placeOf = ({ source, key, id }: ChangePlace) => [source, key, id]
 
-/** Returns undefined if the text is not a cursor of a snapshot. */
 function decodeCursor(text: string): Walk | undefined {
   try {
     const values = JSON.parse(Buffer.from(text, 'base64url').toString())
@@ -55,7 +52,6 @@ function decodeCursor(text: string): Walk | undefined {
   }
 }
 
-/** Handlers of /v1/scanner/snapshot and /v1/scans/offline, with which a door continues without the server. */
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
@@ -112,7 +108,6 @@ async function readPage(
   }
 }
 
-/** Returns the snapshot whose changes are requested; undefined for a full snapshot. */
 async function findSince(
   walk: Walk | undefined,
   { since, projectId }: { since: string | undefined; projectId: string | null },
@@ -181,12 +176,10 @@ async function readChanges(
   return { rows, removed, next: next && { since: changes.since.id, after: next } }
 }
 
-/** @throws ApiError SCANNER_OFFLINE_DISABLED */
 function requireOfflineScanning({ token }: RequestContext): void {
   if (!token.workspace.offlineScanning) throw new ApiError('SCANNER_OFFLINE_DISABLED')
 }
 
-/** Reads a cursor, and checks that the project and snapshot of the request are those of the cursor. */
 function readCursor(
   cursor: string,
   { projectId, since }: { projectId?: string | undefined; since?: string | undefined },

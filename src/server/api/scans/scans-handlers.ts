@@ -60,7 +60,6 @@ export const scans: Handlers<typeof contract> = {
   explain: ({ params, query }, context) => explainPass(params.id, query, context),
 }
 
-/** @throws ApiError NOT_FOUND */
 async function getScan(scanId: string, { store, workspaceId }: RequestContext): Promise<StoredScan> {
   const scan = await store.scans.find(workspaceId, scanId)
   if (scan) return scan
@@ -78,7 +77,6 @@ function toStats({ totalPasses, redeemed, totalScans, totalDenied, lastScanAt }:
   }
 }
 
-/** Counts attempts over time. @throws ApiError VALIDATION_ERROR */
 async function statsByTime(
   by: BucketUnit,
   { zone = 'UTC', ...request }: TimeStatsRequest & { zone?: string | undefined },
@@ -159,7 +157,6 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
 }
 
-/** Responds to a repeated or a second reversal. */
 async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const refs = body.externalRef === undefined ? [] : [body.externalRef]

@@ -10,7 +10,6 @@ import { voidPasses } from '../passes/void-pass.ts'
 import type { EvaluatedScan } from './evaluate-scans.ts'
 import { toScanItem } from './scan-shapes.ts'
 
-/** An evaluated attempt for the ledger. */
 export interface DecidedScan {
   scan: StoredScan
   decision: EvaluatedScan
@@ -80,10 +79,8 @@ export async function writeScanEvents(
   await tx.events.insert(workspaceId, events, events[0]!.at)
 }
 
-/** The fields of a request that the ledger keeps. */
 export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'passId'>
 
-/** Returns an attempt with the evaluation of the server. */
 export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, token }: RequestContext): StoredScan {
   const { pass, history, matches, reasonCode } = decision
   return {

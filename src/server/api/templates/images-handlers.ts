@@ -34,7 +34,6 @@ export const images: Handlers<typeof contract> = {
   },
 }
 
-/** Returns the bytes that an upload stores: the image and the files derived from it. */
 function storedBytes(bytes: number, files: StoredImageFile[]): number {
   return files.reduce((sum, { data }) => sum + data.length, bytes)
 }

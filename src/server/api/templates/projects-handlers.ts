@@ -115,9 +115,6 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
   return items
 }
 
-/**
- * @throws ApiError VALIDATION_ERROR if the identity is retired, of the other platform, or not usable by the workspace
- */
 async function requireIdentities(
   tx: Repositories,
   body: Partial<IdentityIds>,

@@ -115,7 +115,6 @@ export const templateVersions: Handlers<typeof contract> = {
   },
 }
 
-/** Returns a version with its warnings and the rejection by a platform. */
 export async function showVersionDetail(
   { definition, ...version }: StoredVersion,
   context: RequestContext,
@@ -134,7 +133,6 @@ export function requireBoundedWork(definition: WrittenDefinition): void {
   if (issues.length > 0) throw validationError([...below('definition', issues)])
 }
 
-/** @throws ApiError VALIDATION_ERROR with all issues of the definition, in general and per platform */
 async function checkPublishable(
   definition: WrittenDefinition,
   { passType, projectId }: Pick<StoredTemplate, 'passType' | 'projectId'>,
@@ -154,7 +152,6 @@ async function checkPublishable(
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }
 
-/** Returns the wallets that new passes of the template would use. */
 async function walletsOfProject(projectId: string | null, { store, workspaceId, services }: RequestContext) {
   return services.identities.walletsOf(await store.identities.findDefaults(workspaceId, projectId))
 }

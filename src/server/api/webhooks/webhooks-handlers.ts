@@ -12,7 +12,6 @@ import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
 import { showDelivery } from './deliveries-handlers.ts'
 
-/** The time for which a rotated secret still signs. */
 const OVERLAP_MS = 24 * 3_600_000
 
 /** The maximum number of rotated secrets: each adds a signature to the header of every delivery. */
@@ -119,7 +118,6 @@ export const webhooks: Handlers<typeof contract> = {
   },
 }
 
-/** @throws ApiError TOO_MANY_REQUESTS at the maximum */
 function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): RetiredSecret[] {
   const living = retiredSecrets.filter(({ until }) => now < until)
   const oldest = living.at(-1)
