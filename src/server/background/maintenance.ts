@@ -6,8 +6,7 @@ import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
 import type { JobServices, LongJobServices, Repositories, Services } from '../context.ts'
 import { trimChains } from '../evidence/extend-chains.ts'
 import { createPace, workInChunks } from '../jobs/chunks.ts'
-import { tellDropped } from '../wallet-sync/holders.ts'
-import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
+import { queueWalletUpdates, tellDropped } from '../wallet-sync/holders.ts'
 
 const ROWS = { first: 250, most: 1_000 }
 

@@ -11,9 +11,8 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
-import { tellHolders } from '../wallet-sync/holders.ts'
+import { queueWalletUpdates, tellHolders } from '../wallet-sync/holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
-import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
 import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 
 type AppleServices = DeviceLogServices & Pick<Services, 'packages'>

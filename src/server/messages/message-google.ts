@@ -21,23 +21,7 @@ import { byClass, type Message, type Outcome, sendToClass } from './message-goog
  * Google is first asked for it, so that a crash or a lost response never makes a phone ring twice.
  */
 export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
-  for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
-    const ours = jobs.filter((job) => job.workspaceId === workspaceId)
-    await messageInWorkspace(workspaceId, ours, services, slot)
-  }
-}
-
-export async function failGoogleMessage(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
-  const change: NotificationChange = { google_status: 'FAILED', google_error: message }
-  await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
-}
-
-async function messageInWorkspace(
-  workspaceId: string,
-  jobs: Job[],
-  services: GoogleServices,
-  slot: Slot | undefined,
-): Promise<void> {
+  const { workspaceId } = jobs[0]!
   const { store } = services
   const notifications = await store.notifications.listByIds(
     workspaceId,
@@ -59,6 +43,11 @@ async function messageInWorkspace(
     ({ pass }) => pass.googleIdentityId,
     (some) => messageOf(workspaceId, some, services, slot),
   )
+}
+
+export async function failGoogleMessage(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
+  const change: NotificationChange = { google_status: 'FAILED', google_error: message }
+  await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
 
 async function messageOf(

@@ -5,15 +5,22 @@ import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/sending/r
 import type { Job, NewJob } from '../../storage/jobs/jobs-repository.ts'
 import { CAPPED_AT, type StoredNotification } from '../../storage/messages/notification-row.ts'
 import type { NotificationChange, Place } from '../../storage/messages/notifications-repository.ts'
-import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
+import type { StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { PushResult } from '../../wallets/apple/push.ts'
 import type { JobServices } from '../context.ts'
 import type { DiscardedJob, Slot } from '../jobs/worker.ts'
 import { inParts, tellDropped } from '../wallet-sync/holders.ts'
-import { eachIdentity, logPlatformCall } from '../wallet-sync/platform-calls.ts'
-import { type PushResults, type PushServices, pushTo } from '../wallet-sync/push-phones.ts'
-import { dropGone } from '../wallet-sync/update-wallets.ts'
+import { eachIdentity } from '../wallet-sync/platform-calls.ts'
+import {
+  dropGone,
+  errorsByPass,
+  groupByOutcome,
+  logPushes,
+  type PushOutcomes,
+  type PushServices,
+  pushTo,
+  recordPushes,
+} from '../wallet-sync/push-phones.ts'
 
 type SendServices = JobServices & PushServices
 
@@ -23,10 +30,8 @@ type SendServices = JobServices & PushServices
  * another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
-  for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
-    let waiting = jobs.filter((job) => job.workspaceId === workspaceId)
-    while (waiting.length > 0) waiting = await sendSome(workspaceId, waiting, services, slot)
-  }
+  let waiting = jobs
+  while (waiting.length > 0) waiting = await sendSome(waiting, services, slot)
 }
 
 export async function failNotification(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
@@ -43,13 +48,9 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
 }
 
 /** Returns the jobs that still have to run: a pass shows one text at a time. */
-async function sendSome(
-  workspaceId: string,
-  jobs: Job[],
-  services: SendServices,
-  slot: Slot | undefined,
-): Promise<Job[]> {
+async function sendSome(jobs: Job[], services: SendServices, slot: Slot | undefined): Promise<Job[]> {
   const { store, clock } = services
+  const { workspaceId } = jobs[0]!
   const { sendings, later } = await store.transaction((tx) => startSending(tx, workspaceId, jobs, clock()))
   if (sendings.length === 0) return later
   const parts = await inParts(workspaceId, sendings, ({ notification }) => notification.passId, store)
@@ -90,30 +91,26 @@ async function pushOf(
   services: SendServices,
   slot: Slot | undefined,
 ): Promise<void> {
-  const { store, clock, log, droppedRegistrations } = services
+  const { store, clock, droppedRegistrations } = services
   const results = await pushTo(registrations, services, { slot })
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const heldJobs = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
     const ours = sendings.filter(({ job }) => heldJobs.has(job))
-    const byPass = new Map<string, Outcome[]>(ours.map(({ notification }) => [notification.passId, []]))
-    for (const registration of registrations) {
-      const result = results.of(registration) ?? NO_ANSWER
-      byPass.get(registration.passId)?.push({ ...registration, result })
-    }
-    const dropped = await recordPushes(tx, workspaceId, [...byPass.values()].flat(), results, at)
-    await settle(tx, workspaceId, ours, byPass, at)
+    const passIds = new Set(ours.map(({ notification }) => notification.passId))
+    const outcomes = groupByOutcome(
+      registrations.filter(({ passId }) => passIds.has(passId)),
+      results,
+    )
+    const dropped = await dropGone(tx, results)
+    await recordPushes(tx, workspaceId, outcomes, at)
+    await settle(tx, workspaceId, ours, outcomes, at)
     await tellDropped(tx, dropped, at)
     return dropped
   })
   droppedRegistrations.note(dropped, results.all)
-  const reached = new Map(registrations.map((one) => [one.passId, results.of(one)?.outcome]))
-  for (const { job, notification } of sendings) {
-    const outcome = reached.get(notification.passId) === 'sent' ? 'sent' : 'failed'
-    if (reached.has(notification.passId)) {
-      logPlatformCall(log, job, { provider: 'apns', passId: notification.passId, outcome })
-    }
-  }
+  const pushed = sendings.map(({ job, notification }) => ({ job, passId: notification.passId }))
+  logPushes(pushed, groupByOutcome(registrations, results), services)
 }
 
 interface PushedRegistration extends StoredRegistration {
@@ -121,49 +118,24 @@ interface PushedRegistration extends StoredRegistration {
   version: number
 }
 
-const NO_ANSWER = { outcome: 'failed', reason: 'no answer' } as const
-
-interface Outcome extends StoredRegistration {
-  result: Pick<PushResult, 'outcome' | 'reason'>
-  version: number
-}
-
-async function recordPushes(
-  tx: Repositories,
-  workspaceId: string,
-  outcomes: Outcome[],
-  results: PushResults,
-  at: Date,
-): Promise<DroppedRegistration[]> {
-  const dropped = await dropGone(tx, results)
-  const sent = outcomes.filter(({ result }) => result.outcome === 'sent')
-  await tx.registrations.setPushed(workspaceId, sent, at)
-  const failed = outcomes.filter(({ result }) => result.outcome === 'failed')
-  for (const reason of new Set(failed.map(({ result }) => result.reason))) {
-    const some = failed.filter(({ result }) => result.reason === reason)
-    await tx.registrations.setErrors(workspaceId, some, `APPLE_APNS_FAILED: ${reason}`)
-  }
-  return dropped
-}
-
 async function settle(
   tx: Repositories,
   workspaceId: string,
   sendings: Sending[],
-  byPass: Map<string, Outcome[]>,
+  outcomes: PushOutcomes<PushedRegistration>,
   at: Date,
 ): Promise<void> {
   const changes = new Map<string, NotificationChange>()
   const stragglers: Job[] = []
+  const sentByPass = groupBy(outcomes.sent, ({ passId }) => passId)
+  const errors = errorsByPass(outcomes)
   for (const { job, notification } of sendings) {
-    const outcomes = byPass.get(notification.passId)!
-    const sent = outcomes.filter(({ result }) => result.outcome === 'sent').length
-    const failed = outcomes.find(({ result }) => result.outcome === 'failed')
-    const error = `APPLE_APNS_FAILED: ${failed?.result.reason}`
-    if (sent > 0) {
-      changes.set(notification.id, { apple_status: 'SENT', device_count: sent })
-      if (failed) stragglers.push({ ...job, subject: notification.passId })
-    } else if (!failed) {
+    const sent = sentByPass.get(notification.passId)
+    const error = errors.get(notification.passId)
+    if (sent) {
+      changes.set(notification.id, { apple_status: 'SENT', device_count: sent.length })
+      if (error !== undefined) stragglers.push({ ...job, subject: notification.passId })
+    } else if (error === undefined) {
       // No phone holds the pass any longer.
       changes.set(notification.id, { apple_status: 'SKIPPED' })
     } else if (job.attempts >= MAX_SEND_ATTEMPTS) {

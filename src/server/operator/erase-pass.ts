@@ -13,7 +13,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import { forgetClass } from '../api/passes/shared-classes.ts'
 import { voidPasses } from '../api/passes/void-pass.ts'
-import { queueWalletUpdates } from '../wallet-sync/wallet-updates.ts'
+import { queueWalletUpdates } from '../wallet-sync/holders.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
 export interface Erased {

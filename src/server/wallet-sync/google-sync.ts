@@ -1,72 +1,31 @@
 import { randomUUID } from 'node:crypto'
-import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
+import type { GoogleKind } from '../../core/contract/definition.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
-import type { Repositories, Store } from '../../storage/store.ts'
+import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
 import { GoogleApiError, isRejected, rejectionOf } from '../../wallets/google/api/api-error.ts'
-import type { GoogleApi, GoogleCalls } from '../../wallets/google/api/google-api.ts'
+import type { GoogleCalls } from '../../wallets/google/api/google-api.ts'
 import { buildMessage, sendMessage, type WrittenMessage } from '../../wallets/google/messages.ts'
 import {
   asKind,
   cardAsKind,
   digestOfUpdate,
   type GooglePlace,
+  type GoogleResource,
   idOf,
   isLongClassSuffix,
   kindOf,
   longClassSuffixOf,
   placeOf,
 } from '../../wallets/google/resource.ts'
-import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Sides } from '../../wallets/wallets.ts'
-import { upsertClass } from './class-updates.ts'
 import { createDefinitions, type Definitions } from './definitions.ts'
-import { tellHolders } from './holders.ts'
-import { type Issuing, recordFailure, renderTemplateCards } from './issuing.ts'
-import { queueWalletUpdates } from './wallet-updates.ts'
+import { recordClassSent, recordRejection, recordSent, type SentObject } from './google-records.ts'
+import { type Issuing, renderTemplateCards } from './issuing.ts'
 
-/** Keeps classes and objects at Google in sync with templates and passes. */
-export interface GoogleSync {
-  /** The API client of the server's own identity. */
-  readonly api: GoogleApi
-  /** Returns the Google identity of a pass. @throws ApiError GOOGLE_JWT_FAILED */
-  sideOf(pass: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts>
-  /** Returns what Google receives for a pass, under its existing ids. */
-  render(pass: StoredPass): Promise<WalletPass>
-  /**
-   * Ensures that class and object exist at Google in their current form before a holder saves the pass, and returns
-   * their ids. A permanent rejection is recorded on the pass, which fails if it has no other platform.
-   */
-  ensure(pass: StoredPass, at: Date): Promise<GooglePlace>
-  /**
-   * Sends the class of a template version, or one that passes of a key share. A permanent rejection is recorded on the
-   * version or the class instead of thrown, since a retry would fail again.
-   * @param issuer selects the identity of the class
-   */
-  upsertClass(
-    workspaceId: string,
-    version: PublishedVersion,
-    of: { issuer: Pick<StoredPass, 'googleIdentityId'>; ofClass?: StoredClass | undefined },
-  ): Promise<void>
-  /**
-   * Sends the object in its current form, unless it is unchanged.
-   * @param known the stored object, if the caller has read it
-   */
-  update(pass: StoredPass, known?: StoredGoogleObject): Promise<'sent' | 'equal'>
-  /** Shows a text on the pass and as a notification. Its header is by default the name of the organization. */
-  message(pass: StoredPass, message: PassMessage): Promise<void>
-}
-
-interface Sent {
-  place: GooglePlace
-  /** The class of the pass, if it was sent as read. */
-  ofClass?: StoredClass
-  digest: string
-  /** The mark of the pass when the send began; null if it was unknown at Google. */
-  mark: string | null
-}
+export type GoogleSync = ReturnType<typeof createGoogleSync>
 
 /** A message for Google to show on a pass. */
 export interface PassMessage extends WrittenMessage {
@@ -89,11 +48,13 @@ export interface GoogleSyncOptions extends GoogleParts {
   clock: () => Date
 }
 
-export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
-  const { api, wallet, store, issuing, isOnlyPlatform = false, clock } = options
+/** Keeps classes and objects at Google in sync with templates and passes. */
+export function createGoogleSync(options: GoogleSyncOptions) {
+  const { api, wallet, store, issuing, clock } = options
   const { definitions = createDefinitions(store) } = options
   const own: GoogleParts = { api, wallet }
 
+  /** @throws ApiError GOOGLE_JWT_FAILED */
   async function sideOf({ googleIdentityId }: Pick<StoredPass, 'googleIdentityId'>): Promise<GoogleParts> {
     return googleIdentityId === null ? own : ((await options.sideOf?.(googleIdentityId)) ?? own)
   }
@@ -139,7 +100,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     const digest = digestOfUpdate(kind, object, retired)
     const needsClass = isUnknown || ofClass?.sentVersion === null
 
-    const sent: Sent = { place, digest, mark: null }
+    const sent: SentObject = { place, digest, mark: null }
     async function beginSend(): Promise<void> {
       if (isNew) return
       const mark = `sending ${randomUUID()}`
@@ -188,62 +149,6 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   }
 
   /**
-   * Records what Google received. The pass is sent again if it changed before Google's copy was known, or if this send
-   * overwrote a newer one.
-   */
-  function recordSent(pass: StoredPass, { place, ofClass, digest, mark }: Sent): Promise<void> {
-    const { workspaceId, id, templateVersionId, walletVersion } = pass
-    return store.transaction(async (tx) => {
-      const at = clock()
-      const current = await tx.passes.findForUpdate(workspaceId, id)
-      if (!current) return
-      if (current.serialNumber !== pass.serialNumber) return recordTransferred(tx, pass, place)
-      const sent = { ...place, templateVersionId, version: walletVersion, digest, mark }
-      const isReplaced = await tx.googleObjects.setSent(workspaceId, id, sent, at)
-      await tx.rejections.clear(workspaceId, 'google', id, templateVersionId)
-      if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
-      if (current.walletVersion !== walletVersion)
-        await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
-      if (isReplaced) await tellHolders(tx, workspaceId, [id], { at, correlationId: null })
-    })
-  }
-
-  /** Records an object that was sent while the pass was transferred. It belongs to the former holder and is expired. */
-  async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace): Promise<void> {
-    const { workspaceId, id, templateVersionId } = pass
-    await tx.googleObjects.insertTransferred(workspaceId, id, { ...place, templateVersionId })
-    await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject: id, correlationId: null }], clock())
-  }
-
-  /** Records a sent class as recordSent does: a class that changed in the meantime is sent again. */
-  async function recordClassSent(tx: Repositories, workspaceId: string, { id, version }: StoredClass): Promise<void> {
-    const current = await tx.googleClasses.findForUpdate(workspaceId, id)
-    if (!current) return
-    await tx.googleClasses.setSent(workspaceId, id, version)
-    await tx.rejections.clear(workspaceId, 'google', id)
-    if (current.version === version) return
-    const job = { workspaceId, kind: 'upsert-google-class' as const, subject: id, correlationId: null }
-    await tx.jobs.insertOnce([job], clock())
-  }
-
-  function recordRejection(pass: StoredPass, error: GoogleApiError, at: Date): Promise<void> {
-    const { workspaceId, id } = pass
-    return store.transaction(async (tx) => {
-      const current = await tx.passes.findForUpdate(workspaceId, id)
-      if (current?.walletVersion !== pass.walletVersion) return
-      const rejection = rejectionOf(error, at)
-      await tx.rejections.insert(workspaceId, 'pass', id, rejection)
-      if (!isOnlyPlatform || effectiveStatus(current, at) !== 'ISSUED') return
-      await recordFailure(
-        tx,
-        current,
-        { code: rejection.code, message: rejection.message },
-        { at, correlationId: null },
-      )
-    })
-  }
-
-  /**
    * Whether the object is in a class with a long name, which takes too much of a save link. Sending it again moves it
    * to the class with a short name.
    */
@@ -258,10 +163,10 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
     try {
       await make(api)
     } catch (error) {
-      if (isRejected(error)) await recordRejection(pass, error, at)
+      if (isRejected(error)) await recordRejection(pass, error, at, options)
       throw error
     }
-    await recordSent(pass, sent)
+    await recordSent(pass, sent, options)
     return place
   }
 
@@ -270,16 +175,29 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
   return {
     api,
     sideOf,
-    render: async (pass) => (await locate(pass)).rendered,
-    // Share one send among concurrent requests for a pass: each additional one would use up API calls of all
-    // workspaces.
-    ensure(pass, at) {
+    /** Returns what Google receives for a pass, under its existing ids. */
+    render: async (pass: StoredPass) => (await locate(pass)).rendered,
+    /**
+     * Ensures that class and object exist at Google in their current form before a holder saves the pass, and returns
+     * their ids. A permanent rejection is recorded on the pass, which fails if it has no other platform. Concurrent
+     * requests for a pass share one send: each additional one would use up API calls of all workspaces.
+     */
+    ensure(pass: StoredPass, at: Date) {
       const key = [pass.id, pass.serialNumber, pass.walletVersion].join()
       const made = making.get(key) ?? makeSure(pass, at).finally(() => making.delete(key))
       making.set(key, made)
       return made
     },
-    async upsertClass(workspaceId, version, { issuer, ofClass }) {
+    /**
+     * Sends the class of a template version, or one that passes of a key share. A permanent rejection is recorded on the
+     * version or the class instead of thrown, since a retry would fail again.
+     * @param issuer selects the identity of the class
+     */
+    async upsertClass(
+      workspaceId: string,
+      version: PublishedVersion,
+      { issuer, ofClass }: { issuer: Pick<StoredPass, 'googleIdentityId'>; ofClass?: StoredClass | undefined },
+    ): Promise<void> {
       const { templateId, id, version: templateVersion } = version
       const { api, wallet } = await sideOf(issuer)
       const { templateCard: card, templateTranslations = [] } = await renderTemplateCards(version, ofClass?.values)
@@ -298,7 +216,7 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
           }
         }
         await store.transaction(async (tx) => {
-          if (ofClass) await recordClassSent(tx, workspaceId, ofClass)
+          if (ofClass) await recordClassSent(tx, workspaceId, ofClass, clock())
           else await tx.rejections.clear(workspaceId, 'google', id)
         })
       } catch (error) {
@@ -311,7 +229,11 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         )
       }
     },
-    async update(pass, known) {
+    /**
+     * Sends the object in its current form, unless it is unchanged.
+     * @param known the stored object, if the caller has read it
+     */
+    async update(pass: StoredPass, known?: StoredGoogleObject): Promise<'sent' | 'equal'> {
       const { workspaceId, id, walletVersion: version } = pass
       const { api, isEqual, update, make, sent } = await prepare(pass, clock(), known)
       const equal = { version, digest: sent.digest }
@@ -323,10 +245,11 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
         // The class is missing, too.
         await make(api.bulk)
       }
-      await recordSent(pass, sent)
+      await recordSent(pass, sent, options)
       return 'sent'
     },
-    async message(pass, { mayBeThere, isBulk, ...written }) {
+    /** Shows a text on the pass and as a notification. Its header is by default the name of the organization. */
+    async message(pass: StoredPass, { mayBeThere, isBulk, ...written }: PassMessage): Promise<void> {
       const { api, rendered, place, objectId, make } = await prepare(pass, clock())
       const calls = isBulk ? api.bulk : api
       const message = buildMessage(rendered, written)
@@ -339,4 +262,21 @@ export function createGoogleSync(options: GoogleSyncOptions): GoogleSync {
       }
     },
   }
+}
+
+/**
+ * Creates or replaces a class, and keeps the messages of broadcasts to it (decisions/0013). Only classes with such a
+ * broadcast need an additional request to read them.
+ * @throws GoogleApiError
+ */
+async function upsertClass(
+  { broadcastClasses }: Pick<Store, 'broadcastClasses'>,
+  workspaceId: string,
+  calls: GoogleCalls,
+  kind: GoogleKind,
+  resource: GoogleResource,
+): Promise<void> {
+  const suffix = resource.id.slice(resource.id.indexOf('.') + 1)
+  const keepsMessages = await broadcastClasses.isTold(workspaceId, suffix)
+  await calls.upsertClass(kind, resource, { keepsMessages })
 }

@@ -1,3 +1,4 @@
+import { platforms } from '../../core/contract/platform.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 
 /**
@@ -28,7 +29,7 @@ export async function inParts<Item>(
   return parts
 }
 
-export interface HoldingCause {
+interface Cause {
   at: Date
   correlationId: string | null
 }
@@ -42,7 +43,7 @@ export async function tellHolders(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
-  { at, correlationId }: HoldingCause,
+  { at, correlationId }: Cause,
 ): Promise<boolean> {
   const changes = await tx.heldPasses.settle(workspaceId, passIds)
   if (changes.length === 0) return false
@@ -68,4 +69,50 @@ export async function tellDropped(
     const passIds = dropped.filter((one) => one.workspaceId === workspaceId).map(({ passId }) => passId)
     await tellHolders(tx, workspaceId, passIds, { at, correlationId: null })
   }
+}
+
+/** The time and cause of an update. Bulk updates go to the queues of bulk work. */
+interface UpdateCause {
+  at: Date
+  /** One for all passes, or a function of the pass. */
+  correlationId: string | null | ((passId: string) => string | null)
+  isBulk?: boolean | undefined
+}
+
+/**
+ * Queues updates of the wallets that hold these passes, with one job per pass and platform regardless of the number of
+ * changes. An update of many passes that no person waits for is bulk. Call it in the transaction of the change, which
+ * has locked the passes. Passes in no wallet cost nothing.
+ */
+export async function queueWalletUpdates(
+  tx: Repositories,
+  workspaceId: string,
+  passIds: string[],
+  { at, correlationId, isBulk = false }: UpdateCause,
+): Promise<void> {
+  const holders = await tx.heldPasses.findHolders(workspaceId, passIds)
+  for (const platform of platforms) {
+    const jobs = holders[platform].map((subject) => ({
+      workspaceId,
+      kind: `update-${platform}` as const,
+      subject,
+      correlationId: typeof correlationId === 'function' ? correlationId(subject) : correlationId,
+      isBulk,
+    }))
+    await tx.jobs.insertOnce(jobs, at)
+  }
+}
+
+/** Queues pushes of the phones that hold these passes, although the passes did not change. */
+export function queuePushes(
+  tx: Repositories,
+  workspaceId: string,
+  passIds: string[],
+  { at, correlationId }: Cause,
+): Promise<void> {
+  const job = { workspaceId, kind: 'update-apple' as const, correlationId, isBulk: true }
+  return tx.jobs.insertOnce(
+    passIds.map((subject) => ({ ...job, subject })),
+    at,
+  )
 }

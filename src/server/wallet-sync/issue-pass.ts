@@ -8,15 +8,17 @@ import { recordFailure } from './issuing.ts'
 type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'eventLoop'>
 
 /**
- * Issues passes in batches: QUEUED becomes ISSUED or FAILED. They are shown as ISSUING while their jobs are claimed.
+ * Issues passes a few at a time: QUEUED becomes ISSUED or FAILED. They are shown as ISSUING while their jobs are
+ * claimed. Other work gets the event loop and the write lock in between.
  */
 export async function issuePasses(jobs: Job[], services: IssueServices): Promise<void> {
-  for (const workspaceId of new Set(jobs.map((job) => job.workspaceId))) {
-    await issueInWorkspace(
-      workspaceId,
-      jobs.filter((job) => job.workspaceId === workspaceId),
-      services,
-    )
+  const { workspaceId } = jobs[0]!
+  const pace = createPace(SOME)
+  for (let done = 0; done < jobs.length; ) {
+    const some = jobs.slice(done, done + pace.rows)
+    const leave = await services.eventLoop.enterJobs(workspaceId, some.length)
+    await issueSome(workspaceId, some, pace, services).finally(leave)
+    done += some.length
   }
 }
 
@@ -30,17 +32,6 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
 
 /** Passes per transaction. On a slow machine, fewer would only make it slower. */
 const SOME = { first: 50, least: 25, most: 100 }
-
-/** Issues a few passes at a time, so that other work gets the event loop and the write lock in between. */
-async function issueInWorkspace(workspaceId: string, jobs: Job[], services: IssueServices): Promise<void> {
-  const pace = createPace(SOME)
-  for (let done = 0; done < jobs.length; ) {
-    const some = jobs.slice(done, done + pace.rows)
-    const leave = await services.eventLoop.enterJobs(workspaceId, some.length)
-    await issueSome(workspaceId, some, pace, services).finally(leave)
-    done += some.length
-  }
-}
 
 async function issueSome(
   workspaceId: string,

@@ -4,8 +4,7 @@ import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
-
-import type { JobServices, Services } from '../context.ts'
+import type { JobServices, Repositories, Services } from '../context.ts'
 import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
 import { allEnded } from '../jobs/all-ended.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
@@ -152,11 +151,13 @@ export async function callGoogle(
 /**
  * Runs jobs concurrently, so that none waits for the issuer of another. Each completes, is snoozed, or fails
  * separately.
+ * @param onError handles a failed job that is still held. Default: logs the error, and nacks the job
  */
 export async function eachJob(
   jobs: Job[],
   work: (job: Job) => Promise<'held' | 'done'>,
   { store, clock, log }: JobServices,
+  onError?: (tx: Repositories, job: Job, cause: unknown, at: Date) => Promise<void>,
 ): Promise<void> {
   const doOne = async (job: Job) => {
     try {
@@ -164,16 +165,18 @@ export async function eachJob(
     } catch (cause) {
       const error = toJobError(cause)
       const { kind, subject, correlationId } = job
-      if (!isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
+      if (!onError && !isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
       await store.transaction(async (tx) => {
-        if ((await tx.jobs.lockHeld([job])).length > 0) await nackFailed(tx, job, error, clock())
+        if ((await tx.jobs.lockHeld([job])).length === 0) return
+        if (onError) await onError(tx, job, cause, clock())
+        else await nackFailed(tx, job, error, clock())
       })
     }
   }
   await allEnded(jobs.map(doOne))
 }
 
-export interface PlatformCall {
+interface PlatformCall {
   provider: string
   passId: string
   outcome: 'sent' | 'failed'

@@ -1,9 +1,12 @@
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
+import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
-import type { Services } from '../context.ts'
+import type { JobServices, Repositories, Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
 import type { Slot } from '../jobs/worker.ts'
+import { logPlatformCall } from './platform-calls.ts'
 
-export interface Pushed {
+interface Pushed {
   pushToken: string
   appleIdentityId: string | null
 }
@@ -18,7 +21,7 @@ export interface PushResults {
 
 export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'droppedRegistrations'>
 
-export interface PushOptions {
+interface PushOptions {
   /** The slot of the batch, which is left if a push hangs. */
   slot?: Slot | undefined
   /** Whether the breaker admitted the pushes. Otherwise pushes of a paused identity fail immediately. */
@@ -85,4 +88,67 @@ function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOu
   if (result.value.length === 0) return null
   const isAnswered = ({ outcome, reason }: PushResult) => outcome !== 'failed' || ofDevice.includes(reason)
   return result.value.some(isAnswered) ? 'answered' : 'failed'
+}
+
+/** Registrations by the outcome of their push, and failed ones by error, since most share one. */
+export interface PushOutcomes<Registration> {
+  sent: Registration[]
+  failed: Map<string, Registration[]>
+}
+
+export function groupByOutcome<Registration extends Pushed>(
+  registrations: Registration[],
+  results: PushResults,
+): PushOutcomes<Registration> {
+  const sent: Registration[] = []
+  const failed = new Map<string, Registration[]>()
+  for (const registration of registrations) {
+    const { outcome = 'failed', reason = 'no answer' } = results.of(registration) ?? {}
+    if (outcome === 'sent') sent.push(registration)
+    if (outcome !== 'failed') continue
+    const error = `APPLE_APNS_FAILED: ${reason}`
+    failed.set(error, [...(failed.get(error) ?? []), registration])
+  }
+  return { sent, failed }
+}
+
+/** Returns an error of each pass with a failed push. */
+export function errorsByPass({ failed }: PushOutcomes<{ passId: string }>): Map<string, string> {
+  return new Map([...failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error])))
+}
+
+type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
+
+/** Records pushes of current holders on their registrations. */
+export async function recordPushes(
+  tx: Repositories,
+  workspaceId: string,
+  { sent, failed }: { sent: (Device & { pushedVersion: number; version: number })[]; failed: Map<string, Device[]> },
+  at: Date,
+): Promise<void> {
+  await tx.registrations.setPushed(workspaceId, sent, at)
+  for (const [error, some] of failed) await tx.registrations.setErrors(workspaceId, some, error)
+}
+
+/** Deletes registrations whose tokens are dead, and returns them. */
+export async function dropGone(tx: Repositories, { gone }: PushResults): Promise<DroppedRegistration[]> {
+  const dropped: DroppedRegistration[] = []
+  for (const { identityId, pushTokens } of gone) {
+    dropped.push(...(await tx.registrations.deleteByTokens(pushTokens, identityId)))
+  }
+  return dropped
+}
+
+/** Logs the outcome of the pushes for each pass. A pass whose phones are all gone has none. */
+export function logPushes(
+  pushed: { job: Job; passId: string }[],
+  outcomes: PushOutcomes<{ passId: string }>,
+  { log }: Pick<JobServices, 'log'>,
+): void {
+  const sent = new Set(outcomes.sent.map(({ passId }) => passId))
+  const errors = errorsByPass(outcomes)
+  for (const { job, passId } of pushed) {
+    if (!sent.has(passId) && !errors.has(passId)) continue
+    logPlatformCall(log, job, { provider: 'apns', passId, outcome: errors.has(passId) ? 'failed' : 'sent' })
+  }
 }

@@ -1,8 +1,9 @@
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
-import type { DroppedRegistration, OutdatedRegistration } from '../../storage/passes/registrations.ts'
+import { asFormer } from '../../storage/passes/former-passes.ts'
+import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { isRejected, rejectionOf } from '../../wallets/google/api/api-error.ts'
-import type { JobServices, Repositories } from '../context.ts'
-import { allEnded } from '../jobs/all-ended.ts'
+import { asKind } from '../../wallets/google/resource.ts'
+import type { JobServices, Repositories, Services } from '../context.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from './google-sync.ts'
 import { inParts, tellDropped } from './holders.ts'
@@ -15,17 +16,23 @@ import {
   logPlatformCall,
   toJobError,
 } from './platform-calls.ts'
-import { type PushResults, type PushServices, pushTo } from './push-phones.ts'
+import {
+  dropGone,
+  errorsByPass,
+  groupByOutcome,
+  logPushes,
+  type PushOutcomes,
+  type PushServices,
+  pushTo,
+  recordPushes,
+} from './push-phones.ts'
 
 /** The phones to push: those of current or former holders. */
-export interface PushedPhones {
-  passesOf(repositories: Repositories): PassesToTell
+interface PushedPhones {
+  passesOf(repositories: Repositories): Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
   /** Records the results of pushes, in the transaction that completes their jobs. */
-  record(tx: Repositories, workspaceId: string, pushes: Outcomes, at: Date): Promise<void>
+  record(tx: Repositories, workspaceId: string, outcomes: PushOutcomes<OutdatedRegistration>, at: Date): Promise<void>
 }
-
-type PassesToTell = Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
-type Outcomes = ReturnType<typeof groupByOutcome>
 
 /**
  * Pushes the Apple devices that hold a changed pass, which then fetch it. Failed pushes are retried, and successful
@@ -37,34 +44,38 @@ export function updateWallets(jobs: Job[], services: JobServices & PushServices,
 
 const phonesOfHolders: PushedPhones = {
   passesOf: ({ registrations }) => registrations,
-  async record(tx, workspaceId, { sent, failed }, at) {
-    const pushes = sent.map((one) => ({ ...one, version: one.walletVersion }))
+  async record(tx, workspaceId, outcomes, at) {
+    const sent = outcomes.sent.map((one) => ({ ...one, version: one.walletVersion }))
     // Lock nudges before devices, in the order of nudgeSilent.
-    await tx.nudges.insert(workspaceId, pushes, at)
-    await tx.registrations.setPushed(workspaceId, pushes, at)
-    for (const [error, some] of failed) await tx.registrations.setErrors(workspaceId, some, error)
+    await tx.nudges.insert(workspaceId, sent, at)
+    await recordPushes(tx, workspaceId, { ...outcomes, sent }, at)
   },
 }
 
+/** Pushes the Apple devices of former holders, which then fetch their void passes. */
+export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
+  return pushToPhones(jobs, phonesOfFormerHolders, services, slot)
+}
+
+const phonesOfFormerHolders: PushedPhones = {
+  passesOf: ({ formerPasses }) => formerPasses,
+  record: (tx, workspaceId, { sent }) => tx.formerPasses.setPushed(workspaceId, sent),
+}
+
 /** Pushes outdated phones of the passes of jobs, and completes the jobs. A job with a failed push runs again. */
-export async function pushToPhones(
+async function pushToPhones(
   jobs: Job[],
   phones: PushedPhones,
   services: JobServices & PushServices,
   slot: Slot | undefined,
 ): Promise<void> {
-  const workspaceIds = [...new Set(jobs.map((job) => job.workspaceId))]
-  await Promise.all(
-    workspaceIds.map(async (workspaceId) => {
-      const ours = jobs.filter((job) => job.workspaceId === workspaceId)
-      for (const part of await inParts(workspaceId, ours, ({ subject }) => subject, services.store)) {
-        const outdated = await bumpAndListOutdated(workspaceId, part, phones, services)
-        await eachPushIdentity(part, outdated, (some, ofIdentity) =>
-          pushOfIdentity(workspaceId, some, ofIdentity, { phones, services, slot }),
-        )
-      }
-    }),
-  )
+  const { workspaceId } = jobs[0]!
+  for (const part of await inParts(workspaceId, jobs, ({ subject }) => subject, services.store)) {
+    const outdated = await bumpAndListOutdated(workspaceId, part, phones, services)
+    await eachPushIdentity(part, outdated, (some, ofIdentity) =>
+      pushOfIdentity(workspaceId, some, ofIdentity, { phones, services, slot }),
+    )
+  }
 }
 
 /** Bumps the update tag before the push, so that a phone that asks immediately receives the change. */
@@ -90,12 +101,15 @@ async function pushOfIdentity(
   const { jobs, outdated } = await admitPushes(given, all, services)
   if (jobs.length === 0) return
   const results = await pushTo(outdated, services, { slot, isAdmitted: true })
-  logPushes(jobs, groupByOutcome(outdated, results), services)
+  const outcomes = groupByOutcome(outdated, results)
+  logPushes(
+    jobs.map((job) => ({ job, passId: job.subject })),
+    outcomes,
+    services,
+  )
   const pausedUntil = breakers.of('apple', outdated[0]?.appleIdentityId ?? null).pausedUntil()
 
-  const errors = new Map(
-    [...groupByOutcome(outdated, results).failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error])),
-  )
+  const errors = errorsByPass(outcomes)
   const dropped = await store.transaction(async (tx) => {
     const at = clock()
     const done = await tx.jobs.complete(jobs.filter(({ subject }) => !errors.has(subject)))
@@ -113,64 +127,24 @@ async function pushOfIdentity(
   droppedRegistrations.note(dropped, results.all)
 }
 
-function logPushes(jobs: Job[], { sent, failed }: Outcomes, { log }: JobServices): void {
-  const outcomes = new Map<string, 'sent' | 'failed'>(sent.map(({ passId }) => [passId, 'sent']))
-  for (const { passId } of [...failed.values()].flat()) outcomes.set(passId, 'failed')
-  for (const job of jobs) {
-    const outcome = outcomes.get(job.subject)
-    if (outcome) logPlatformCall(log, job, { provider: 'apns', passId: job.subject, outcome })
-  }
-}
-
-/** Groups registrations by the outcome of their push, and failed ones by error, since most share one. */
-function groupByOutcome(registrations: OutdatedRegistration[], results: PushResults) {
-  const sent: OutdatedRegistration[] = []
-  const failed = new Map<string, OutdatedRegistration[]>()
-  for (const registration of registrations) {
-    const { outcome = 'failed', reason = 'no answer' } = results.of(registration) ?? {}
-    if (outcome === 'sent') sent.push(registration)
-    if (outcome !== 'failed') continue
-    const error = `APPLE_APNS_FAILED: ${reason}`
-    failed.set(error, [...(failed.get(error) ?? []), registration])
-  }
-  return { sent, failed }
-}
-
-export async function dropGone(tx: Repositories, { gone }: Pick<PushResults, 'gone'>): Promise<DroppedRegistration[]> {
-  const dropped: DroppedRegistration[] = []
-  for (const { identityId, pushTokens } of gone) {
-    dropped.push(...(await tx.registrations.deleteByTokens(pushTokens, identityId)))
-  }
-  return dropped
-}
-
 /** Sends the current objects of changed passes to Google. Unchanged ones are not sent. */
-export async function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
-  await allEnded(jobs.map((job) => updateObject(job, services, slot)))
-}
-
-async function updateObject(job: Job, services: GoogleServices, slot: Slot | undefined): Promise<void> {
-  const { store, google, clock } = services
-  try {
-    if (google && (await sendIfOutdated(job, services, { google, slot })) === 'held') return
-    await store.statement((tx) => tx.jobs.complete([job]))
-  } catch (cause) {
+export function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
+  const { google } = services
+  const update = async (job: Job) => (google ? sendIfOutdated(job, services, { google, slot }) : 'done')
+  return eachJob(jobs, update, services, async (tx, job, cause, at) => {
     const error = toJobError(cause)
-    await store.transaction(async (tx) => {
-      if ((await tx.jobs.lockHeld([job])).length === 0) return
-      if (isRejected(cause)) {
-        // The rejection is recorded on the pass, which is sent again with its next change. There is nothing for an
-        // operator to retry.
-        await tx.jobs.complete([job])
-        await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, clock()))
-      } else {
-        await nackFailed(tx, job, error, clock())
-      }
-      if (isHeldBack(error)) return
-      const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`
-      await tx.googleObjects.setError(job.workspaceId, job.subject, message)
-    })
-  }
+    if (isRejected(cause)) {
+      // The rejection is recorded on the pass, which is sent again with its next change. There is nothing for an
+      // operator to retry.
+      await tx.jobs.complete([job])
+      await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, at))
+    } else {
+      await nackFailed(tx, job, error, at)
+    }
+    if (isHeldBack(error)) return
+    const message = `GOOGLE_API_FAILED: ${error instanceof Error ? error.message : String(error)}`
+    await tx.googleObjects.setError(job.workspaceId, job.subject, message)
+  })
 }
 
 async function sendIfOutdated(
@@ -209,4 +183,36 @@ async function upsertOne(job: Job, services: GoogleServices, slot: Slot | undefi
   if (!version || !google || !issuer) return 'done'
   const call = () => google.upsertClass(workspaceId, version, { issuer, ofClass })
   return callGoogle(job, { identityId: issuer.googleIdentityId, call, slot }, services)
+}
+
+/** Expires the Google objects of former holders, and removes personal data from them. */
+export function expireFormerObjects(
+  jobs: Job[],
+  services: GoogleServices & Pick<Services, 'issuing'>,
+  slot?: Slot,
+): Promise<void> {
+  return eachJob(jobs, (job) => retireObjects(job, services, slot), services)
+}
+
+async function retireObjects(
+  job: Job,
+  services: GoogleServices & Pick<Services, 'issuing'>,
+  slot: Slot | undefined,
+): Promise<'held' | 'done'> {
+  const { store, google, issuing, clock } = services
+  const { workspaceId, subject: passId } = job
+  const objects = await store.googleObjects.listTransferred(workspaceId, passId)
+  const pass = objects.length > 0 ? await store.passes.find(workspaceId, passId) : undefined
+  if (!pass || !google) return 'done'
+  const retire = async () => {
+    const { api, wallet } = await google.sideOf(pass)
+    for (const { objectSuffix, kind, templateVersionId } of objects) {
+      const rendered = await issuing.render(asFormer(pass, { templateVersionId }))
+      const shown = asKind({ ...rendered, objectSuffix }, kind)
+      const { classId: _, ...object } = wallet.objectOf(shown, clock())
+      await api.bulk.expireObject(kind, object)
+      await store.statement((tx) => tx.googleObjects.setRetired(workspaceId, passId, objectSuffix, clock()))
+    }
+  }
+  return callGoogle(job, { identityId: pass.googleIdentityId, call: retire, slot }, services)
 }

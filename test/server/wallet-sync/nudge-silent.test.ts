@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import { NUDGED_A_RUN, nudgeSilent } from '../../../src/server/wallet-sync/nudge-silent.ts'
+import { NUDGED_A_RUN, nudgeSilent } from '../../../src/server/wallet-sync/repeat-pushes.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { issuedPass } from '../fixtures.ts'

@@ -2,7 +2,7 @@ import { ApiError } from '../../../core/errors.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { queueWalletUpdates } from '../../wallet-sync/wallet-updates.ts'
+import { queueWalletUpdates } from '../../wallet-sync/holders.ts'
 import { auditEach } from '../audit.ts'
 
 export interface Voiding {

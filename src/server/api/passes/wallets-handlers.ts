@@ -8,6 +8,7 @@ import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
+import { queuePushes } from '../../wallet-sync/holders.ts'
 import { audit } from '../audit.ts'
 import { requireProject } from '../require-project.ts'
 
@@ -45,11 +46,7 @@ export const wallets: Handlers<typeof contract> = {
     })
     return store.transaction(async (tx) => {
       const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, silent, pushedBefore)
-      const job = { workspaceId, kind: 'update-apple' as const, correlationId, isBulk: true }
-      await tx.jobs.insertOnce(
-        passIds.map((subject) => ({ ...job, subject })),
-        now,
-      )
+      await queuePushes(tx, workspaceId, passIds, { at: now, correlationId })
       if (devices > 0) await audit(tx, context, 'pass.nudge', null, passIds.length)
       return { devices, passes: passIds.length }
     })

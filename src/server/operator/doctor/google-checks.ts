@@ -16,7 +16,7 @@ import { type Config, sandboxFolder } from '../../config.ts'
 import { readGoogleIdentity } from '../../identities/credentials.ts'
 import { loadSandboxGoogle } from '../../identities/sandbox.ts'
 import { trialLogo } from '../../pages/assets.ts'
-import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/location-rejections.ts'
+import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/google-records.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {

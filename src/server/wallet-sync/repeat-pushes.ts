@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { NUDGE_SPACING_SECONDS } from '../../core/rules/sending/nudging.ts'
 import type { Nudged } from '../../storage/passes/nudges.ts'
 import type { LongJobServices, Services } from '../context.ts'
+import { queuePushes } from './holders.ts'
 
 /**
  * The maximum number of devices of a workspace that a run pushes again. The rest follow in the next run, a minute
@@ -45,11 +46,27 @@ function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJob
     const at = clock()
     const pushedBefore = new Date(at.getTime() - NUDGE_SPACING_SECONDS * 1000)
     const nudged = await tx.nudges.forgetDue(workspaceId, { at, pushedBefore, limit })
-    const job = { workspaceId, kind: 'update-apple' as const, correlationId: null, isBulk: true }
-    await tx.jobs.insertOnce(
-      nudged.passIds.map((subject) => ({ ...job, subject })),
-      at,
-    )
+    await queuePushes(tx, workspaceId, nudged.passIds, { at, correlationId: null })
     return nudged
   })
+}
+
+/**
+ * Pushes phones that have to move to another address, at the rate of each move (decisions/0020). The database records
+ * the progress, so that a server that resumes pushes no phone twice.
+ */
+export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
+  const { store, clock, stopping, metrics } = services
+  let workspaceId = await store.moves.findDueWorkspace(clock())
+  while (workspaceId !== undefined && !stopping.aborted) {
+    const ofWorkspace = workspaceId
+    const moved = await store.transaction(async (tx) => {
+      const at = clock()
+      const passIds = await tx.moves.take(ofWorkspace, at)
+      await queuePushes(tx, ofWorkspace, passIds, { at, correlationId: null })
+      return passIds.length
+    })
+    metrics.movedPasses.inc(moved)
+    workspaceId = await store.moves.findDueWorkspace(clock(), ofWorkspace)
+  }
 }
