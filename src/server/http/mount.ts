@@ -15,8 +15,9 @@ import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.t
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { type BodyRoom, createBodyRoom, createInFlight, type InFlight } from './middleware/in-flight.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
+import { acceptsGzip, compress, EncodedBody } from './negotiation.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
-import { acceptsGzip, CompleteResponse, compress, EncodedBody, Reply } from './responses.ts'
+import { CompleteResponse, Reply } from './responses.ts'
 
 /**
  * Handles an operation of the contract: gets the parsed request and its context, and returns the body, or a `Reply`

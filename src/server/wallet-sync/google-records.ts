@@ -6,7 +6,6 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import { type GoogleApiError, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import type { LocationRejections } from '../../wallets/google/api/google-api.ts'
 import type { GooglePlace } from '../../wallets/google/resource.ts'
-import type { Services } from '../context.ts'
 import { queueWalletUpdates, tellHolders } from './holders.ts'
 import { recordFailure } from './issuing.ts'
 
@@ -27,7 +26,7 @@ export interface SentObject {
 export function recordSent(
   pass: StoredPass,
   { place, ofClass, digest, mark }: SentObject,
-  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  { store, clock }: { store: Store; clock: () => Date },
 ): Promise<void> {
   const { workspaceId, id, templateVersionId, walletVersion } = pass
   return store.transaction(async (tx) => {
@@ -73,7 +72,7 @@ export function recordRejection(
   pass: StoredPass,
   error: GoogleApiError,
   at: Date,
-  { store, isOnlyPlatform = false }: Pick<Services, 'store'> & { isOnlyPlatform?: boolean },
+  { store, isOnlyPlatform = false }: { store: Store; isOnlyPlatform?: boolean },
 ): Promise<void> {
   const { workspaceId, id } = pass
   return store.transaction(async (tx) => {

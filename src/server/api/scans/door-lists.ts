@@ -1,7 +1,7 @@
 import { createFairCache } from '../../../storage/db/fair-cache.ts'
 import type { StoredSnapshot } from '../../../storage/scans/snapshot-changes.ts'
 import type { Store } from '../../../storage/store.ts'
-import { EncodedBody, encodeBody } from '../../http/responses.ts'
+import { EncodedBody, encodeBody } from '../../http/negotiation.ts'
 
 /** Lists that the doors of a project share, so that each is read and written once (decisions/0010). */
 export interface DoorLists {

@@ -5,7 +5,7 @@ import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-st
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Services } from '../../context.ts'
-import { acceptsGzip, compress } from '../../http/responses.ts'
+import { acceptsGzip, compress } from '../../http/negotiation.ts'
 import type { Link } from '../../link-signing.ts'
 import { deliveries } from '../../platforms/deliveries.ts'
 import { render } from '../../platforms/link-errors.ts'

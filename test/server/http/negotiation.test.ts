@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { acceptsGzip } from '../../../src/server/http/responses.ts'
+import { acceptsGzip } from '../../../src/server/http/negotiation.ts'
 
 test.each([
   ['gzip', true],
