@@ -6,7 +6,7 @@ import { listQuery } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
 /** An Apple signer or a Google issuer, without its key. */
-export const Identity = z.strictObject({
+const Identity = z.strictObject({
   id: Uuid,
   platform: Platform,
   name: z.string().describe('Unique on the server.'),
@@ -18,7 +18,6 @@ export const Identity = z.strictObject({
     .enum(['active', 'retired'])
     .describe('A retired identity issues no new passes. Its existing passes are kept up to date.'),
 })
-export type Identity = z.output<typeof Identity>
 
 /** Routes of identities. */
 export const identities = {
