@@ -4,7 +4,7 @@ import { platforms } from '../core/contract/platform.ts'
 import type { RouteCall } from '../core/route.ts'
 import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'
-import { filterFlag, pastFlag, projectFilter, projectQuery } from './arguments/list-flags.ts'
+import { filterFlag, pastFlag, projectFilter, projectQuery, repeatable } from './arguments/list-flags.ts'
 import { named } from './arguments/named.ts'
 import type { ListColumn, ListShape } from './list/shape.ts'
 
@@ -14,12 +14,7 @@ const number = 'a number, or a bound such as gte:3 or lte:7'
 
 /** The filter and sort flags of the list of passes. */
 export const passFilterFlags = {
-  status: Flags.option({
-    summary: 'Only this status. Repeatable.',
-    options: passStatuses,
-    multiple: true,
-    multipleNonGreedy: true,
-  })(),
+  status: Flags.option({ summary: 'Only this status. Repeatable.', options: passStatuses, ...repeatable })(),
   'external-pass-id': filterFlag('Only this external ID.'),
   search: filterFlag('Text to find in the label, external ID, or status.'),
   project: projectFilter,
@@ -36,8 +31,7 @@ export const passFilterFlags = {
   platform: Flags.option({
     summary: 'Only passes in a wallet of this platform; with --no-installed in none of it. Repeatable.',
     options: platforms,
-    multiple: true,
-    multipleNonGreedy: true,
+    ...repeatable,
   })(),
   stale: Flags.boolean({
     summary: 'Only passes with an outdated wallet, or with --no-stale without one.',

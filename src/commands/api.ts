@@ -1,5 +1,5 @@
 import { Args, Flags } from '@oclif/core'
-import { jsonLines } from '../cli/arguments/list-flags.ts'
+import { jsonLines, repeatable } from '../cli/arguments/list-flags.ts'
 import { CliError, readNamed, UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { writeOut } from '../cli/command/output.ts'
@@ -45,17 +45,10 @@ export default class Api extends ClientCommand {
     field: Flags.string({
       char: 'f',
       summary: 'A field as name=value, or name:=JSON. Repeatable.',
-      multiple: true,
-      multipleNonGreedy: true,
+      ...repeatable,
       default: [],
     }),
-    header: Flags.string({
-      char: 'H',
-      summary: 'A header as "Name: value". Repeatable.',
-      multiple: true,
-      multipleNonGreedy: true,
-      default: [],
-    }),
+    header: Flags.string({ char: 'H', summary: 'A header as "Name: value". Repeatable.', ...repeatable, default: [] }),
     include: Flags.boolean({ char: 'i', summary: 'Print status and headers, too.', exclusive: ['paginate'] }),
     paginate: Flags.boolean({ summary: 'Fetch all pages of a list, and print one item per line.' }),
   }

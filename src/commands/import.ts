@@ -39,9 +39,7 @@ export default class Import extends BulkCommand {
     template: named('template', Flags.string({ summary: 'Template of rows without one: key, name, or ID.' })),
     identity: named(
       'identity',
-      Flags.string({
-        summary: 'Apple or Google identity of the passes; by default that of new passes.',
-      }),
+      Flags.string({ summary: 'Apple or Google identity of the passes; by default that of new passes.' }),
     ),
     ...bulkFlags,
     'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),

@@ -20,10 +20,7 @@ export default class Restore extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     force: Flags.boolean({ summary: 'Replace a database that contains data; it is kept.', default: false }),
-    unverified: Flags.boolean({
-      summary: 'Accept a backup of an older version without a checksum.',
-      default: false,
-    }),
+    unverified: Flags.boolean({ summary: 'Accept a backup of an older version without a checksum.', default: false }),
   }
 
   async run() {

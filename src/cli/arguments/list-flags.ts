@@ -4,6 +4,9 @@ import { rawCellsFlag } from '../bulk/spreadsheet-cells.ts'
 import { count } from '../command/output.ts'
 import { named } from './named.ts'
 
+/** The options of a flag that can be given several times, with one value each. */
+export const repeatable = { multiple: true, multipleNonGreedy: true } as const
+
 /** Format flags of every list. */
 export const styleFlags = {
   columns: Flags.string({
@@ -47,7 +50,7 @@ export function outFlag(
 
 /** Creates a repeatable filter whose values are alternatives. */
 export function filterFlag(summary: string) {
-  return Flags.string({ summary: `${summary} Repeatable.`, multiple: true, multipleNonGreedy: true })
+  return Flags.string({ summary: `${summary} Repeatable.`, ...repeatable })
 }
 
 /** Creates a flag for a time in the past; its value is ISO 8601. */
@@ -66,9 +69,7 @@ export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof for
 export const projectFilter = named(
   'project',
   filterFlag('Only items of this project; none for items without a project.'),
-  {
-    mayBeNone: true,
-  },
+  { mayBeNone: true },
 )
 
 /** Maps `none` to `null`, which the API uses for rows without a project. */

@@ -4,6 +4,7 @@ import type { Pass } from '../../core/contract/passes.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
+import { repeatable } from './list-flags.ts'
 import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
 /** The argument for one pass; `findPass` resolves it. */
@@ -86,8 +87,7 @@ function onlyPass(text: string, found: readonly Pass[], total: number): Pass | u
 /** The `--var name=value` flag, repeatable. */
 export const variableFlag = Flags.string({
   summary: 'A variable as name=value. Repeatable.',
-  multiple: true,
-  multipleNonGreedy: true,
+  ...repeatable,
   default: [],
 })
 
@@ -107,8 +107,7 @@ export const existingFlag = Flags.option({
 /** The `--unset name` flag, repeatable. */
 export const unsetFlag = Flags.string({
   summary: 'Remove a variable, which then has the default of the template. Repeatable.',
-  multiple: true,
-  multipleNonGreedy: true,
+  ...repeatable,
   default: [],
 })
 

@@ -13,9 +13,7 @@ import type { RowAction } from './row-action.ts'
 import { rawCellsFlag } from './spreadsheet-cells.ts'
 
 /** The group column flag of `issue` and `update`. */
-export const groupColumnFlag = Flags.string({
-  summary: 'Column of the group key (groupKey, if there is one).',
-})
+export const groupColumnFlag = Flags.string({ summary: 'Column of the group key (groupKey, if there is one).' })
 
 /** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {

@@ -3,34 +3,28 @@ import { Flags } from '@oclif/core'
 import type { MessageCreate } from '../../core/contract/notifications.ts'
 import { Platform } from '../../core/contract/platform.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
+import { repeatable } from '../arguments/list-flags.ts'
 import { parseMoment } from '../arguments/moment.ts'
 import { UsageError } from '../command/cli-error.ts'
 
-const byLanguage = { multiple: true, multipleNonGreedy: true } as const
-
 /** Flags for the content, recipients, and time of a message. */
 export const messageFlags = {
-  message: Flags.string({
-    char: 'm',
-    summary: 'Text, up to 1000 characters.',
-    exactlyOne: ['message', 'message-in'],
-  }),
+  message: Flags.string({ char: 'm', summary: 'Text, up to 1000 characters.', exactlyOne: ['message', 'message-in'] }),
   'message-in': Flags.string({
     summary: "Text in one language, as pt=text. Repeatable; the template's default language is required.",
-    ...byLanguage,
+    ...repeatable,
   }),
   platform: Flags.string({
     summary: 'Only this platform. Repeatable; all by default.',
     options: Platform.options,
-    multiple: true,
-    multipleNonGreedy: true,
+    ...repeatable,
   }),
   at: Flags.string({ summary: 'Time: an ISO 8601 date-time, or a delay such as "in 2h". Immediately by default.' }),
   header: Flags.string({
     summary: 'Header above the text at Google; by default the organization.',
     exclusive: ['header-in'],
   }),
-  'header-in': Flags.string({ summary: 'Header in one language, as pt=text. Repeatable.', ...byLanguage }),
+  'header-in': Flags.string({ summary: 'Header in one language, as pt=text. Repeatable.', ...repeatable }),
 }
 
 export interface MessageFlags {

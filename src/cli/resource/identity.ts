@@ -217,9 +217,7 @@ export const commands: ResourceCommands = {
       ...databaseFlags,
       workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
       project: Flags.string({ summary: 'Name or ID of a project; by default the workspace itself.' }),
-      platform: Flags.option({ options: platforms })({
-        summary: 'For server: only this platform.',
-      }),
+      platform: Flags.option({ options: platforms })({ summary: 'For server: only this platform.' }),
     },
     async run({ args, flags: { database: databaseUrl, ...where } }) {
       const { setDefaultIdentity } = await manageIdentities()

@@ -67,9 +67,7 @@ export const commands: ResourceCommands = {
       template: requiredFlag('template'),
       'external-id': Flags.string({ summary: 'Your key of the pass, unique in the workspace.', required: true }),
       label: Flags.string({ summary: 'Name of the holder.', required: true }),
-      group: Flags.string({
-        summary: 'Group key shared with related passes, such as the tickets of an order.',
-      }),
+      group: Flags.string({ summary: 'Group key shared with related passes, such as the tickets of an order.' }),
       var: variableFlag,
       existing: existingFlag,
     },

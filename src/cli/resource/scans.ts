@@ -4,7 +4,7 @@ import { bucketUnits } from '../../core/contract/common.ts'
 import { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans.ts'
 import { idArg, namedFlag, requiredFlag } from '../arguments/id-argument.ts'
-import { pastFlag } from '../arguments/list-flags.ts'
+import { pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { duration } from '../command/output.ts'
 import { showByTime, zoneOf } from '../figures-output.ts'
@@ -38,15 +38,9 @@ export const commands: ResourceCommands = {
     ],
     flags: {
       ...ledgerFlags,
-      'context-from': Flags.string({
-        summary: 'Contexts from this one, in text order.',
-        exclusive: ['context'],
-      }),
+      'context-from': Flags.string({ summary: 'Contexts from this one, in text order.', exclusive: ['context'] }),
       'context-until': Flags.string({ summary: 'Contexts up to this one, in text order.', exclusive: ['context'] }),
-      'group-by': Flags.option({
-        summary: 'Group by project or gate.',
-        options: ['project', 'gate'] as const,
-      })(),
+      'group-by': Flags.option({ summary: 'Group by project or gate.', options: ['project', 'gate'] as const })(),
       by: Flags.option({
         summary: 'Count attempts per hour, day, week, or month; needs --from, and excludes scans at --to.',
         options: bucketUnits,
@@ -60,8 +54,7 @@ export const commands: ResourceCommands = {
       gate: Flags.string({
         summary: 'With --by, only scans at this gate. Repeatable.',
         dependsOn: ['by'],
-        multiple: true,
-        multipleNonGreedy: true,
+        ...repeatable,
       }),
     },
     call: ({ scans }, { flags }) =>

@@ -2,6 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import { roles, scopes } from '../../core/route.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
+import { repeatable } from '../arguments/list-flags.ts'
 import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
@@ -44,19 +45,12 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       name: Flags.string({ summary: 'Purpose of the token.', required: true }),
-      role: Flags.option({ options: roles })({
-        summary: 'Managing webhooks needs owner.',
-        default: 'member' as const,
-      }),
-      scope: Flags.option({ options: scopes, multiple: true, multipleNonGreedy: true })({
+      role: Flags.option({ options: roles })({ summary: 'Managing webhooks needs owner.', default: 'member' as const }),
+      scope: Flags.option({ options: scopes, ...repeatable })({
         summary: 'Scope of the token. Repeatable; all by default.',
       }),
       workspace: workspaceFlag,
-      project: Flags.string({
-        summary: 'Project (name or ID) that the token can use. Repeatable.',
-        multiple: true,
-        multipleNonGreedy: true,
-      }),
+      project: Flags.string({ summary: 'Project (name or ID) that the token can use. Repeatable.', ...repeatable }),
       'expires-in': lifetimeFlag,
     },
     async run({ flags, note }) {

@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag, pastFlag } from '../arguments/list-flags.ts'
+import { filterFlag, pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { named } from '../arguments/named.ts'
 import { getPassId } from '../arguments/pass-argument.ts'
 
@@ -26,15 +26,9 @@ export const scanFilterFlags = {
   result: Flags.option({
     summary: 'Only this result; denied includes everything not accepted. Repeatable.',
     options: ScanResult.options,
-    multiple: true,
-    multipleNonGreedy: true,
+    ...repeatable,
   })(),
-  reason: Flags.option({
-    summary: 'Only this reason. Repeatable.',
-    options: LedgerReason.options,
-    multiple: true,
-    multipleNonGreedy: true,
-  })(),
+  reason: Flags.option({ summary: 'Only this reason. Repeatable.', options: LedgerReason.options, ...repeatable })(),
 }
 
 /** Returns the flags as the query of `GET /v1/scans`. */

@@ -1,5 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { editDistance } from '../command/failure.ts'
 import { ownVariables, requireClearSwitches } from './settings.ts'
@@ -31,213 +32,149 @@ export function databasePasswordsIn(argv: readonly string[]): string[] {
 /** All settings of the server; each is a flag and a `PASSES_*` variable. */
 export const serveFlags = {
   ...databaseFlags,
-  host: Flags.string({ summary: 'Address to listen on.', env: 'PASSES_HOST', default: '127.0.0.1' }),
-  port: Flags.integer({
-    summary: 'Port to listen on; 0 selects a free one.',
-    env: 'PASSES_PORT',
-    default: 3000,
-    min: 0,
-    max: 65_535,
+  ...settings(undefined, {
+    host: Flags.string({ summary: 'Address to listen on.', default: '127.0.0.1' }),
+    port: Flags.integer({ summary: 'Port to listen on; 0 selects a free one.', default: 3000, min: 0, max: 65_535 }),
+    'public-url': Flags.url({
+      summary: 'Address of the server for phones and browsers; by default the listening address.',
+    }),
+    badges: Flags.string({
+      summary:
+        "Folder with Apple's and Google's badges for hosted pages, by language: apple/de.svg, google/pt-BR.png … Without it, " +
+        'pages have text buttons.',
+    }),
+    role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
+      summary: 'Serve requests, do background work, or both.',
+      default: 'all' as const,
+    }),
+    'drain-seconds': Flags.integer({
+      summary: 'Seconds after SIGTERM in which /readyz returns 503 and requests are still served.',
+      default: 2,
+      min: 0,
+      max: 60,
+    }),
+    production: Flags.boolean({ summary: 'Do not start with a sandboxed platform, or without an https --public-url.' }),
+    freeze: Flags.boolean({
+      summary: 'Serve reads, reject writes with 503, and do no background work, while the database is copied.',
+    }),
   }),
-  'public-url': Flags.url({
-    summary: 'Address of the server for phones and browsers; by default the listening address.',
-    env: 'PASSES_PUBLIC_URL',
+  ...settings('WALLETS', {
+    platforms: Flags.string({
+      summary: 'Wallet platforms: apple, google, or both. A platform without credentials runs in the sandbox.',
+      default: 'apple,google',
+    }),
+    'apple-certificate': Flags.string({
+      summary: 'Pass Type ID certificate: a PEM or DER file, a .p12 file with its key, or the PEM itself.',
+    }),
+    'apple-key': Flags.string({ summary: 'Private key: a PEM or DER file, or the PEM itself.' }),
+    'apple-key-passphrase': Flags.string({ summary: 'Passphrase of the key.' }),
+    'apple-wwdr': Flags.string({ summary: "Apple's intermediate certificate (WWDR G4)." }),
+    'apple-pass-type': Flags.string({ summary: 'Pass type identifier, checked against the certificate.' }),
+    'apple-team': Flags.string({ summary: 'Team identifier, checked against the certificate.' }),
+    'apple-prefix': Flags.string({
+      summary:
+        'Path of the webServiceURL in passes of another provider, such as /passes, which is served for phones, too. ' +
+        'Repeatable, or separated by commas.',
+      ...repeatable,
+      default: [],
+    }),
+    'push-rate': Flags.integer({
+      summary:
+        'Passes per second whose iPhones this process pushes to in bulk, to limit the fetches that follow; 0 means as fast as ' +
+        'Apple accepts.',
+      default: 0,
+      min: 0,
+      max: 100_000,
+    }),
+    'google-key': Flags.string({
+      summary:
+        'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. With only an issuer ID, ' +
+        'the account of this machine is used.',
+    }),
+    'google-issuer-id': Flags.string({ summary: 'Google Wallet issuer ID.' }),
+    'sandbox-dir': Flags.string({
+      summary:
+        'Folder of the sandbox, which servers of one machine can share (default: next to a SQLite file, else passes.sandbox in the working directory).',
+    }),
+    fault: Flags.string({
+      summary: 'Make a sandboxed platform fail: apns-410, apns-slow, google-500, google-quota … Repeatable.',
+      ...repeatable,
+      default: [],
+    }),
   }),
-  badges: Flags.string({
-    summary:
-      "Folder with Apple's and Google's badges for hosted pages, by language: apple/de.svg, google/pt-BR.png … Without it, " +
-      'pages have text buttons.',
-    env: 'PASSES_BADGES',
+  ...settings('SECURITY', {
+    'server-key': Flags.string({
+      summary:
+        'Secret of at least 32 bytes, hex or base64url. Created next to a SQLite file; required with PostgreSQL.',
+    }),
+    'previous-server-keys': Flags.string({ summary: 'Keys from before a rotation, separated by commas.', default: '' }),
+    'trusted-proxies': Flags.integer({
+      summary: 'Number of trusted proxies that add to X-Forwarded-For.',
+      default: 0,
+      min: 0,
+    }),
+    'allow-insecure-webhooks': Flags.boolean({
+      summary: 'For development: also send webhooks over plain http, and to hosts of the local network.',
+    }),
   }),
-  role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
-    summary: 'Serve requests, do background work, or both.',
-    env: 'PASSES_ROLE',
-    default: 'all' as const,
+  ...settings('LIMITS', {
+    'rate-limit': Flags.integer({
+      summary: 'Requests per second and token; 0 turns the limit off.',
+      default: 100,
+      min: 0,
+    }),
+    'rate-burst': Flags.integer({
+      summary: 'Requests that an idle token can send at once; at least one.',
+      default: 200,
+      min: 0,
+    }),
+    'max-connections': Flags.integer({
+      summary: 'Maximum number of connections; more are closed. Without trusted proxies, half of them per address.',
+      default: 5_000,
+      min: 10,
+      max: 1_000_000,
+    }),
+    'link-ttl': Flags.integer({
+      summary: 'Lifetime of hosted links of a pass without an expiry, in days.',
+      default: 400,
+      min: 1,
+    }),
+    'retain-deliveries': Flags.integer({
+      summary: 'Days to keep finished webhook deliveries with their attempts and events; 0 means forever.',
+      default: 30,
+      min: 0,
+      max: 36_500,
+    }),
+    'retain-audit': Flags.integer({
+      summary: 'Days to keep the audit log; 0 means forever.',
+      default: 365,
+      min: 0,
+      max: 36_500,
+    }),
   }),
-  'drain-seconds': Flags.integer({
-    summary: 'Seconds after SIGTERM in which /readyz returns 503 and requests are still served.',
-    env: 'PASSES_DRAIN_SECONDS',
-    default: 2,
-    min: 0,
-    max: 60,
+  ...settings('OBSERVING', {
+    'metrics-port': Flags.integer({
+      summary: 'Port for Prometheus metrics; off by default, 0 selects a free one.',
+      min: 0,
+      max: 65_535,
+    }),
+    'metrics-host': Flags.string({
+      summary: 'Address for metrics. Anyone who can reach it can read them.',
+      default: '127.0.0.1',
+    }),
+    'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
+      summary: 'Log level on stderr, as JSON: info includes all changes, debug also reads and jobs.',
+      default: 'info' as const,
+    }),
   }),
-  production: Flags.boolean({
-    summary: 'Do not start with a sandboxed platform, or without an https --public-url.',
-    env: 'PASSES_PRODUCTION',
-  }),
-  freeze: Flags.boolean({
-    summary: 'Serve reads, reject writes with 503, and do no background work, while the database is copied.',
-    env: 'PASSES_FREEZE',
-  }),
-  platforms: Flags.string({
-    summary: 'Wallet platforms: apple, google, or both. A platform without credentials runs in the sandbox.',
-    env: 'PASSES_PLATFORMS',
-    default: 'apple,google',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-certificate': Flags.string({
-    summary: 'Pass Type ID certificate: a PEM or DER file, a .p12 file with its key, or the PEM itself.',
-    env: 'PASSES_APPLE_CERTIFICATE',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-key': Flags.string({
-    summary: 'Private key: a PEM or DER file, or the PEM itself.',
-    env: 'PASSES_APPLE_KEY',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-key-passphrase': Flags.string({
-    summary: 'Passphrase of the key.',
-    env: 'PASSES_APPLE_KEY_PASSPHRASE',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-wwdr': Flags.string({
-    summary: "Apple's intermediate certificate (WWDR G4).",
-    env: 'PASSES_APPLE_WWDR',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-pass-type': Flags.string({
-    summary: 'Pass type identifier, checked against the certificate.',
-    env: 'PASSES_APPLE_PASS_TYPE',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-team': Flags.string({
-    summary: 'Team identifier, checked against the certificate.',
-    env: 'PASSES_APPLE_TEAM',
-    helpGroup: 'WALLETS',
-  }),
-  'apple-prefix': Flags.string({
-    summary:
-      'Path of the webServiceURL in passes of another provider, such as /passes, which is served for phones, too. ' +
-      'Repeatable, or separated by commas.',
-    env: 'PASSES_APPLE_PREFIX',
-    multiple: true,
-    multipleNonGreedy: true,
-    default: [],
-    helpGroup: 'WALLETS',
-  }),
-  'push-rate': Flags.integer({
-    summary:
-      'Passes per second whose iPhones this process pushes to in bulk, to limit the fetches that follow; 0 means as fast as ' +
-      'Apple accepts.',
-    env: 'PASSES_PUSH_RATE',
-    default: 0,
-    min: 0,
-    max: 100_000,
-    helpGroup: 'WALLETS',
-  }),
-  'google-key': Flags.string({
-    summary:
-      'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. With only an issuer ID, ' +
-      'the account of this machine is used.',
-    env: 'PASSES_GOOGLE_KEY',
-    helpGroup: 'WALLETS',
-  }),
-  'google-issuer-id': Flags.string({
-    summary: 'Google Wallet issuer ID.',
-    env: 'PASSES_GOOGLE_ISSUER_ID',
-    helpGroup: 'WALLETS',
-  }),
-  'sandbox-dir': Flags.string({
-    summary:
-      'Folder of the sandbox, which servers of one machine can share (default: next to a SQLite file, else passes.sandbox in the working directory).',
-    env: 'PASSES_SANDBOX_DIR',
-    helpGroup: 'WALLETS',
-  }),
-  fault: Flags.string({
-    summary: 'Make a sandboxed platform fail: apns-410, apns-slow, google-500, google-quota … Repeatable.',
-    env: 'PASSES_FAULT',
-    multiple: true,
-    multipleNonGreedy: true,
-    default: [],
-    helpGroup: 'WALLETS',
-  }),
-  'server-key': Flags.string({
-    summary: 'Secret of at least 32 bytes, hex or base64url. Created next to a SQLite file; required with PostgreSQL.',
-    env: 'PASSES_SERVER_KEY',
-    helpGroup: 'SECURITY',
-  }),
-  'previous-server-keys': Flags.string({
-    summary: 'Keys from before a rotation, separated by commas.',
-    env: 'PASSES_PREVIOUS_SERVER_KEYS',
-    default: '',
-    helpGroup: 'SECURITY',
-  }),
-  'rate-limit': Flags.integer({
-    summary: 'Requests per second and token; 0 turns the limit off.',
-    env: 'PASSES_RATE_LIMIT',
-    default: 100,
-    min: 0,
-    helpGroup: 'LIMITS',
-  }),
-  'rate-burst': Flags.integer({
-    summary: 'Requests that an idle token can send at once; at least one.',
-    env: 'PASSES_RATE_BURST',
-    default: 200,
-    min: 0,
-    helpGroup: 'LIMITS',
-  }),
-  'max-connections': Flags.integer({
-    summary: 'Maximum number of connections; more are closed. Without trusted proxies, half of them per address.',
-    env: 'PASSES_MAX_CONNECTIONS',
-    default: 5_000,
-    min: 10,
-    max: 1_000_000,
-    helpGroup: 'LIMITS',
-  }),
-  'link-ttl': Flags.integer({
-    summary: 'Lifetime of hosted links of a pass without an expiry, in days.',
-    env: 'PASSES_LINK_TTL',
-    default: 400,
-    min: 1,
-    helpGroup: 'LIMITS',
-  }),
-  'retain-deliveries': Flags.integer({
-    summary: 'Days to keep finished webhook deliveries with their attempts and events; 0 means forever.',
-    env: 'PASSES_RETAIN_DELIVERIES',
-    default: 30,
-    min: 0,
-    max: 36_500,
-    helpGroup: 'LIMITS',
-  }),
-  'retain-audit': Flags.integer({
-    summary: 'Days to keep the audit log; 0 means forever.',
-    env: 'PASSES_RETAIN_AUDIT',
-    default: 365,
-    min: 0,
-    max: 36_500,
-    helpGroup: 'LIMITS',
-  }),
-  'trusted-proxies': Flags.integer({
-    summary: 'Number of trusted proxies that add to X-Forwarded-For.',
-    env: 'PASSES_TRUSTED_PROXIES',
-    default: 0,
-    min: 0,
-    helpGroup: 'SECURITY',
-  }),
-  'allow-insecure-webhooks': Flags.boolean({
-    summary: 'For development: also send webhooks over plain http, and to hosts of the local network.',
-    env: 'PASSES_ALLOW_INSECURE_WEBHOOKS',
-    helpGroup: 'SECURITY',
-  }),
-  'metrics-port': Flags.integer({
-    summary: 'Port for Prometheus metrics; off by default, 0 selects a free one.',
-    env: 'PASSES_METRICS_PORT',
-    min: 0,
-    max: 65_535,
-    helpGroup: 'OBSERVING',
-  }),
-  'metrics-host': Flags.string({
-    summary: 'Address for metrics. Anyone who can reach it can read them.',
-    env: 'PASSES_METRICS_HOST',
-    default: '127.0.0.1',
-    helpGroup: 'OBSERVING',
-  }),
-  'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
-    summary: 'Log level on stderr, as JSON: info includes all changes, debug also reads and jobs.',
-    env: 'PASSES_LOG_LEVEL',
-    default: 'info' as const,
-    helpGroup: 'OBSERVING',
-  }),
+}
+
+/** Gives each flag its variable, which has the name of the flag: `PASSES_RATE_LIMIT` for `--rate-limit`. */
+function settings<F extends Interfaces.FlagInput>(helpGroup: string | undefined, flags: F): F {
+  for (const [name, flag] of Object.entries(flags)) {
+    Object.assign(flag, { env: `PASSES_${name.replaceAll('-', '_').toUpperCase()}`, ...(helpGroup && { helpGroup }) })
+  }
+  return flags
 }
 
 /** Returns each prefix once, without a trailing slash. */

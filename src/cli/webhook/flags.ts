@@ -6,15 +6,13 @@ import { subscribableEvents } from '../../core/events.ts'
 import { newSecret } from '../../core/rules/crypto/signature.ts'
 import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
+import { repeatable } from '../arguments/list-flags.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import type { Connection } from '../settings/settings.ts'
 
 /** Creates the flag for the events of an endpoint. */
 export function eventFlag(summary: string) {
-  return Flags.option({ options: subscribableEvents, multiple: true, multipleNonGreedy: true, delimiter: ',' })({
-    summary,
-    aliases: ['events'],
-  })
+  return Flags.option({ options: subscribableEvents, ...repeatable, delimiter: ',' })({ summary, aliases: ['events'] })
 }
 
 /** Validates the address of `--forward-to`. @throws UsageError */

@@ -34,10 +34,7 @@ export default class PassPreview extends ClientCommand {
       exclusive: ['html'],
       parse: parsePath,
     }),
-    language: Flags.string({
-      summary: 'Language of the definition; its default if omitted.',
-      exclusive: ['out'],
-    }),
+    language: Flags.string({ summary: 'Language of the definition; its default if omitted.', exclusive: ['out'] }),
     html: Flags.string({ summary: 'Write a page with the pass on both phones to this file.', parse: parsePath }),
   }
 

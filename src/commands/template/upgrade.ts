@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { namedFlag } from '../../cli/arguments/id-argument.ts'
+import { repeatable } from '../../cli/arguments/list-flags.ts'
 import { parsePath } from '../../cli/arguments/path.ts'
 import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
 import type { UpgradeSummary } from '../../cli/changes/upgrade.ts'
@@ -47,13 +48,9 @@ export default class TemplateUpgrade extends ClientCommand {
     status: Flags.option({
       summary: 'Only passes with this status (all but VOID). Repeatable.',
       options: statuses,
-      multiple: true,
-      multipleNonGreedy: true,
+      ...repeatable,
     })(),
-    failures: Flags.string({
-      summary: 'Write failed passes with their error to this file.',
-      parse: parsePath,
-    }),
+    failures: Flags.string({ summary: 'Write failed passes with their error to this file.', parse: parsePath }),
     'raw-cells': rawCellsFlag,
     'dry-run': Flags.boolean({ summary: 'Check every pass on the server, and change nothing.', default: false }),
     yes: Flags.boolean({ summary: 'Skip the confirmation.' }),

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, listFlags } from '../../cli/arguments/list-flags.ts'
+import { filterFlag, listFlags, repeatable } from '../../cli/arguments/list-flags.ts'
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -38,21 +38,13 @@ export default class WalletsList extends ClientCommand {
     { description: 'All wallets, for a script', command: '<%= config.bin %> wallets list --all --json' },
   ]
   static override flags = {
-    stale: Flags.boolean({
-      summary: 'Only outdated wallets, or with --no-stale current ones.',
-      allowNo: true,
-    }),
+    stale: Flags.boolean({ summary: 'Only outdated wallets, or with --no-stale current ones.', allowNo: true }),
     'older-than': Flags.string({
       summary: 'Only passes that did not change for this time: 15m, 1h, 2d.',
       dependsOn: ['stale'],
     }),
     project: named('project', filterFlag('Only passes of this project.')),
-    platform: Flags.option({
-      summary: 'Only this platform. Repeatable.',
-      options: platforms,
-      multiple: true,
-      multipleNonGreedy: true,
-    })(),
+    platform: Flags.option({ summary: 'Only this platform. Repeatable.', options: platforms, ...repeatable })(),
     ...listFlags,
   }
 

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { idOf } from '../../cli/arguments/id-argument.ts'
-import { filterFlag, followFlag, listFlags } from '../../cli/arguments/list-flags.ts'
+import { filterFlag, followFlag, listFlags, repeatable } from '../../cli/arguments/list-flags.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { CliError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
@@ -8,8 +8,6 @@ import { deliveriesShape, showDelivery } from '../../cli/webhook/delivery-output
 import { ApiError } from '../../client/client-errors.ts'
 import { DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { eventTypes } from '../../core/events.ts'
-
-const alternatives = { multiple: true, multipleNonGreedy: true } as const
 
 export default class WebhookDeliveries extends ClientCommand {
   static override summary = 'List deliveries, newest first, or show one with its attempts and payload.'
@@ -33,8 +31,8 @@ export default class WebhookDeliveries extends ClientCommand {
   }
   static override flags = {
     webhook: named('webhook', filterFlag('Only this webhook.')),
-    event: Flags.option({ options: eventTypes, ...alternatives })({ summary: 'Only this event. Repeatable.' }),
-    status: Flags.option({ options: DeliveryStatus.options, ...alternatives })({
+    event: Flags.option({ options: eventTypes, ...repeatable })({ summary: 'Only this event. Repeatable.' }),
+    status: Flags.option({ options: DeliveryStatus.options, ...repeatable })({
       summary: 'Only this status. Repeatable.',
     }),
     failing: Flags.boolean({ summary: 'Only deliveries whose last attempt failed, with or without a pending retry.' }),
