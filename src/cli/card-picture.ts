@@ -8,7 +8,6 @@ import { details, pad, printable, textWidth, wrapText } from './command/output.t
 /** A card in the API's format: JSON has no dates. */
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
-/** The terminal and the phone that a card is drawn for. */
 export interface PictureOptions {
   /** The width of the terminal; `undefined` without a limit. */
   width: number | undefined
@@ -21,7 +20,6 @@ export interface PictureOptions {
 }
 
 const USUAL_WIDTH = 48
-/** The width of the left and right margins of a card. */
 const MARGINS = 4
 
 /** Draws a card in characters: its front with the code, and below it the fields of its back. */
@@ -51,7 +49,6 @@ export async function drawCard(card: CardJson, options: PictureOptions): Promise
 interface Front {
   header: readonly CardField[]
   primary: readonly CardField[]
-  /** The following rows, from the top. */
   rows: (readonly CardField[])[]
   surplus: readonly CardField[]
 }

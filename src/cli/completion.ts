@@ -48,7 +48,6 @@ function joined(words: readonly string[]) {
   return { before, current: current === '=' ? '' : current }
 }
 
-/** Returns the words that name a topic or command. */
 function pathIn({ commands }: Commands, words: readonly string[]): string[] {
   const isKnown = (path: string) => commands.some(({ id }) => id === path || id.startsWith(`${path}:`))
   const end = words.findIndex((_, index) => !isKnown(words.slice(0, index + 1).join(':')))
@@ -113,7 +112,6 @@ function positionOf(flags: readonly Flag[], words: readonly string[]): number {
   return words.filter((word, index) => !word.startsWith('-') && !isValue(index)).length
 }
 
-/** Completes the name of a row. */
 async function named(command: Command.Loadable, inputs: 'args' | 'flags', name: string, words: readonly string[]) {
   if (name === 'profile' || (inputs === 'args' && command.id.startsWith('profile:'))) return profileNames()
   const loaded = await command.load()
@@ -129,7 +127,6 @@ function starting(offers: readonly Offer[], current: string): Offer[] {
   return offers.filter(({ value }) => value.startsWith(current))
 }
 
-/** A completion with a short description, for shells that show it. */
 interface Offer {
   value: string
   about?: string | undefined

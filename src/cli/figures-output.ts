@@ -5,8 +5,6 @@ import { formatRows } from './bulk/csv.ts'
 import { UsageError } from './command/cli-error.ts'
 import { type Column, count, table } from './command/output.ts'
 
-/** Formats figures over time for a terminal. */
-
 /** Returns the value of `--zone`; by default the zone of this computer. */
 export function zoneOf({ zone }: { zone?: string | undefined }): string {
   return zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -46,7 +44,6 @@ function flatten({ at: _, ...figures }: Item): Record<string, number> {
 }
 
 const STEPS = '▁▂▃▄▅▆▇█'
-/** The width of a figure's name and sum. */
 const BESIDE_LINE = 34
 const LONGEST_LINE = 60
 
@@ -72,7 +69,6 @@ function sparkline(values: number[], room: number): string {
 }
 
 const LONGEST_BAR = 30
-/** The width of a bucket's start and value. */
 const BESIDE_BARS = 36
 
 /**
@@ -132,7 +128,6 @@ function sum(values: number[]): number {
   return values.reduce((all, n) => all + n, 0)
 }
 
-/** The width of the other columns. */
 const BESIDE_SCANS = 46
 
 /** Formats attempts over time in the requested zone. Each bucket has a bar, scaled to the maximum. */

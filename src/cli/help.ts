@@ -8,7 +8,6 @@ class ProgramCommandHelp extends CommandHelp {
   }
 }
 
-/** Removes the spaces before each occurrence of a character. */
 function trimBefore(text: string, character: string): string {
   const parts = text.split(character)
   return [...parts.slice(0, -1).map((part) => part.trimEnd()), parts.at(-1)].join(character)
@@ -41,7 +40,6 @@ export default class ProgramHelp extends Help {
     }
   }
 
-  /** Returns whether words name a topic completely, or start with a command. */
   private isKnown(words: string[]): boolean {
     const prefixes = words.map((_, index) => words.slice(0, index + 1).join(':'))
     return prefixes.some((id) => this.config.findCommand(id)) || this.config.findTopic(words.join(':')) !== undefined

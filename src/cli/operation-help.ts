@@ -2,7 +2,6 @@ import { openApiDocument } from '../core/openapi.ts'
 import { UsageError } from './command/cli-error.ts'
 import { editDistance } from './command/failure.ts'
 
-/** The parts of an OpenAPI operation that the terminal shows. */
 interface Described {
   operationId: string
   summary: string

@@ -12,7 +12,6 @@ type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 
 const number = 'a number, or a bound such as gte:3 or lte:7'
 
-/** The filter and sort flags of the list of passes. */
 export const passFilterFlags = {
   status: Flags.option({ summary: 'Only this status. Repeatable.', options: passStatuses, ...repeatable })(),
   'external-pass-id': filterFlag('Only this external ID.'),
@@ -58,7 +57,6 @@ export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefi
   return sortBy && sortDir && { sortBy, sortDir }
 }
 
-/** Returns the flags as query parameters; the server validates the values. */
 export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags>): Query {
   return {
     status: flags.status,
@@ -85,7 +83,6 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
   }
 }
 
-/** The columns of `pass list`. */
 export const passesShape: ListShape<Pass> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },

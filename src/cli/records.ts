@@ -144,7 +144,6 @@ export function limitFlag(name: LimitName): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** Formats each limit of a workspace with its usage, if known. */
 export function showLimits(
   limits: Record<LimitName, number>,
   usage: Partial<Record<LimitName, number>>,
@@ -205,7 +204,6 @@ function googleHolder({
   return { device, state, version: sentVersion, at: sentAt, error: lastError }
 }
 
-/** Formats a scan. */
 export function showScan(scan: ScanItem): string {
   const { conflict, validateAsOf, ...context } = scan.metadata
   return details([
@@ -247,7 +245,6 @@ const figureColumns: Column<ProjectStats>[] = [
   { title: 'denied', value: ({ totalDenied }) => count(totalDenied) },
 ]
 
-/** Formats scan statistics by project. */
 export function showStatsByProject({ items }: ScanStatsByProject, width: number | undefined): string {
   return table(items, figureColumns, { width })
 }
@@ -261,7 +258,6 @@ const gateColumns: Column<GateStats>[] = [
   { title: 'reversed', value: ({ reversed }) => count(reversed), whole: true },
 ]
 
-/** Formats scan statistics by gate. */
 export function showStatsByGate({ items }: ScanStatsByGate, width: number | undefined): string {
   return table(items, gateColumns, { width })
 }

@@ -118,7 +118,6 @@ async function writeFileOut({ body, headers }: RawResponse): Promise<void> {
 }
 
 interface ApiFlags {
-  /** The request body. */
   data: Uint8Array | undefined
   field: string[]
   header: string[]
@@ -153,7 +152,6 @@ function apiRequest(method: string, path: string, { data, field, header }: ApiFl
   }
 }
 
-/** Returns the request for the page at a cursor. */
 function atCursor(request: RawRequest, cursor: string): RawRequest {
   const url = new URL(request.path, 'http://server')
   url.searchParams.set('cursor', cursor)

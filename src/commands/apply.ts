@@ -74,7 +74,6 @@ export default class Apply extends ClientCommand {
     for (const step of ends) await confirm(`Delete the ${describeStep(step)}?`, { ...options, yes: false })
   }
 
-  /** Carries out the steps in order and reports each one when it is done. */
   async #carryOut(steps: readonly Step[], secrets: SecretsFile): Promise<Map<Step, Outcome>> {
     const outcomes = new Map<Step, Outcome>()
     let isStopped = false

@@ -129,7 +129,6 @@ export class SecretsFile {
     this.#note = note
   }
 
-  /** @throws CliError if the path holds something else */
   static async open(path: string, note: (message: string) => void): Promise<SecretsFile> {
     return new SecretsFile(path, await readContent(path), note)
   }
@@ -152,7 +151,6 @@ export class SecretsFile {
     await this.#change((content) => Object.fromEntries(Object.entries(content).filter(([other]) => other !== url)))
   }
 
-  /** Releases the lock for other runs. */
   async close(): Promise<void> {
     await this.#lock?.release()
   }

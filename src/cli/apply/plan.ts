@@ -18,22 +18,17 @@ import {
 } from '../template/template-push.ts'
 import type { DesiredState, LimitsFile, ProjectFile, SecretsFile, WebhookFile } from './files.ts'
 
-/** The planned action for one object. */
 export type Action = 'create' | 'change' | 'unchanged' | 'delete' | 'notInFiles' | 'operator'
 
-/** The result of an action. */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted' | 'notInFiles' | 'operator'
 
-/** A project, template, webhook, or the limits: its differences and the planned action. */
 export interface Step {
   kind: 'project' | 'template' | 'webhook' | 'limits'
-  /** The name in the files. */
   name: string
   /** `null` if no file describes it. */
   file: string | null
   action: Action
   changes: Change[]
-  /** An additional note. */
   note?: string
   /** Applies the file, regardless of the current state on the server; missing if there is nothing to do. */
   carryOut?: () => Promise<Outcome>
@@ -73,7 +68,6 @@ export async function planApply(client: Client, desired: DesiredState, options: 
 
 type PlanEnd = (kind: Step['kind'], name: string, remove: () => Promise<unknown>) => void
 
-/** Plans projects and templates. */
 async function planContent(
   client: Client,
   { projects, templates }: DesiredState,

@@ -3,7 +3,6 @@ import { Uuid } from '../../core/ids.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { type NamedKind, named } from './named.ts'
 
-/** Creates an argument for a row's id: idArg('template'). */
 export function idArg(what: string) {
   return Args.string({ description: `ID of the ${what}.`, required: true, parse: idOf(what) })
 }
@@ -21,7 +20,6 @@ export function namedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.`, required: true }))
 }
 
-/** Creates an optional argument that accepts any name of a row. */
 export function optionalNamedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.` }))
 }

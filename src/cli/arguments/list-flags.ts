@@ -7,7 +7,6 @@ import { named } from './named.ts'
 /** The options of a flag that can be given several times, with one value each. */
 export const repeatable = { multiple: true, multipleNonGreedy: true } as const
 
-/** Format flags of every list. */
 export const styleFlags = {
   columns: Flags.string({
     summary: 'Columns to show, separated by commas; an unknown one lists all columns.',
@@ -20,7 +19,6 @@ export const styleFlags = {
   'raw-cells': rawCellsFlag,
 }
 
-/** Flags of every paginated list. */
 export const listFlags = {
   ...styleFlags,
   limit: Flags.integer({ summary: 'Number of rows, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
@@ -28,7 +26,6 @@ export const listFlags = {
   all: Flags.boolean({ summary: 'Show all pages.' }),
 }
 
-/** The `--follow` flag of lists: shows new rows until Ctrl-C. */
 export const followFlag = Flags.boolean({
   summary: 'Then show new rows until Ctrl-C: oldest first, each once, even after a restart of the server.',
   exclusive: ['all', 'cursor', 'sort'],

@@ -32,7 +32,6 @@ export function parseEnd(text: string, now: Date): Date | null {
   return date.success ? new Date(`${date.data}T00:00:00Z`) : parseMoment(text, now)
 }
 
-/** The flag for the lifetime of a token. */
 export const lifetimeFlag = Flags.string({
   summary: 'Time until expiry: 3s, 15m, 12h, 30d, or never; a year by default.',
 })
@@ -46,7 +45,6 @@ export function parseLifetime(text: string | undefined, now: Date): Date | null 
   return text === 'never' ? null : shift(now, parseDuration(text, '--expires-in'))
 }
 
-/** Parses 3s, 15m, 12h, or 30d as seconds. */
 export function parseDuration(text: string, flag: string): number {
   if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return secondsOf(text)
   throw new UsageError(`${flag} must be a duration such as 3s, 15m, 12h, or 30d, not "${text}"`)

@@ -36,7 +36,6 @@ export function askable<T extends Readonly<Record<string, object>>>(inputs: T): 
   return Object.fromEntries(relaxed) as T
 }
 
-/** Asks the user to choose missing values from a list that typing filters. */
 export async function askForNames(
   inputs: Readonly<Record<string, object>>,
   values: Record<string, unknown>,
@@ -81,7 +80,6 @@ async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[
 
 const TIMEOUT_MS = 3_000
 
-/** Returns the kind of row that an argument or flag names, if any. */
 export function namedKindOf(input: object): NamedKind | undefined {
   return markOf(input)?.kind
 }
@@ -125,7 +123,6 @@ export interface Candidate {
   names: readonly string[]
 }
 
-/** Lists all rows of a kind on the server. */
 export function listCandidates(kind: NamedKind, client: Client, signal?: AbortSignal): AsyncGenerator<Candidate> {
   return candidates[kind](client, signal && { signal })
 }

@@ -7,17 +7,14 @@ import { CliError, UsageError } from '../command/cli-error.ts'
 import { repeatable } from './list-flags.ts'
 import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
-/** The argument for one pass; `findPass` resolves it. */
 export const passArgs = {
   id: Args.string({ description: 'External ID, ID, or start of an ID of the pass.', required: true }),
 }
 
-/** Flags that control how the pass argument is read. */
 export const passFlags = {
   external: Flags.boolean({ summary: 'Treat the argument as an external ID, even if it looks like an ID.' }),
 }
 
-/** The `--if-match` flag: the change is rejected if the pass has another revision. */
 export const ifMatchFlag = {
   'if-match': Flags.string({ summary: 'Update only if the pass has this revision.' }),
 }
@@ -48,7 +45,6 @@ export async function getPassId(client: Client, { id, external }: PassReference)
   return !external && Uuid.safeParse(id).success ? id : (await getPass(client, { id, external })).id
 }
 
-/** Returns the id of the pass that `passArgs` and `passFlags` name. */
 export function passIdOf(
   client: Client,
   { args, flags }: { args: { id: string }; flags: { external: boolean } },
@@ -84,27 +80,23 @@ function onlyPass(text: string, found: readonly Pass[], total: number): Pass | u
   throw ambiguousName(text, { what: 'pass', total, found: named })
 }
 
-/** The `--var name=value` flag, repeatable. */
 export const variableFlag = Flags.string({
   summary: 'A variable as name=value. Repeatable.',
   ...repeatable,
   default: [],
 })
 
-/** Splits name=value on the first equals sign. */
 export function splitVariable(text: string): [name: string, value: string] {
   const at = text.indexOf('=')
   if (at < 1) throw new UsageError(`--var ${text} must be name=value`)
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-/** The flag for external ids that already have a different pass. */
 export const existingFlag = Flags.option({
   summary: 'Action for an existing pass that differs: keep accepts it, update changes it (default: fail).',
   options: ['keep', 'update'] as const,
 })()
 
-/** The `--unset name` flag, repeatable. */
 export const unsetFlag = Flags.string({
   summary: 'Remove a variable, which then has the default of the template. Repeatable.',
   ...repeatable,

@@ -12,7 +12,6 @@ import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
 import { rawCellsFlag } from './spreadsheet-cells.ts'
 
-/** The group column flag of `issue` and `update`. */
 export const groupColumnFlag = Flags.string({ summary: 'Column of the group key (groupKey, if there is one).' })
 
 /** The argument of commands that read a CSV file: its path, or `-` for stdin. */
@@ -37,7 +36,6 @@ export const bulkFlags = {
   'raw-cells': rawCellsFlag,
 }
 
-/** The parsed flags of a bulk command. */
 export interface BulkFlags extends ConnectionFlags {
   failures?: string | undefined
   restart: boolean
@@ -65,7 +63,6 @@ interface BulkCall<Name extends string> {
 
 /** Base class of commands that process each row of a CSV file. Users can stop and resume them at any time. */
 export abstract class BulkCommand extends ClientCommand {
-  /** Resolves to the summary, which has a count for each outcome of the action. */
   protected async runFile<Item, Name extends string>(
     action: RowAction<Item, Name>,
     { file, flags, plan }: BulkCall<Name>,
@@ -138,7 +135,6 @@ export abstract class BulkCommand extends ClientCommand {
   }
 }
 
-/** Returns the summary with the outcome counts as properties. A plan also includes its first rows. */
 function flatten<Name extends string>({ counts, failing, first, ...summary }: BulkSummary<Name>) {
   return { ...summary, ...counts, ...(summary.dryRun && { first }) }
 }

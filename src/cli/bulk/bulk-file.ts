@@ -34,7 +34,6 @@ export interface BulkOptions {
   dryRun: boolean
   /** Whether to discard the journal of an earlier run. */
   restart: boolean
-  /** Whether to read and write cells without escaping. */
   rawCells: boolean
   stop: AbortSignal
   /** Called before the first row of a new run. If it throws, nothing is done. */
@@ -51,7 +50,6 @@ const SHOWN_OF_EACH = 5
 
 export interface BulkResult<Name extends string> {
   summary: BulkSummary<Name>
-  /** All possible outcomes of a row. */
   outcomes: readonly Outcome<Name>[]
 }
 
@@ -162,7 +160,6 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
 
 const OR_STDOUT = 'name a file, or give --out - for stdout.'
 
-/** Rejects an output that is also the input, and two outputs with the same path. */
 function rejectOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
   const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
   const real = paths.map(realPath)
@@ -170,7 +167,6 @@ function rejectOverwriting({ file, out, failures }: BulkOptions, journal: string
   if (again) throw new UsageError(`${again} is used for two files: input, output, failures, and journal must differ`)
 }
 
-/** @throws CliError if the file was changed since the preview */
 async function requireUnchanged(file: string, seen: JournalHead['file']): Promise<void> {
   if (isDeepStrictEqual(await fingerprint(file), seen)) return
   throw new CliError(`${file} has changed since the plan was made`, { hint: 'run it again for a new plan.' })
@@ -234,13 +230,10 @@ export interface BulkSummary<Name extends string = string> {
   out: string | null
   failures: string | null
   journal: string | null
-  /** The first failing rows of this run. */
   errors: FailedRow[]
-  /** The first rows of each outcome in this run. */
   first: Partial<Record<Name, PlacedRow[]>>
 }
 
-/** Formats the summary of a run for people. */
 export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]): string {
   const { rows, counts, alreadyDone } = summary
   if (alreadyDone === rows && rows > 0 && summary.complete) {
@@ -263,7 +256,6 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   return summary.dryRun ? `Plan: the expected result of a run.\n\n${numbers}` : numbers
 }
 
-/** Formats the first rows of each outcome for a dry run. */
 export function showFirst({ counts, first, failures }: BulkSummary, outcomes: readonly Outcome[]): string {
   return outcomes
     .filter(({ name }) => first[name])

@@ -11,7 +11,6 @@ export interface JournalHead {
   file: { bytes: number; modified: number; start: string }
   server: string
   workspaceId: string
-  /** The name of the command, such as `issue`. */
   command: string
   /** The flags that affect the processing of rows. */
   settings: Readonly<Record<string, string>>
@@ -21,7 +20,6 @@ export interface JournalHead {
 
 /** A checkpoint of a run: all rows before it are done, no row after it counts. */
 export interface JournalEntry {
-  /** The number of completed rows. */
   rows: number
   /** The offset of the end of those rows in the input, in bytes. */
   bytes: number
@@ -31,13 +29,11 @@ export interface JournalEntry {
   failing: number
   /** The outcomes of the rows since the previous entry, in order, run-length encoded. */
   outcomes: [outcome: string, rows: number][]
-  /** Sizes of the output files. */
   outBytes: number
   failuresBytes: number
   complete: boolean
 }
 
-/** An open and locked journal of a run. */
 export interface Journal {
   /** The checkpoint to resume from. */
   readonly start: JournalEntry
@@ -75,7 +71,6 @@ export function fingerprint(path: string): Promise<JournalHead['file']> {
 }
 
 export interface JournalOptions {
-  /** Whether to discard the existing journal. */
   restart: boolean
   note: (message: string) => void
 }
@@ -181,7 +176,6 @@ function isEntry(value: unknown): value is JournalEntry {
   return isWhole(value, COUNTED) && isWhole(value.counts, Object.keys(value.counts))
 }
 
-/** Returns whether the named values are non-negative integers. */
 export function isWhole(record: Record<string, unknown>, names: readonly string[]): boolean {
   return names.every((name) => Number.isSafeInteger(record[name]) && (record[name] as number) >= 0)
 }

@@ -4,7 +4,6 @@ import { CliError } from '../command/cli-error.ts'
 import type { CsvRow } from './csv.ts'
 import type { CheckedRow } from './row-action.ts'
 
-/** A function that returns the request for a row, or all of its problems. */
 export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | Promise<CheckedItem<Item>>
 
 type CheckedItem<Item> = { item: Item } | { errors: string[] }
@@ -63,7 +62,6 @@ export interface HeaderColumn {
 export interface MatchedHeader {
   /** Each cell, replaced by the column name that it matches. */
   names: string[]
-  /** Notes on cells that were matched to another name. */
   notes: string[]
   problems: string[]
 }
@@ -86,12 +84,10 @@ export function matchHeader(header: readonly string[], columns: readonly string[
   return matched
 }
 
-/** Returns the variable columns of a header: those that are not built in. */
 export function variableColumns(header: readonly string[], own: readonly string[]): HeaderColumn[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => name !== '' && !own.includes(name))
 }
 
-/** Returns the problems of a header that do not depend on the command. */
 export function headerProblems(header: readonly string[], variables: readonly HeaderColumn[]): string[] {
   return [
     ...variables
@@ -103,27 +99,22 @@ export function headerProblems(header: readonly string[], variables: readonly He
   ]
 }
 
-/** Returns the problem of a missing column; empty if the header has it. */
 export function missingColumn(header: readonly string[], column: string, what: string, flag: string): string[] {
   return header.includes(column) ? [] : [`Column ${column} not found for ${what}; ${flag} selects another one`]
 }
 
-/** The default group column. */
 export const GROUP_COLUMN = 'groupKey'
 
-/** Returns the warning about columns that are not variables of the template; empty if all are. */
 export function unknownWarning(unknown: readonly string[]): string[] {
   return unknown.length > 0
     ? [`Not variables of the template: ${unknown.join(', ')} (stored with each pass, but not shown)`]
     : []
 }
 
-/** Returns the warning about columns without a name; empty if all have one. */
 export function namelessWarning(header: readonly string[]): string[] {
   return header.includes('') ? ['A column without a name is ignored'] : []
 }
 
-/** Combines all problems of a header into one error. */
 export function badHeader(message: string, problems: string[], header: readonly string[], hint?: string): CliError {
   return new CliError(message, {
     code: 'VALIDATION_ERROR',
@@ -159,7 +150,6 @@ class DuplicateIds {
     return undefined
   }
 
-  /** Returns the slot of the id, or the free slot for it. */
   #find(high: number, low: number): number {
     const slots = this.#slots
     const mask = slots.length / WORDS - 1

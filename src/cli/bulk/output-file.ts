@@ -65,7 +65,6 @@ export function rejectPipe(path: string, hint: string): void {
   if (isPipe(path)) throw new UsageError(`${path} is a pipe, but a file is required`, { hint })
 }
 
-/** Writes the whole buffer and returns its length. */
 export async function writeAt(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
   for (let written = 0; written < buffer.length; ) {
     written += (await file.write(buffer, written, buffer.length - written, position + written)).bytesWritten

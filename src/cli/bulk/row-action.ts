@@ -8,7 +8,6 @@ export interface RowAction<Item, Name extends string = string> {
   command: string
   /** Flag names and values that a resumed run must share with the first one. */
   settings: Readonly<Record<string, string>>
-  /** The number of concurrent batches. */
   batchesInFlight: number
   /** Reads the data that checks need and validates the header of the file. */
   plan(client: Client, header: string[]): Promise<RowPlan<Item, Name>>
@@ -39,7 +38,6 @@ export interface RowPlan<Item, Name extends string = string> {
 
 export interface Outcome<Name extends string = string> {
   name: Name
-  /** The name for people. */
   title: string
   /** The outcome that it is reported as when a completed run is called again; the same one by default. */
   again?: Name
@@ -50,15 +48,12 @@ export interface Outcome<Name extends string = string> {
 /** The outcome of a row that failed; every action has it. */
 export const FAILED: Outcome<'failed'> = { name: 'failed', title: 'Failed' }
 
-/** The roles of the columns. */
 export interface Columns {
   header: string[]
   externalId: number
   /** The column that a failures file adds. It is ignored in the input. */
   errorColumn: string
-  /** Possible mistakes that do not prevent the run. */
   warnings: string[]
-  /** Notes on how unclear header cells were read. */
   notes: string[]
 }
 
@@ -80,7 +75,6 @@ export interface RowResult<Name extends string = string> {
   error?: string
 }
 
-/** Rows that are sent and journaled together. */
 export interface Batch<Item> {
   rows: CheckedRow<Item>[]
   /** The offset of the end of the last row in the input, in bytes. */
@@ -114,7 +108,6 @@ export async function* batchRows<Item>(
   if (batch.length > 0) yield { rows: batch, bytes: batch.at(-1)!.bytes }
 }
 
-/** The outcome of a row, with its position in the file. */
 export interface PlacedRow {
   line: number
   externalPassId: string
@@ -125,19 +118,16 @@ export interface FailedRow extends PlacedRow {
   error: string
 }
 
-/** The result of a batch: the rows for both output files, and the outcome of each input row, in order. */
 export interface BatchOutcome {
   out: (string | null)[][]
   failures: string[][]
   rows: (PlacedRow | FailedRow)[]
 }
 
-/** Returns the header of the results file: the input columns, then the result columns. */
 export function outHeader(columns: Columns, resultColumns: readonly string[]): string[] {
   return [...kept(columns.header, columns, resultColumns), ...resultColumns]
 }
 
-/** Returns the header of the failures file: the input columns, then the error column. */
 export function failuresHeader(columns: Columns): string[] {
   return [...kept(columns.header, columns, []), columns.errorColumn]
 }

@@ -23,7 +23,6 @@ export interface RowImage {
   path: string | undefined
 }
 
-/** The reason why a row cannot be sent. */
 export class RowImageError extends Error {
   override readonly name = 'RowImageError'
 }

@@ -127,7 +127,6 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   }
 }
 
-/** Run-length encodes the outcomes of rows. */
 function runsOf(rows: readonly PlacedRow[]): JournalEntry['outcomes'] {
   const runs: JournalEntry['outcomes'] = []
   for (const { outcome } of rows) {

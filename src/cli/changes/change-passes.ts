@@ -10,7 +10,6 @@ import { findPasses } from './find-passes.ts'
 export interface EachPass<Item, Name extends string> {
   /** The number of concurrent requests, across all batches. */
   concurrency: number
-  /** Changes a pass and resolves to the outcome of the row. */
   change: (pass: Pass, item: Item, options: ChangeOptions) => Promise<Name>
   /** Called with the passes of a batch before any of them is changed. */
   onFound?: (client: Client, passes: readonly Pass[], note: (message: string) => void) => Promise<void>

@@ -15,7 +15,6 @@ export async function findPasses(client: Client, externalPassIds: readonly strin
   return new Map(pages.flatMap(({ items }) => items.map((pass) => [pass.externalPassId, pass])))
 }
 
-/** Groups ids so that each group fits in one request. */
 export function groupIds(ids: readonly string[]): string[][] {
   const groups: string[][] = []
   let bytes = 0

@@ -21,7 +21,6 @@ import { readIssuedTemplate } from '../issue/rows.ts'
 import { changeEach } from './change-passes.ts'
 
 export interface UpdateOptions {
-  /** The CSV file, or `-` for stdin. */
   file: string
   externalIdColumn: string
   labelColumn: string | undefined
@@ -33,7 +32,6 @@ export interface UpdateOptions {
   dryRun: boolean
   /** Whether Android phones also ring for changes that iPhones announce. */
   notify?: boolean
-  /** The number of concurrent requests. */
   concurrency: number
 }
 
@@ -214,7 +212,6 @@ async function declaredBy(client: Client, id: string, note: (message: string) =>
   }
 }
 
-/** The column names of an update that are not variables. */
 export interface UpdateColumnOptions {
   externalIdColumn: string
   /** If undefined, the column `label` is used, if there is one. */
@@ -225,7 +222,6 @@ export interface UpdateColumnOptions {
   changesAll: boolean
 }
 
-/** The columns of an update, by index. */
 export interface UpdateColumns extends Columns {
   /** -1 if labels do not change. */
   label: number

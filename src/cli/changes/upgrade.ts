@@ -13,7 +13,6 @@ import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { changeConcurrently } from './change-passes.ts'
 
-/** The passes to upgrade and their target version. */
 export interface UpgradeScope {
   templateId: string | undefined
   /** A project id, or `none` for passes without a project. */
@@ -33,7 +32,6 @@ interface UpgradePlan {
   google: number
 }
 
-/** The upgrade of one pass. */
 interface Upgrade {
   passId: string
   version: number
@@ -101,7 +99,6 @@ export interface UpgradeOptions {
   dryRun: boolean
   failures: string | undefined
   rawCells: boolean
-  /** The number of concurrent requests. */
   concurrency: number
   stop: AbortSignal
   /** Creates a client that retries through a restart of the server. */

@@ -8,11 +8,9 @@ export interface VoidOptions {
   externalIdColumn: string
   /** If undefined, the column `reason` is used, if there is one. */
   reasonColumn: string | undefined
-  /** The reason for rows without one. */
   reason: string | undefined
   /** Whether only to look up the passes. */
   dryRun: boolean
-  /** The number of concurrent requests. */
   concurrency: number
 }
 

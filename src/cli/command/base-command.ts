@@ -117,7 +117,6 @@ export function terminalWidth(): number | undefined {
   return (process.stdout.isTTY && process.stdout.columns) || undefined
 }
 
-/** Returns the options for drawing passes and codes on this terminal. */
 export function drawing(flags: { 'no-color'?: boolean }): PictureOptions {
   return { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() }
 }

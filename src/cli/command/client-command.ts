@@ -58,7 +58,6 @@ export abstract class ClientCommand extends BaseCommand {
     return parsed
   }
 
-  /** Creates a client for the server and the token from flags, environment, and profile. */
   protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {
     if (!this.connection) {
       this.connection = resolveConnection(flags)

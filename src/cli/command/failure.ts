@@ -88,7 +88,6 @@ function tidyUsage(message: string): string {
     .replace(/\nSee more help with --help$/, '')
 }
 
-/** Returns the flag that is closest to the first unknown one. */
 function likelyFlag([typed = '']: readonly string[], flags: readonly string[]): string | undefined {
   const near = flags
     .map((name) => ({ name: `--${name}`, distance: editDistance(typed, `--${name}`) }))

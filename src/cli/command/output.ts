@@ -1,7 +1,5 @@
 import stringWidth from 'string-width'
 
-/** Plain-text output for people: fits the terminal, one row per line. */
-
 export interface Column<T> {
   title: string
   value: (row: T) => string | number | null

@@ -5,8 +5,6 @@ import { parseJson } from '../../core/json.ts'
 import { environmentWithoutSettings } from '../settings/settings.ts'
 import { CliError } from './cli-error.ts'
 
-/** Runs this program as a child process, as a user would call it. */
-
 export interface OwnProgram {
   /** The working folder, which is also the base folder of profiles. */
   cwd: string
@@ -76,7 +74,6 @@ export async function runOwnProgram<T>(args: string[], program: OwnProgram): Pro
   return JSON.parse(text) as T
 }
 
-/** Returns the message of a failed command from its `--json` output, or the whole output if it has another format. */
 function reasonIn(text: string): string {
   return Failed.safeParse(parseJson(text)).data?.error.message ?? text.trim()
 }

@@ -31,7 +31,6 @@ function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** Starts a new line on a terminal, which shows ^C at the cursor. */
 export function startNewLine(): void {
   if (process.stderr.isTTY) process.stderr.write('\n')
 }

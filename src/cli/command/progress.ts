@@ -6,7 +6,6 @@ import { startNewLine } from './program.ts'
 export interface ProgressState {
   /** The processed part of `total`, in the same unit. */
   done: number
-  /** Counts to show. */
   rows: number
   failed: number
 }

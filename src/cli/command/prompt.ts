@@ -29,7 +29,6 @@ export function askText(question: string): Promise<string> {
   return ask(question, { hidden: false })
 }
 
-/** Asks for a secret without echoing it. */
 export async function askSecret(question: string): Promise<string> {
   const answer = await ask(question, { hidden: true })
   process.stderr.write('\n')
@@ -75,7 +74,6 @@ export interface Choice<T> {
   value: T
 }
 
-/** Asks the user to choose from a list on a terminal. Typing filters the list. */
 export async function choose<T>(message: string, choices: readonly Choice<T>[]): Promise<T> {
   const { default: search } = await import('@inquirer/search')
   const source = (typed = '') => {

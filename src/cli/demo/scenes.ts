@@ -16,10 +16,8 @@ import type { DeviceFile, PassChange } from '../device/phone-store.ts'
 import { deviceFor, devicePlatforms, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import { type Received, startReceiver } from '../webhook/listen.ts'
 
-/** The server that the demo runs. */
 export type DemoServer = OwnServer
 
-/** Starts `passes serve` on a free port with a separate database in the folder. */
 export function startServer(folder: string): Promise<DemoServer> {
   // The webhook receiver runs on this machine.
   const args = ['--rate-limit', '0', '--log-level', 'warn', '--allow-insecure-webhooks']
@@ -27,14 +25,12 @@ export function startServer(folder: string): Promise<DemoServer> {
   return startOwnServer(args, { cwd: folder, settings })
 }
 
-/** Runs one client command with `--json` and returns its output. Its progress is printed on stderr. */
 export function runCommand<T>(args: string[], folder: string, server: DemoServer): Promise<T> {
   return runOwnProgram(args, { cwd: folder, settings: { PASSES_URL: server.url, PASSES_TOKEN: server.token } })
 }
 
 const PATIENCE_SECONDS = 60
 
-/** Waits until a pass is issued, and returns its label. */
 export async function untilIssued(passId: string, server: DemoServer): Promise<string> {
   const client = createClient(server)
   try {
@@ -169,7 +165,6 @@ async function exportLedger(passId: string, folder: string, server: DemoServer):
 
 const TIMEOUT_MS = 30_000
 
-/** A change that a phone received and applied. */
 export interface Arrival {
   file: DeviceFile
   change: PassChange
@@ -177,7 +172,6 @@ export interface Arrival {
   seconds: number
 }
 
-/** Installs a pass through its links on a new iPhone and a new Android phone. */
 export function installOnPhones(
   links: Record<`${(typeof devicePlatforms)[number]}Link`, string>,
   folder: string,
@@ -258,7 +252,6 @@ export async function receiveVoid(passId: string, server: DemoServer): Promise<W
   }
 }
 
-/** Describes a received event in one line. */
 export function describeEvent({ id, type }: WebhookEvent): string {
   return `${type} ${id}, its signature is valid`
 }

@@ -23,7 +23,6 @@ import {
   watchChange,
 } from './scenes.ts'
 
-/** A chapter of the demo and its result. */
 export interface Step {
   title: string
   result: string
@@ -34,9 +33,7 @@ export interface StoryOptions {
   /** An empty folder for the server's database, its keys, and the links. */
   folder: string
   onStep: (step: Step) => void
-  /** Called with the screen of a phone. */
   onPicture: (picture: string) => void
-  /** Options for drawing passes on this terminal. */
   drawing: PictureOptions
 }
 

@@ -93,7 +93,6 @@ function rejection(reason: string, cause?: unknown): CliError {
   return new CliError(`Phones would reject this pass: ${reason}.`, { code: 'PASS_REFUSED', cause })
 }
 
-/** The reason why a phone cannot read an archive. */
 class ZipError extends Error {
   override readonly name = 'ZipError'
 }

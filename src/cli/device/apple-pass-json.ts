@@ -21,7 +21,6 @@ export const fieldGroups = [
   'auxiliaryFields',
   'backFields',
 ] as const
-/** The name of a field group in pass.json. */
 export type FieldGroupName = (typeof fieldGroups)[number]
 
 const Fields = z.array(Field).default([])
@@ -33,7 +32,6 @@ const Style = z.looseObject({
   backFields: Fields,
   transitType: z.string().optional(),
 })
-/** The fields of a pass by group, below the key of its style in pass.json. */
 export type PassStyle = z.output<typeof Style>
 
 const Barcode = z.looseObject({
@@ -90,7 +88,6 @@ export function styleOf(pass: PassJson): PassStyle {
   return PassType.options.map((style) => pass[style]).find((style) => style !== undefined)!
 }
 
-/** Returns all fields, front and back. */
 export function fieldsOf(style: PassStyle): PassField[] {
   return fieldGroups.flatMap((group) => style[group])
 }

@@ -1,14 +1,11 @@
 import { createHash, type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { type BaseBlock, Constructed, fromBER, ObjectIdentifier, OctetString, Sequence, UTCTime } from 'asn1js'
 
-/** The reason why a phone rejects a signature. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError'
 }
 
-/** The signer of a package and the signing time. */
 export interface SignatureFacts {
-  /** The signing certificate. */
   certificate: X509Certificate
   /** Subject UID: the pass type that it can sign. */
   passTypeIdentifier: string | undefined
@@ -40,7 +37,6 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   }
 }
 
-/** The parsed elements of the signature. */
 interface Signed {
   certificates: BaseBlock[]
   /** Issuer and serial number of the signing certificate. */

@@ -2,19 +2,16 @@ import { z } from 'zod'
 import { CliError } from '../command/cli-error.ts'
 import { type Answer, call } from './http.ts'
 
-/** The credentials of a pass at the web service. */
 export interface PassSecret {
   serialNumber: string
   authenticationToken: string
 }
 
-/** A pass with its web service. */
 export interface ServedPass extends PassSecret {
   webServiceURL: string
   passTypeIdentifier: string
 }
 
-/** The registration of a phone at a web service, for one pass type. */
 export interface PassKitAccount {
   webServiceURL: string
   passTypeIdentifier: string
@@ -25,9 +22,7 @@ export interface PassKitAccount {
   updatedSince: string | null
 }
 
-/** A request of a phone. */
 interface PassKitRequest {
-  /** A description of the request, for errors. */
   what: string
   method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
   /** The path below the webServiceURL. */
@@ -90,7 +85,6 @@ const Changed = z.object({
   // A number here silently stops the updates of a phone.
   lastUpdated: z.string(),
 })
-/** The changed passes, and the tag for the next request. */
 type Changed = z.output<typeof Changed>
 
 /** Parses the body of a 200 response to `listChanged`. @throws CliError WEB_SERVICE_FAILED */
@@ -102,7 +96,6 @@ function readChanged(json: unknown): Changed {
   })
 }
 
-/** The result of a fetch: a package, no newer version, or the reason for a failure. */
 export type FetchResult =
   | { outcome: 'changed'; archive: Buffer; lastModified: string }
   | { outcome: 'unchanged' }
@@ -146,7 +139,6 @@ export async function fetchPass(pass: ServedPass, lastModified: string | null): 
   return { outcome: 'changed', archive: answer.bytes, lastModified: modified }
 }
 
-/** Sends log messages of a phone to the web service. */
 export async function postLog(
   { webServiceURL, passTypeIdentifier }: Pick<PassKitAccount, 'webServiceURL' | 'passTypeIdentifier'>,
   message: string,

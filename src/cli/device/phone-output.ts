@@ -8,7 +8,6 @@ import { type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts
 import { passIn } from './apple-strings.ts'
 import { type Device, type GooglePass, messagesOf, type PassChange } from './phone-store.ts'
 
-/** A pass as a phone shows it, converted from its platform's format to the neutral card. */
 interface ShownPass {
   /** Serial number or object id. */
   id: string
@@ -22,7 +21,6 @@ interface ShownPass {
 /** Values that platforms do not send to phones, or that phones do not show. */
 const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, google: {} }
 
-/** Draws all passes of a phone, or those in `only`. */
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
   const passes = shownPasses(device).filter(({ id }) => only === undefined || only.has(id))
   if (passes.length === 0) return `${device.name} holds no pass.`

@@ -8,8 +8,6 @@ import { CliError, UsageError } from '../command/cli-error.ts'
 import { PassJson } from './apple-pass-json.ts'
 import { PassStrings } from './apple-strings.ts'
 
-/** The persistent state of a virtual phone. */
-
 const Record = z.record(z.string(), z.unknown())
 
 /** The state that iOS shares among all passes of one type at one service. */
@@ -73,7 +71,6 @@ export type GoogleDevice = z.output<typeof GoogleDevice>
 
 export const Device = z.discriminatedUnion('platform', [AppleDevice, GoogleDevice])
 export type Device = z.output<typeof Device>
-/** The platform of a phone. */
 export type DevicePlatform = Device['platform']
 
 export interface DeviceFile<D extends Device = Device> {
@@ -87,7 +84,6 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 const LOCK_PATIENCE_MS = 5_000
 const LOCK_POLL_MS = 10
 
-/** Returns the phones of a folder, by name. */
 export function listDevices(folder: string): Device[] {
   return namesIn(folder).map((name) => readDevice(folder, name))
 }
@@ -182,7 +178,6 @@ const Message = z.object({
   body: z.string().default(''),
   messageType: z.string().optional(),
 })
-/** A message of a Google object or class, as the phone shows it. */
 export type Message = z.output<typeof Message>
 
 /** Returns the messages of an object or a class in the given language. Skips invalid ones. */
@@ -213,9 +208,6 @@ function keyOf({ id, header, body }: Message): string {
   return id ?? JSON.stringify([header, body])
 }
 
-/** The interface of virtual phones on both platforms. */
-
-/** The change of one pass. */
 export interface PassChange {
   /** Serial number or object id. */
   pass: string
@@ -224,7 +216,6 @@ export interface PassChange {
   at: string
 }
 
-/** The result of a check for changes. */
 export interface CheckResult {
   changes: PassChange[]
   /** Problems that prevented an update; a real phone only logs them. */
@@ -238,13 +229,10 @@ export interface PushSource {
   locate(): Promise<string>
 }
 
-/** A virtual phone of either platform. */
 export interface Phone {
   /** Opens a hosted link and installs its pass; resolves to its serial number or object id. */
   install(link: string): Promise<string>
-  /** Checks for changes and applies them. */
   check(): Promise<CheckResult>
-  /** Removes a pass and notifies its platform. */
   remove(pass: string): Promise<void>
   sources(): PushSource[]
 }

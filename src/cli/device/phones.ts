@@ -17,12 +17,10 @@ import {
   type PushSource,
 } from './phone-store.ts'
 
-/** The platforms of virtual phones. */
 export const devicePlatforms = ['apple', 'google'] as const satisfies DevicePlatform[]
 
 const defaultNames: Record<DevicePlatform, string> = { apple: 'iphone', google: 'android' }
 
-/** Returns the virtual phone of a file. */
 export function phoneOf(file: DeviceFile): Phone {
   return file.read().platform === 'apple'
     ? createApplePhone(file as DeviceFile<AppleDevice>)
@@ -71,7 +69,6 @@ export type WatchEvent =
   | { event: 'problem'; message: string }
 
 export interface WatchOptions {
-  /** Ends the watch. */
   signal: AbortSignal
   onEvent: (event: WatchEvent) => Promise<void> | void
 }

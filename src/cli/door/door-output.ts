@@ -3,7 +3,6 @@ import type { Modules } from '../card-picture.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** The columns of lists of doors. */
 export const doorsShape: ListShape<Door> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },
@@ -22,7 +21,6 @@ export const doorsShape: ListShape<Door> = {
   wide: ['id', 'name', 'gate', 'project', 'lastSeenAt', 'pendingScans', 'version', 'expiresAt', 'revokedAt'],
 }
 
-/** Formats a door. */
 export function showDoor(door: Door): string {
   return details([
     ['Door', door.id],
@@ -52,7 +50,6 @@ export function phoneWarning(link: string): string | undefined {
   return undefined
 }
 
-/** The contents of a printed invitation. */
 export interface Sheet {
   modules: Modules
   gate: string

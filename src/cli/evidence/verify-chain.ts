@@ -23,7 +23,6 @@ import { count } from '../command/output.ts'
 /** The entry in place of erased data. */
 const ERASED = { message: 'Erased.' }
 
-/** Flags with trusted values. */
 export const knownFlags = {
   'public-key': Flags.string({
     summary: 'File with the signing key as PEM: ledgerPublicKey of GET /v1/workspace.',
@@ -35,7 +34,6 @@ export const knownFlags = {
   }),
 }
 
-/** A chain in the output. */
 export interface ReportedChain extends ChainReport {
   workspaceId: string
   chain: ChainName
@@ -127,7 +125,6 @@ function begin(
   return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
 }
 
-/** Formats the result of a verification. */
 export function showChains(
   { chains, waiting }: { chains: ReportedChain[]; waiting: number },
   { isKeyKnown }: { isKeyKnown: boolean },

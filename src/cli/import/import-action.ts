@@ -35,7 +35,6 @@ interface ImportOptions {
   externalIdColumn: string
   labelColumn: string
   dryRun: boolean
-  /** The number of concurrent requests. */
   concurrency: number
 }
 
@@ -109,7 +108,6 @@ interface ImportTemplate {
   variables: IssuedTemplate['definition']['variables']
 }
 
-/** A cache of templates, by id and by the name in cells. */
 function openTemplates(client: Client) {
   const read = new Map<string, Promise<ImportTemplate>>()
   let listed: Promise<Candidate[]> | undefined

@@ -39,7 +39,6 @@ export const packageColumns = [
   'status',
 ] as const
 
-/** A package as a row, with its update service. */
 interface PackageRow {
   own: Record<(typeof packageColumns)[number], string>
   /** Field values by key, which is the column name. */

@@ -24,14 +24,12 @@ import {
 import { compileRow, type IssueColumns, planColumns, readIssuedTemplate } from './rows.ts'
 
 interface IssueOptions {
-  /** The CSV file, or `-` for stdin. */
   file: string
   templateId: string
   externalIdColumn: string
   labelColumn: string
   groupColumn?: string | undefined
   existing: Existing | undefined
-  /** The number of concurrent batches. */
   concurrency: number
 }
 

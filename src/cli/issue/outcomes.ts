@@ -30,7 +30,6 @@ export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
 /** The outcomes of a plan that cannot read passes. */
 export const checkedOutcomes: readonly Outcome<IssueOutcome>[] = [{ name: 'valid', title: 'Valid' }, FAILED]
 
-/** Returns the requested pass of a row. */
 export function toRequestedPass(item: PassCreate, { variables }: IssueColumns): WantedPass {
   return { ...item, names: variables.map(({ name }) => name) }
 }
@@ -52,17 +51,14 @@ export function resultOfExisting(
   return { outcome, error: `DIFFERS: In pass ${pass.id}, ${describeDifferences(pass, wanted, labelColumn)}` }
 }
 
-/** Returns the link cells of a pass. */
 export function cellsOf({ id, hostedLinks }: Pass): (string | null)[] {
   return [id, ...platforms.map((platform) => hostedLinks[platform]), hostedLinks.smart, hostedLinks.group]
 }
 
-/** Returns the error of a row whose external id belongs to a pass of another template. */
 export function otherTemplate(passId: unknown): string {
   return `DUPLICATE_PASS: Pass ${passId} of another template has this external ID`
 }
 
-/** Returns the error of a row whose pass is void. */
 export function voidPass(passId: string): string {
   return `VOID: Pass ${passId} with this external ID is permanently void: give the row another external ID`
 }
@@ -73,11 +69,9 @@ export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'v
   names: readonly string[]
 }
 
-/** How an existing pass compares with the requested one. */
 type Standing = 'present' | 'differs' | 'void' | 'otherTemplate'
 
 interface Difference {
-  /** The field or variable that differs. */
   what: 'label' | 'groupKey' | { variable: string }
   there: unknown
   wanted: unknown
@@ -138,7 +132,6 @@ function quote(value: unknown): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
 }
 
-/** A pass that a row created or found. */
 export interface CreatedPass {
   outcome: 'created' | 'updated' | Exclude<Standing, 'otherTemplate'>
   pass: Pass

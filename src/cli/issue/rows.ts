@@ -21,7 +21,6 @@ import {
 import type { Columns } from '../bulk/row-action.ts'
 import { CliError } from '../command/cli-error.ts'
 
-/** The names of the columns that are not variables. */
 export interface ColumnOptions {
   externalIdColumn: string
   labelColumn: string
@@ -29,7 +28,6 @@ export interface ColumnOptions {
   groupColumn?: string | undefined
 }
 
-/** The columns of `passes issue`, by index. */
 export interface IssueColumns extends Columns {
   label: number
   /** -1 if the file has no group column. */

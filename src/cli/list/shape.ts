@@ -20,7 +20,6 @@ export interface ListColumn<T> {
   none?: string
 }
 
-/** The columns of a list and their defaults. */
 export interface ListShape<T> {
   columns: readonly ListColumn<T>[]
   /** The default columns of a table; all by default. */
@@ -44,7 +43,6 @@ export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly stri
   })
 }
 
-/** Formats rows as a table, page by page under one header. */
 export function tableFormat<T>(
   shape: ListShape<T>,
   { names, width }: { names?: readonly string[] | undefined; width: number | undefined },

@@ -15,7 +15,6 @@ export interface ListStyle {
   all?: boolean
 }
 
-/** Where a list is written. */
 export interface Output {
   json: boolean
   /** The width of the terminal; `undefined` without a terminal. */
@@ -37,7 +36,6 @@ export interface ShownList<T> extends Output {
   query?: object
 }
 
-/** A list that is read by page. */
 export interface PagedList<T, Shown = T> extends Omit<ShownList<Shown>, 'pages'> {
   list: (call: { query: object }, options?: { signal: AbortSignal }) => Promise<Page<T>>
   query: object
@@ -106,7 +104,6 @@ export async function showList<T>(list: ShownList<T>): Promise<Page<T> | undefin
   return flags.all ? { ...last, items, total: shown, limit: shown, offset: 0 } : { ...last, items }
 }
 
-/** Wraps an unpaginated list as one page. */
 export async function* onePage<T>(items: T[]): AsyncGenerator<Page<T>> {
   yield { items, total: items.length, limit: items.length, offset: 0, nextCursor: null, hasMore: false }
 }

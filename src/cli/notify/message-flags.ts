@@ -7,7 +7,6 @@ import { repeatable } from '../arguments/list-flags.ts'
 import { parseMoment } from '../arguments/moment.ts'
 import { UsageError } from '../command/cli-error.ts'
 
-/** Flags for the content, recipients, and time of a message. */
 export const messageFlags = {
   message: Flags.string({ char: 'm', summary: 'Text, up to 1000 characters.', exactlyOne: ['message', 'message-in'] }),
   'message-in': Flags.string({

@@ -9,7 +9,6 @@ import { count, details, duration, localTime, localTimeOr } from '../command/out
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
 
-/** Formats a notification with the state of each platform. */
 export function showNotification(notification: Notification): string {
   const { apple, google } = notification
   const devices = apple.deviceCount === 1 ? '1 device' : `${count(apple.deviceCount)} devices`
@@ -24,18 +23,15 @@ export function showNotification(notification: Notification): string {
   ])
 }
 
-/** Returns one row, or one for each language. */
 function messageRows(body: Notification['body']): [string, string][] {
   if (typeof body === 'string') return [['Message', body]]
   return Object.entries(body).map(([language, text]) => [`Message (${language})`, text])
 }
 
-/** Returns a message as one line of a list. */
 export function messageLine(body: Notification['body']): string {
   return typeof body === 'string' ? body : Object.values(body).join(' / ')
 }
 
-/** Formats a broadcast and its progress. */
 export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): string {
   return details([
     ['Broadcast', broadcast.id],
@@ -52,7 +48,6 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
   ])
 }
 
-/** Formats the recipients that a broadcast would reach. */
 export function showForecast({ passCount, platforms, sendAt, apple, google }: BroadcastForecast): string {
   const isTargeted = (platform: Platform) => platforms.includes(platform)
   return details([
@@ -73,7 +68,6 @@ export function atGooglePace({ passCount, seconds, classes, others }: BroadcastF
   return passCount > 1 ? `, at ${REQUESTS_PER_SECOND} a second: ${duration(seconds)}` : ''
 }
 
-/** Describes the progress of notifications in one line. */
 function describeStats({ fannedOut, pending, sent, partial, failed, skipped }: BroadcastStats): string {
   const parts = { 'fanned out': fannedOut, sent, partial, failed, skipped, pending }
   return Object.entries(parts)

@@ -14,7 +14,6 @@ import { callCommand, listCommand, PROJECT, type ResourceCommands } from './reso
 
 const args = { door: namedArg('door') }
 
-/** The commands `door …`. */
 export const commands: ResourceCommands = {
   'door:invite': callCommand({
     summary: 'Invite phones to scan at a gate.',

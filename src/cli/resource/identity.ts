@@ -23,7 +23,6 @@ const shape: ListShape<ShownIdentity> = {
 
 const nameArgs = { name: Args.string({ description: 'Name of the identity.', required: true }) }
 
-/** Flags of identity commands that encrypt keys. */
 const identityFlags = {
   ...databaseFlags,
   'server-key': serveFlags['server-key'],
@@ -31,7 +30,6 @@ const identityFlags = {
   'sandbox-dir': serveFlags['sandbox-dir'],
 }
 
-/** Flags for the files of an Apple certificate. */
 const certificateFlags = {
   certificate: Flags.string({
     summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file with its key.',
@@ -279,7 +277,6 @@ async function passwordOf(flags: {
   return askSecret(`Password of ${flags.certificate}: `)
 }
 
-/** Returns the server settings that concern identities. */
 function identityConfig(flags: Interfaces.InferredFlags<typeof identityFlags>) {
   return {
     databaseUrl: flags.database,

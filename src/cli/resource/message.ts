@@ -54,7 +54,6 @@ const projectArg = { project: namedArg('project') }
 const broadcastArgs = { ...projectArg, broadcast: idArg('broadcast') }
 const notificationArgs = { ...passArgs, notification: idArg('notification') }
 
-/** The commands `notify`, `notification …`, and `broadcast …`. */
 export const commands: ResourceCommands = {
   notify: callCommand({
     summary: 'Send a notification to the phones that hold a pass, now or later.',

@@ -30,7 +30,6 @@ const says = {
   void: 'Void: it already existed and is unchanged.',
 }
 
-/** The commands `pass …` that are one call of the API. */
 export const commands: ResourceCommands = {
   'pass:get': callCommand({
     summary: 'Show a pass with its links.',

@@ -22,7 +22,6 @@ const shape: ListShape<ProfileItem> = {
 
 const nameArgs = { name: Args.string({ description: 'Name of the profile.', required: true }) }
 
-/** The commands `profile …`, and `logout`. */
 export const commands: ResourceCommands = {
   logout: localCommand({
     summary: 'Delete the stored token of a profile.',

@@ -26,7 +26,6 @@ const args = { id: namedArg('project') }
 
 const fields = { description: Flags.string({ summary: 'Description, up to 2000 characters.' }) }
 
-/** The commands `project …`. */
 export const commands: ResourceCommands = {
   'project:get': callCommand({
     summary: 'Show a project.',

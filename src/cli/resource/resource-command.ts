@@ -12,17 +12,14 @@ export type ResourceCommands = Record<string, typeof BaseCommand>
 type Arguments = Interfaces.ArgInput
 type FlagInputs = Interfaces.FlagInput
 
-/** The parsed input of a command, and its ways to reach the user. */
 export interface Input<A extends Arguments, F extends FlagInputs> {
   args: Interfaces.InferredArgs<A>
   flags: Interfaces.InferredFlags<F> & { 'no-color'?: boolean; 'no-input'?: boolean }
-  /** Whether `--json` is set. */
   isJson: boolean
   /** Prompts before a destructive action, unless `--yes` is set. */
   ask(question: string): Promise<void>
   /** Writes to stdout, unless `--json` is set. */
   log(text: string): void
-  /** Writes to stderr. */
   note(message: string): void
 }
 
@@ -45,11 +42,9 @@ interface Printed<A extends Arguments, F extends FlagInputs, R> extends Help<A, 
   value?(result: R): unknown
   /** Formats the result for people. If it is missing or returns undefined, nothing is printed. */
   print?(result: R, input: Input<A, F>): string | undefined | Promise<string>
-  /** Returns a line for stderr, after the result. */
   note?(result: R, input: Input<A, F>): string | undefined
 }
 
-/** A command that calls the API and prints the result. */
 export interface CallSpec<A extends Arguments, F extends FlagInputs, R> extends Printed<A, F, R> {
   call(client: Client, input: Input<A, F>): Promise<R>
 }
@@ -83,13 +78,10 @@ export function localCommand<A extends Arguments, F extends FlagInputs, R>(
   return withHelp(LocalCommand, spec)
 }
 
-/** A command that lists pages of records of the API. */
 export interface ListSpec<T, A extends Arguments, F extends FlagInputs>
   extends Help<A, F>,
     Pick<ShownList<T>, 'shape' | 'noun' | 'empty'> {
-  /** Returns the list to page through. */
   list(client: Client, input: Input<A, F>): PagedList<T>['list'] | Promise<PagedList<T>['list']>
-  /** Returns the filters. */
   query?(flags: Interfaces.InferredFlags<F>): object
 }
 
@@ -189,15 +181,10 @@ function exampleOf(example: string | { description: string; command: string }): 
   return typeof example === 'string' ? call(example) : { ...example, command: call(example.command) }
 }
 
-/** The ID of a project, door, or webhook in examples. */
+// IDs in examples. PROJECT is also used for doors and webhooks.
 export const PROJECT = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
-/** The ID of a template in examples. */
 export const TEMPLATE = '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'
-/** The ID of a pass in examples. */
 export const PASS = '0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33'
-/** The ID of a notification or broadcast in examples. */
 export const MESSAGE = '0198c7a9-0d10-7f02-8c11-6a5d3f1b9e77'
-/** The ID of a scan in examples. */
 export const SCAN = '0198c7a9-4c11-7e20-b1d7-2f3a4b5c6d7e'
-/** The ID of a webhook delivery in examples. */
 export const DELIVERY = '0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8'

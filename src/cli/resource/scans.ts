@@ -13,7 +13,6 @@ import { ledgerFlags, ledgerQuery } from '../scan-list/filters.ts'
 import { readJsonFile } from '../template/json-file.ts'
 import { callCommand, PROJECT, type ResourceCommands, SCAN } from './resource-command.ts'
 
-/** The interval of notes while a replay runs. */
 const NOTE_EVERY_MS = 5_000
 
 const args = { id: idArg('scan') }

@@ -29,7 +29,6 @@ const KEEP = 'Keep the token now: it is not shown again.'
 
 const operator = () => import('../../server/operator/operator.ts')
 
-/** The commands `token …`, which work on the database. */
 export const commands: ResourceCommands = {
   'token:create': localCommand({
     summary: 'Create an access token.',

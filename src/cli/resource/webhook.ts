@@ -9,7 +9,6 @@ const args = { id: namedArg('webhook') }
 
 const descriptionFlag = Flags.string({ summary: 'Description, up to 255 characters.' })
 
-/** The commands `webhook …` that are one call of the API. */
 export const commands: ResourceCommands = {
   'webhook:get': callCommand({
     summary: 'Show a webhook.',

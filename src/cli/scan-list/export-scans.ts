@@ -37,7 +37,6 @@ export interface ScanExportOptions {
   note: (message: string) => void
 }
 
-/** Writes the ledger to a file or to stdout. */
 export async function exportScans(options: ScanExportOptions): Promise<ExportResult> {
   const { flags, format, stop, note } = options
   // Rows are short-lived: by default V8's heap would grow far beyond a page.
@@ -87,7 +86,6 @@ interface ExportFile {
   readonly start: ExportPoint | undefined
   /** Appends a page. `point` has the total number of rows and the next cursor, `null` at the end. */
   append(text: string, point: { rows: number; cursor: string | null }): Promise<void>
-  /** Records the progress, unless the export is complete. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -176,7 +174,6 @@ export interface ExportOptions<T> {
   /** Lists the pages. `note` writes a line above the progress bar. */
   pages: (note: (message: string) => void) => AsyncIterable<Page<T>>
   format: PageFormat<T>
-  /** The number of rows written by earlier runs. */
   startRows: number
   /** Writes a page with its progress; returns `false` if the reader closed the pipe. */
   write: (text: string, point: ExportedPoint) => Promise<boolean>
@@ -185,7 +182,6 @@ export interface ExportOptions<T> {
   note: (message: string) => void
 }
 
-/** The progress of an export. */
 export interface ExportedPoint {
   /** The number of written rows, including earlier runs. */
   rows: number
@@ -229,7 +225,6 @@ export interface ExportHead {
   format: 2
   server: string
   workspaceId: string
-  /** The command with its filters and format. */
   settings: Readonly<Record<string, string>>
 }
 
@@ -240,7 +235,6 @@ interface ExportPoint {
   cursor: string
 }
 
-/** Returns the path of the journal, which exists while the file is incomplete. */
 function journalPath(file: string): string {
   return `${file}.journal`
 }

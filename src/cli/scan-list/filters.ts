@@ -9,7 +9,6 @@ import { getPassId } from '../arguments/pass-argument.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
 
-/** Filters of the ledger and its statistics. */
 export const ledgerFlags = {
   project: named('project', filterFlag('Only scans of passes of this project.')),
   template: named('template', filterFlag('Only scans of passes issued from this template.')),
@@ -31,7 +30,6 @@ export const scanFilterFlags = {
   reason: Flags.option({ summary: 'Only this reason. Repeatable.', options: LedgerReason.options, ...repeatable })(),
 }
 
-/** Returns the flags as the query of `GET /v1/scans`. */
 export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>) {
   return {
     projectId: flags.project,

@@ -32,7 +32,6 @@ const CSV = [
   'label',
 ]
 
-/** The columns of `scans list` and `scans export`. */
 export const scansShape: ListShape<HeldScan> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },
@@ -65,7 +64,6 @@ export const scansShape: ListShape<HeldScan> = {
   csv: CSV,
 }
 
-/** The formats of `scans export`. */
 export const scanFormats = ['csv', 'jsonl'] as const
 
 /** Returns the formatter for pages of scans. @param isContinued whether the file already has rows and the header */

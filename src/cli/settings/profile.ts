@@ -4,7 +4,6 @@ import { underLock } from '../../files/file-lock.ts'
 import { replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 
-/** A server and its token, stored under a name. */
 export interface Profile {
   /** The server that the token belongs to, as an origin such as https://passes.example. */
   url: string
@@ -12,7 +11,6 @@ export interface Profile {
   token?: string | undefined
 }
 
-/** The content of the profiles file. */
 export interface ProfilesFile {
   /** The default profile; `default` if not set. */
   current?: string | undefined

@@ -5,7 +5,6 @@ import { UsageError } from '../command/cli-error.ts'
 import { editDistance } from '../command/failure.ts'
 import { ownVariables, requireClearSwitches } from './settings.ts'
 
-/** The database flags of every operator command. */
 export const databaseFlags = {
   database: Flags.string({
     summary: 'Database: sqlite:FILE or postgres://user:password@host/name.',
@@ -193,7 +192,6 @@ export function mistypedVariables(names: readonly string[] = ownVariables()): st
   })
 }
 
-/** Parses `apple,google`. */
 export function parsePlatforms(text: string): Platform[] {
   const names = text.split(',').map((name) => name.trim())
   const unknown = names.find((name) => !platforms.some((platform) => platform === name))

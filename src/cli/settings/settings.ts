@@ -15,7 +15,6 @@ export interface Setting {
   source: string
 }
 
-/** Flags that select the server and the token. */
 export interface ConnectionFlags {
   url?: string | undefined
   token?: string | undefined
@@ -31,7 +30,6 @@ export interface Connection {
   noToken: string
   profile: { name: string; path: string }
   timeoutSeconds: number
-  /** The warning about a stored token that other users can read. */
   warning?: string
 }
 
@@ -159,12 +157,10 @@ export function canAnimate(stream: { isTTY?: boolean }, environment: Environment
   return stream.isTTY === true && environment.TERM !== 'dumb'
 }
 
-/** The folder of the state of virtual phones. */
 export function devicesFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_DATA_HOME', '.local/share'), 'passes', 'devices')
 }
 
-/** The folder of the completion cache. */
 export function completionFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
@@ -241,7 +237,6 @@ export function requireClearSwitches(
   }
 }
 
-/** Returns the names of variables with the `PASSES_` prefix. */
 export function ownVariables(environment: Environment = process.env): string[] {
   return Object.keys(environment).filter((name) => name.startsWith('PASSES_'))
 }

@@ -7,7 +7,6 @@ import { CliError, streamNamed, withName } from '../command/cli-error.ts'
 import { describeFailure, locateIssues } from '../command/failure.ts'
 import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts'
 
-/** The maximum number of rows offered for preview. */
 const MAX_HOLDERS = 100
 
 /** A row in the format of `passes issue`. */
@@ -17,11 +16,9 @@ interface Holder {
   variables: Record<string, string>
 }
 
-/** A template file with its images and a CSV file of holders, re-read on each change. */
 export class DevFiles {
   readonly #path: string
   readonly #rows: string | undefined
-  /** The last valid version. */
   #file: TemplateFile | undefined
   /** Cached rows, because reading them is slow and most changes concern the template. */
   #holders: { version: string; holders: Holder[] } | undefined

@@ -58,7 +58,6 @@ export async function readAll<T extends readonly unknown[]>(readings: readonly [
   return Promise.all(readings) as unknown as Promise<T>
 }
 
-/** The problems of several files. */
 class FileErrors extends CliError {
   readonly errors: readonly CliError[]
 

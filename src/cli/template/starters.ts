@@ -21,11 +21,9 @@ const starters = {
 export type StarterKind = keyof typeof starters
 export const starterKinds = Object.keys(starters) as StarterKind[]
 
-/** The values that are filled into a starter template. */
 export interface StarterFacts {
   key: string
   name: string
-  /** The issuer shown on passes. */
   organization: string
 }
 

@@ -119,7 +119,6 @@ function* checkEntries({ value }: JsonFile<Strings>, known: ReadonlyMap<string, 
 }
 
 interface Change {
-  /** The index of the entry. */
   index: number
   place: Path
   text: Record<string, string>

@@ -27,7 +27,6 @@ import { fileError, readAll, readJsonFile } from './json-file.ts'
 export interface TemplateFile {
   path: string
   text: string
-  /** The key of the template in the workspace. */
   key: string | undefined
   name: string
   description: string | undefined
@@ -43,7 +42,6 @@ export interface TemplateFile {
 
 interface NamedImage extends ImageFile {
   role: ImageRole
-  /** The name in the file. */
   name: string
   /** The path of its first use below `design.images`. */
   place: (string | number)[]
@@ -114,7 +112,6 @@ type Images = Definition['design']['images']
 
 type NamedPlace = Pick<NamedImage, 'name' | 'place'>
 
-/** Returns a copy of the value with texts replaced. */
 function replaceTexts(value: unknown, others: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return others.get(value) ?? value
   if (value === null || typeof value !== 'object') return value
@@ -204,7 +201,6 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
   }
 }
 
-/** An image to upload. */
 export interface ImageFile {
   path: string
   contentType: z.output<typeof ImageType>

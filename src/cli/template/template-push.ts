@@ -23,7 +23,6 @@ export interface PushOptions {
   onMade?: (template: Template) => void
 }
 
-/** The result of a push. */
 export interface Pushed {
   templateId: string
   key: string | null
@@ -142,10 +141,8 @@ async function saveDraft(
       })
 }
 
-/** A version of a template with its definition, as returned by the server. */
 export type StoredVersion = Awaited<ReturnType<Client['templateVersions']['get']>>
 
-/** A template on the server. */
 interface StoredTemplate {
   template: Template
   /** The name of its project, `null` for none; `undefined` if the file does not specify a project. */

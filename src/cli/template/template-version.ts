@@ -4,7 +4,6 @@ import type { Warning } from '../../core/contract/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 
-/** The template version that a command uses. */
 export interface VersionChoice {
   templateId: string
   /** A version number; `undefined` for the newest. */

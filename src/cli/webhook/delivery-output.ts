@@ -6,8 +6,6 @@ import { CliError } from '../command/cli-error.ts'
 import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** Formats webhooks and their deliveries for people. */
-
 /** Formats a webhook. The secret is only present right after the creation. */
 export function showWebhook(webhook: Webhook & { secret?: string }): string {
   return details([
@@ -23,7 +21,6 @@ export function showWebhook(webhook: Webhook & { secret?: string }): string {
   ])
 }
 
-/** The columns of `webhook list`. */
 export const webhooksShape: ListShape<Webhook> = {
   columns: [
     { name: 'id', value: ({ id }) => id, kind: 'id' },
@@ -36,7 +33,6 @@ export const webhooksShape: ListShape<Webhook> = {
   table: ['id', 'status', 'url', 'events', 'note'],
 }
 
-/** The columns of `webhook deliveries`. */
 export const deliveriesShape: ListShape<Delivery> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },

@@ -10,7 +10,6 @@ import { repeatable } from '../arguments/list-flags.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import type { Connection } from '../settings/settings.ts'
 
-/** Creates the flag for the events of an endpoint. */
 export function eventFlag(summary: string) {
   return Flags.option({ options: subscribableEvents, ...repeatable, delimiter: ',' })({ summary, aliases: ['events'] })
 }
@@ -23,7 +22,6 @@ export function applicationAddress(address: string | undefined): string | undefi
   })
 }
 
-/** Secrets by profile. */
 const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
 
 /**

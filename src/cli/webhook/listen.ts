@@ -20,11 +20,9 @@ export interface ListenOptions {
   since: string | undefined
   /** The address to forward events to; if undefined, events are only shown. */
   forwardTo: string | undefined
-  /** The secret that signs forwarded events. */
   secret: string
   /** The folder in which other commands of this user find listeners. */
   folder: string
-  /** Stops listening. */
   signal: AbortSignal
   onEvent: (event: ListenEvent) => void
 }
@@ -77,13 +75,11 @@ async function pass(
   return forwarded
 }
 
-/** A received delivery. */
 export interface Received {
   rawBody: Buffer
   headers: IncomingMessage['headers']
 }
 
-/** A local server for deliveries. */
 export interface Receiver {
   url: string
   close(): Promise<void>

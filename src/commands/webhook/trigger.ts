@@ -70,7 +70,6 @@ function requireTaken(sent: Triggered[]): void {
 
 type Triggered = Forwarded & { url: string }
 
-/** Sends an example from this machine to one address, or to all local listeners. */
 async function triggerHere(
   type: EventType,
   target: { secret: string } & ({ to: string } | { folder: string }),
