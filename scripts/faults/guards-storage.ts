@@ -45,7 +45,7 @@ export const storageGuards: Fault[] = [
   {
     name: 'expiry-between-lists',
     breaks: 'A door never hears of a pass that expires at the very time of its list.',
-    file: 'src/storage/scans/snapshot-changes.ts',
+    file: 'src/storage/scans/snapshots.ts',
     text: "'passes.expiry_key', '<=', until.madeAt",
     replacement: "'passes.expiry_key', '<', until.madeAt",
     tests: ['test/server/api/scans/snapshot-delta.test.ts'],

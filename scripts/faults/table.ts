@@ -49,8 +49,8 @@ export const faults: Fault[] = [
   {
     name: 'foreign-project',
     breaks: 'A token of one project reads the lists of all projects of its workspace.',
-    file: 'src/storage/db/project-scope.ts',
-    text: 'scope ? query.whereIn(column, scope) : query',
+    file: 'src/storage/db/repository.ts',
+    text: 'this.scope ? query.whereIn(column, this.scope) : query',
     replacement: 'query',
     tests: ['test/server/api/token-projects.test.ts'],
   },

@@ -1,7 +1,6 @@
-import type { Knex } from 'knex'
 import { ApiError } from '../core/errors.ts'
 import type { Connections, Database } from './db/database.ts'
-import type { ProjectScope } from './db/project-scope.ts'
+import type { Connected, ProjectScope } from './db/repository.ts'
 import { DeviceLists } from './devices/device-lists.ts'
 import { DeviceLogs } from './devices/device-logs-repository.ts'
 import { ChainHeads } from './evidence/chain-heads.ts'
@@ -9,9 +8,8 @@ import { ChainReader } from './evidence/chain-reader.ts'
 import { Chains } from './evidence/chains.ts'
 import { Backlog } from './jobs/backlog.ts'
 import { Instances, Leases, Settings } from './jobs/fleet.ts'
-import { InstrumentedJobs } from './jobs/instrumented-jobs.ts'
 import type { Queue } from './jobs/job-kinds.ts'
-import type { Jobs } from './jobs/jobs-repository.ts'
+import { Jobs } from './jobs/jobs-repository.ts'
 import { BroadcastClasses } from './messages/broadcast-classes.ts'
 import { Broadcasts } from './messages/broadcasts-repository.ts'
 import { Notifications } from './messages/notifications-repository.ts'
@@ -34,8 +32,11 @@ import { Passes } from './passes/passes-repository.ts'
 import { Wallets } from './passes/wallet-list.ts'
 import { walletRepositories } from './passes/wallet-tables.ts'
 import { AcceptedScans } from './scans/accepted-scans.ts'
+import { Replays } from './scans/replays.ts'
+import { ScanStats } from './scans/scan-stats.ts'
 import { Scans } from './scans/scans-repository.ts'
-import { Snapshots } from './scans/snapshot.ts'
+import { SnapshotEntries } from './scans/snapshot-entries.ts'
+import { Snapshots } from './scans/snapshots.ts'
 import { Images } from './templates/images-repository.ts'
 import { TemplateVersions } from './templates/template-versions-repository.ts'
 import { Templates } from './templates/templates-repository.ts'
@@ -50,67 +51,63 @@ import { Projects } from './workspaces/projects-repository.ts'
 import { Tokens } from './workspaces/tokens-repository.ts'
 import { Workspaces } from './workspaces/workspaces-repository.ts'
 
-/** The connection or transaction that repositories share, their listener, and the projects that they are limited to. */
-interface Connected extends Required<StoreListener> {
-  db: Knex
-  scope: ProjectScope | undefined
+/** The repositories of a store, by name. */
+const repositories = {
+  settings: Settings,
+  workspaces: Workspaces,
+  tokens: Tokens,
+  doors: Doors,
+  identities: Identities,
+  projects: Projects,
+  templates: Templates,
+  templateVersions: TemplateVersions,
+  images: Images,
+  passes: Passes,
+  ...walletRepositories,
+  deviceLists: DeviceLists,
+  rejections: Rejections,
+  notifications: Notifications,
+  broadcasts: Broadcasts,
+  broadcastClasses: BroadcastClasses,
+  webhooks: Webhooks,
+  deliveries: Deliveries,
+  jobs: Jobs,
+  backlog: Backlog,
+  overviews: Overviews,
+  counts: Counts,
+  figures: Figures,
+  events: Events,
+  eventLog: EventLog,
+  identifiers: Identifiers,
+  scans: Scans,
+  scanStats: ScanStats,
+  replays: Replays,
+  acceptedScans: AcceptedScans,
+  formerPasses: FormerPasses,
+  importedPasses: ImportedPasses,
+  handOver: HandOver,
+  moves: Moves,
+  heldPasses: HeldPasses,
+  wallets: Wallets,
+  deviceLogs: DeviceLogs,
+  nudges: Nudges,
+  groups: Groups,
+  snapshots: Snapshots,
+  snapshotEntries: SnapshotEntries,
+  auditLog: AuditLog,
+  erasure: Erasure,
+  retention: Retention,
+  chains: Chains,
+  chainHeads: ChainHeads,
+  chainReader: ChainReader,
+  leases: Leases,
+  instances: Instances,
+  limits: Limits,
+  usage: Usage,
 }
 
-/** The factories of the repositories. */
-const factories = {
-  settings: ({ db }) => new Settings(db),
-  workspaces: ({ db }) => new Workspaces(db),
-  tokens: ({ db }) => new Tokens(db),
-  doors: ({ db, scope }) => new Doors(db, scope),
-  identities: ({ db }) => new Identities(db),
-  projects: ({ db, scope }) => new Projects(db, scope),
-  templates: ({ db, scope }) => new Templates(db, scope),
-  templateVersions: ({ db, scope }) => new TemplateVersions(db, scope),
-  images: ({ db }) => new Images(db),
-  passes: ({ db, scope }) => new Passes(db, scope),
-  ...walletRepositories,
-  deviceLists: ({ db }) => new DeviceLists(db),
-  rejections: ({ db }) => new Rejections(db),
-  notifications: ({ db, onEvent, scope }) => new Notifications(db, onEvent, scope),
-  broadcasts: ({ db, onEvent, scope }) => new Broadcasts(db, onEvent, scope),
-  broadcastClasses: ({ db }) => new BroadcastClasses(db),
-  webhooks: ({ db }) => new Webhooks(db),
-  deliveries: ({ db, onEvent }) => new Deliveries(db, onEvent),
-  jobs: ({ db, onDue, onEvent }): Jobs => new InstrumentedJobs(db, onDue, onEvent),
-  backlog: ({ db }) => new Backlog(db),
-  overviews: ({ db }) => new Overviews(db),
-  counts: ({ db }) => new Counts(db),
-  figures: ({ db }) => new Figures(db),
-  events: ({ db, onDue, onEvent }) =>
-    new Events(db, new Deliveries(db, onEvent), new InstrumentedJobs(db, onDue, onEvent), onEvent),
-  eventLog: ({ db }) => new EventLog(db),
-  identifiers: ({ db, scope }) => new Identifiers(db, scope),
-  scans: ({ db, onEvent, scope }) => new Scans(db, onEvent, scope),
-  acceptedScans: ({ db }) => new AcceptedScans(db),
-  formerPasses: ({ db }) => new FormerPasses(db),
-  importedPasses: ({ db }) => new ImportedPasses(db),
-  handOver: ({ db }) => new HandOver(db),
-  moves: ({ db }) => new Moves(db),
-  heldPasses: ({ db }) => new HeldPasses(db),
-  wallets: ({ db, scope }) => new Wallets(db, scope),
-  deviceLogs: ({ db, scope }) => new DeviceLogs(db, scope),
-  nudges: ({ db }) => new Nudges(db),
-  groups: ({ db }) => new Groups(db),
-  snapshots: ({ db, scope }) => new Snapshots(db, scope),
-  auditLog: ({ db }) => new AuditLog(db),
-  erasure: ({ db }) => new Erasure(db),
-  retention: ({ db }) => new Retention(db),
-  chains: ({ db }) => new Chains(db),
-  chainHeads: ({ db }) => new ChainHeads(db),
-  chainReader: ({ db }) => new ChainReader(db),
-  leases: ({ db }) => new Leases(db),
-  instances: ({ db }) => new Instances(db),
-  limits: ({ db }) => new Limits(db),
-  usage: ({ db }) => new Usage(db),
-} satisfies Record<string, (connected: Connected) => unknown>
-
 /** One repository per resource, all on the same connection or transaction. */
-export type Repositories = { [Name in keyof typeof factories]: ReturnType<(typeof factories)[Name]> }
+export type Repositories = { [Name in keyof typeof repositories]: InstanceType<(typeof repositories)[Name]> }
 
 /** The entry point to storage. Reads go through the store itself; writes need a transaction. */
 export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
@@ -165,7 +162,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
       on(database.forRequests(party, isLarge), scope),
     forJobs: (party: string) => on(database.forJobs(party)),
   }
-  return { ...storeOn(database, database, listener), tokens: new Tokens(database.entry), ...parties }
+  return { ...storeOn(database, database, listener), tokens: new Tokens({ db: database.entry }), ...parties }
 }
 
 /**
@@ -195,9 +192,9 @@ function storeOn(
   listener: StoreListener,
   scope?: ProjectScope,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
-  const onReader = { db: reader, onDue: rejectWrite, onEvent: rejectWrite, scope }
+  const onReader = { db: reader, scope }
   const reads = Object.fromEntries(
-    Object.entries(factories).map(([name, create]) => [name, create(onReader)]),
+    Object.entries(repositories).map(([name, Repository]) => [name, new Repository(onReader)]),
   ) as unknown as Repositories
 
   /** Runs a write, then notifies the listener of the jobs and events that it committed. */
@@ -224,10 +221,6 @@ function storeOn(
   }
 }
 
-function rejectWrite(): never {
-  throw new Error('Jobs and events are written inside a transaction')
-}
-
 /** The repositories of a transaction. Each is created when it is first used. */
 class LazyRepositories {
   readonly connected: Connected
@@ -237,10 +230,10 @@ class LazyRepositories {
   }
 }
 
-for (const [name, create] of Object.entries(factories)) {
+for (const [name, Repository] of Object.entries(repositories)) {
   Object.defineProperty(LazyRepositories.prototype, name, {
     get(this: LazyRepositories) {
-      const value = create(this.connected)
+      const value = new Repository(this.connected)
       Object.defineProperty(this, name, { value })
       return value
     },

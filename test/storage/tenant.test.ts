@@ -8,7 +8,7 @@ import { defaultLimits } from '../../src/core/rules/pass/workspace-limits.ts'
 import { planRedemption } from '../../src/core/rules/redemption/redemption-plan.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { PLACE_BEFORE_ALL } from '../../src/storage/db/positions.ts'
-import type { StoredSnapshot } from '../../src/storage/scans/snapshot-changes.ts'
+import type { StoredSnapshot } from '../../src/storage/scans/snapshots.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import type { StoredDelivery } from '../../src/storage/webhooks/delivery-row.ts'
 import { dialects } from '../support/databases.ts'
@@ -121,7 +121,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'passes.lockUnsigned': (tx, intruder) => tx.passes.lockUnsigned(intruder, undefined, 10),
   'passes.lockUnissued': (tx, intruder, { pass }) => tx.passes.lockUnissued(intruder, [pass]),
   'passes.setIssued': (tx, intruder, { pass }) => tx.passes.setIssued(intruder, [pass], later(1)),
-  'passes.setRefused': (tx, intruder, { pass }) =>
+  'passes.setRejected': (tx, intruder, { pass }) =>
     tx.passes.setRejected(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.setFailed': (tx, intruder, { pass }) =>
     tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
@@ -209,16 +209,16 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'scans.find': (tx, intruder, { scan }) => tx.scans.find(intruder, scan),
   'scans.listByExternalRefs': (tx, intruder) => tx.scans.listByExternalRefs(intruder, ['theirs']),
   'scans.list': (tx, intruder) => tx.scans.list(intruder, { limit: 20 }),
-  'scans.counts': (tx, intruder) => tx.scans.counts(intruder, {}),
-  'scans.countsByGate': (tx, intruder) => tx.scans.countsByGate(intruder, {}, 9),
-  'scans.countsByTime': async (tx, intruder) => {
-    const [bucket] = await tx.scans.countsByTime(intruder, {}, [0])
+  'scanStats.counts': (tx, intruder) => tx.scanStats.counts(intruder, {}),
+  'scanStats.countsByGate': (tx, intruder) => tx.scanStats.countsByGate(intruder, {}, 9),
+  'scanStats.countsByTime': async (tx, intruder) => {
+    const [bucket] = await tx.scanStats.countsByTime(intruder, {}, [0])
     return bucket!.totalScans
   },
-  'scans.countAttempts': (tx, intruder, { project }) => tx.scans.countAttempts(intruder, replayOf(project), 9),
-  'scans.listReplayedPasses': (tx, intruder, { project }) =>
-    tx.scans.listReplayedPasses(intruder, replayOf(project), { after: undefined, limit: 9 }),
-  'scans.listReplayEntries': (tx, intruder, { pass }) => tx.scans.listReplayEntries(intruder, [pass], { limit: 9 }),
+  'replays.countAttempts': (tx, intruder, { project }) => tx.replays.countAttempts(intruder, replayOf(project), 9),
+  'replays.listPasses': (tx, intruder, { project }) =>
+    tx.replays.listPasses(intruder, replayOf(project), { after: undefined, limit: 9 }),
+  'replays.listEntries': (tx, intruder, { pass }) => tx.replays.listEntries(intruder, [pass], { limit: 9 }),
   'acceptedScans.isCounted': (tx, intruder, { scan }) => tx.acceptedScans.isCounted(intruder, scan),
   'acceptedScans.delete': (tx, intruder, { scan }) => tx.acceptedScans.delete(intruder, scan),
   'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan),
@@ -229,13 +229,18 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     (await tx.acceptedScans.listRangeCounts(intruder, [{ passId: pass, plan }]))[0],
   'acceptedScans.listPlaces': async (tx, intruder, { pass }) =>
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
-  'snapshots.list': (tx, intruder) => tx.snapshots.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
+  'snapshotEntries.list': (tx, intruder) =>
+    tx.snapshotEntries.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'snapshots.find': (tx, intruder, { snapshot }) => tx.snapshots.find(intruder, snapshot.id),
   'snapshots.findRenamedTemplate': (tx, intruder, { snapshot }) => tx.snapshots.findRenamedTemplate(intruder, snapshot),
   'snapshots.mayRepeat': async (tx, intruder, { snapshot }) => !(await tx.snapshots.mayRepeat(intruder, snapshot)),
-  'snapshots.listChanges': async (tx, intruder, { snapshot }) => {
-    const until = { ...snapshot, changed: { from: 0, to: 1e15 }, scanned: { from: 0, to: 1e15 }, madeAt: later(1) }
-    return (await tx.snapshots.listChanges(intruder, { since: snapshot, until, limit: 10 })).rows
+  'snapshots.listChanged': (tx, intruder, { snapshot }) => {
+    const until = { ...snapshot, changedTo: 1e15, scannedTo: 1e15, madeAt: later(1) }
+    return tx.snapshots.listChanged(intruder, { since: snapshot, until, limit: 10 })
+  },
+  'snapshotEntries.listChanges': async (tx, intruder, { snapshot }) => {
+    const until = { ...snapshot, changedTo: 1e15, scannedTo: 1e15, madeAt: later(1) }
+    return (await tx.snapshotEntries.listChanges(intruder, { since: snapshot, until, limit: 10 })).rows
   },
   'googleObjects.list': (tx, intruder, { pass }) => tx.googleObjects.list(intruder, [pass]),
   'googleObjects.setSent': (tx, intruder, { pass }) =>

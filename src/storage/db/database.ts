@@ -2,12 +2,11 @@ import { availableParallelism } from 'node:os'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { isQueue } from '../jobs/job-kinds.ts'
-import { keepCheckpointing } from './checkpoints.ts'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
 import type { Settings } from './postgres/pipeline.ts'
 import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
-import { type Damage, noteDamage, sqliteClient } from './sqlite/sqlite-client.ts'
+import { type Damage, keepCheckpointing, noteDamage, sqliteClient } from './sqlite/sqlite-client.ts'
 
 export type Dialect = 'sqlite' | 'postgres'
 

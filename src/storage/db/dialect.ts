@@ -70,24 +70,6 @@ export function knowsDistribution(db: Knex): boolean {
 }
 
 /**
- * Locks the rows of a select until the transaction ends; of a query with joins, the rows of the given tables. On SQLite, the
- * transaction itself is the lock.
- */
-export function forUpdate<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...tables: string[]): Q {
-  return (isPostgres(db) ? query.forUpdate(...tables) : query) as Q
-}
-
-/** Prevents changes to the rows of a select until the transaction ends. Other transactions can do the same concurrently. */
-export function forShare<Q extends Knex.QueryBuilder>(db: Knex, query: Q): Q {
-  return (isPostgres(db) ? query.forShare() : query) as Q
-}
-
-/** Like `forUpdate`, but skips rows that another transaction has locked. */
-export function forUpdateSkipLocked<Q extends Knex.QueryBuilder>(db: Knex, query: Q, ...tables: string[]): Q {
-  return (isPostgres(db) ? query.forUpdate(...tables).skipLocked() : query) as Q
-}
-
-/**
  * Returns a column for range conditions that must not choose the index. SQLite has no statistics on the distribution of values,
  * so it would read and sort all rows in the range. PostgreSQL has statistics and decides for itself.
  */

@@ -1,7 +1,7 @@
-import type { Knex } from 'knex'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { bindIds, boundColumn, forUpdate, isAmong, isChosen } from '../db/dialect.ts'
+import { bindIds, boundColumn, isAmong, isChosen } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import type { PassRow } from '../passes/pass-row.ts'
 import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
@@ -38,13 +38,7 @@ interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_ser
  * The passes of devices, as the PassKit web service lists them: registered passes, and passes that were registered when they
  * moved to another holder. Reads across workspaces, because knowledge of the secret device ID authenticates the device.
  */
-export class DeviceLists {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class DeviceLists extends Repository {
   /** The number of passes of a device in all workspaces, up to `max`. */
   async countAll(deviceId: string, max: number): Promise<number> {
     const sql = ['apple_registrations', 'former_registrations'].map(
@@ -131,7 +125,7 @@ export class DeviceLists {
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
     const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
     const some = isOneOf(this.db, 'pass_id', passIds)
-    const listed = forUpdate(this.db, ofDevice().whereRaw(some).orderBy(IN_ORDER)).select('pass_id')
+    const listed = ofDevice().whereRaw(some).orderBy(IN_ORDER).forUpdate().select('pass_id')
     const chosen = ofDevice().whereRaw(isChosen(this.db, 'pass_id', listed))
     await chosen.update({ listed_at: at.getTime() })
   }

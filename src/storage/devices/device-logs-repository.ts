@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { madeAt, newId } from '../../core/ids.ts'
-import { forUpdateSkipLocked, idIsChosen, joinPasses } from '../db/dialect.ts'
+import { idIsChosen, joinPasses } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 
 /** A log message that a device sent about a pass. The device is not authenticated. */
 export interface NewDeviceLog {
@@ -47,15 +47,7 @@ const TRIMMED = 200
 const SPEC: ListSpec = { name: 'device_logs', id: 'device_logs.id', sorts: { createdAt: { key: 'device_logs.id' } } }
 
 /** The messages that devices sent to the log endpoint of the PassKit web service. */
-export class DeviceLogs {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class DeviceLogs extends Repository {
   /** Inserts messages, and deletes the oldest ones of their passes and of the workspace above the limits. */
   async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
     await this.db('device_logs').insert(
@@ -83,7 +75,7 @@ export class DeviceLogs {
   ): Promise<ListPage<StoredDeviceLog>> {
     const filtered = this.db('device_logs').where('device_logs.workspace_id', workspaceId)
     if (passId) filtered.whereIn('device_logs.pass_id', passId)
-    const projectIds = narrowProjects(this.scope, projectId)
+    const projectIds = this.narrow(projectId)
     if (projectIds) joinPasses(this.db, filtered, 'device_logs.pass_id').whereIn('passes.project_id', projectIds)
     const request = { ...page, ...NEWEST_FIRST, projectId, passId }
     const listed = await listPage<Row>(this.db, filtered, SPEC, request, (query) =>
@@ -103,7 +95,7 @@ export class DeviceLogs {
     if (!oldest) return
     const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
     // Skip rows that another transaction has locked, because that one deletes them.
-    const chosen = forUpdateSkipLocked(this.db, older)
+    const chosen = older.forUpdate().skipLocked()
     await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
   }
 

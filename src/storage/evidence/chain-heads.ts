@@ -1,8 +1,7 @@
-import type { Knex } from 'knex'
 import { type ChainName, GENESIS } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { forUpdate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import type { ChainKey } from './chains.ts'
 
 /** The signing keys of a workspace: the public key as PEM, and the private key, sealed with the server key. */
@@ -14,18 +13,12 @@ export interface ChainKeys {
 const HOUR_MS = 3_600_000
 
 /** The signed heads of chains and their signing keys (decisions/0022). */
-export class ChainHeads {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class ChainHeads extends Repository {
   /** Locks the heads of chains until the transaction ends, and creates those of new chains. Locks in a consistent order. */
   async lock(keys: ChainKey[]): Promise<SignedHead[]> {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
     const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
-    const rows: HeadRow[] = await forUpdate(this.db, query).select()
+    const rows: HeadRow[] = await query.forUpdate().select()
     if (rows.length === keys.length) return rows.map(toHead)
     const sorted = keys.toSorted((a, b) => compare(a.workspaceId, b.workspaceId) || compare(a.chain, b.chain))
     await insertRows(
@@ -34,7 +27,7 @@ export class ChainHeads {
       sorted.map((key) => toHeadRow(beginning(key))),
       'on conflict (workspace_id, chain) do nothing',
     )
-    return (await forUpdate(this.db, query.clone()).select()).map(toHead)
+    return (await query.clone().forUpdate().select()).map(toHead)
   }
 
   /** Writes heads, and for each one the head of its hour. */

@@ -1,6 +1,6 @@
-import type { Knex } from 'knex'
 import { type ChainName, chainNames } from '../../core/rules/evidence/chain.ts'
 import type { ChainedEntry, SignedHead } from '../../core/rules/evidence/verification.ts'
+import { Repository } from '../db/repository.ts'
 import { asJson } from '../db/values.ts'
 import { type HeadRow, toHead } from './chain-heads.ts'
 import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
@@ -13,13 +13,7 @@ export interface UnchainedEntry {
 }
 
 /** Reads chains and their entries for verification. */
-export class ChainReader {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class ChainReader extends Repository {
   /** Returns the chains that have a head, a block, or an hourly head. */
   async listChains(chain: ChainName): Promise<ChainKey[]> {
     const ids = new Set<string>()
@@ -53,7 +47,7 @@ export class ChainReader {
     after: number,
     limit: number,
   ): Promise<(ChainedEntry & { firstSequence: number })[]> {
-    const blocks = await new Chains(this.db).listBlocks({ workspaceId, chain }, after, limit)
+    const blocks = await new Chains(this.connected).listBlocks({ workspaceId, chain }, after, limit)
     const rows = await readEntries(
       this.db,
       chain,

@@ -1,11 +1,11 @@
-import type { Knex } from 'knex'
 import { groupBy } from '../../core/group-by.ts'
 import { formatUuid, idBound, parseUuid } from '../../core/ids.ts'
 import { type ChainName, chainNames, type Head } from '../../core/rules/evidence/chain.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { bindIds, forUpdateSkipLocked, isAmong } from '../db/dialect.ts'
+import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import { randomBytes } from '../db/values.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
 
@@ -38,13 +38,7 @@ export interface Block extends ChainKey {
 export const SALT_BYTES = 16
 
 /** The chains of digests over immutable entries (decisions/0022). */
-export class Chains {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Chains extends Repository {
   /**
    * Adds entries that were just written as `chained` to the queue of their chain. Call it in the transaction that wrote them.
    * Writes one row for all entries, to keep the cost per group of scans low.
@@ -71,10 +65,10 @@ export class Chains {
   async adopt(chain: ChainName, limit: number): Promise<number> {
     const { table, personal } = chainedTables[chain]
     const oldest = this.unchained(chain).orderBy('id').limit(limit)
-    const rows: { id: string; workspace_id: string | null }[] = await forUpdateSkipLocked(this.db, oldest).select(
-      'id',
-      'workspace_id',
-    )
+    const rows: { id: string; workspace_id: string | null }[] = await oldest
+      .forUpdate()
+      .skipLocked()
+      .select('id', 'workspace_id')
     if (rows.length === 0) return 0
     const random = randomBytes(this.db, SALT_BYTES)
     const salt = personal.length > 0 ? `, salt = case when commitment is null then ${random} end` : ''
@@ -108,7 +102,7 @@ export class Chains {
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
     const query = this.db('chain_pending').orderBy('id').limit(limit)
     for (const { workspaceId, chain } of broken) query.whereNot({ workspace_id: workspaceId, chain })
-    const rows: PendingRow[] = await forUpdateSkipLocked(this.db, query).select()
+    const rows: PendingRow[] = await query.forUpdate().skipLocked().select()
     const pending: PendingEntries[] = []
     for (let taken = 0; taken < limit && pending.length < rows.length; taken += pending.at(-1)!.entryIds.length) {
       pending.push(toPending(rows[pending.length]!))

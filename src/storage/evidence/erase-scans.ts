@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 import { commitmentOf, hex } from '../../core/rules/evidence/chain.ts'
-import { forUpdate } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson } from '../db/values.ts'
 import { ERASED, readEntries } from './entries.ts'
@@ -15,7 +14,7 @@ const SCANS_AT_ONCE = 1_000
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
   // Lock the scans, so that none is chained while its data is erased.
-  await forUpdate(db, scans().orderBy('id')).select('id')
+  await scans().orderBy('id').forUpdate().select('id')
   const erased = { external_pass_id: null, payload_digest: null, context: null, reversal_reason: null, ...ERASED }
   const assignments = Object.entries(erased).map(
     ([column, value]) => `${column} = ${value === null ? 'null' : `'${value}'`}`,

@@ -1,7 +1,7 @@
-import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
-import { forUpdateSkipLocked, idIsChosen, toDate } from '../db/dialect.ts'
+import { idIsChosen, toDate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
 
@@ -65,13 +65,7 @@ export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 const MAX_MOVED = 5_000
 
 /** The outbox, for operators. */
-export class Backlog {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Backlog extends Repository {
   /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the due time of the first waiting job. */
   async counts(): Promise<BacklogCounts[]> {
     const waits = 'claim_token is null and failed_at is null'
@@ -155,9 +149,7 @@ export class Backlog {
         .orderBy('run_at')
         .limit(MAX_MOVED)
         .select('id')
-      await this.db('jobs')
-        .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, chosen)))
-        .update({ run_at: runAt })
+      await this.db('jobs').whereRaw(idIsChosen(this.db, chosen.forUpdate().skipLocked())).update({ run_at: runAt })
     }
   }
 

@@ -1,13 +1,7 @@
-import type { Knex } from 'knex'
+import { Repository } from '../db/repository.ts'
 
 /** Leases for work that one process at a time does for all. Holders are process IDs. */
-export class Leases {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Leases extends Repository {
   /** Whether the holder can take the lease: it holds the lease already, or the lease has ended. */
   async isFree(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
     const row: Row | undefined = await this.db('leases').where({ name }).first()
@@ -57,13 +51,7 @@ export interface Instance {
 }
 
 /** The state that servers with shared rate limits exchange: each writes its own row and reads all. */
-export class Instances {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Instances extends Repository {
   /** Stores the heartbeat and the usage of a server. */
   async write({ id, heartbeat, usage }: Instance): Promise<void> {
     await this.db('instances')
@@ -85,13 +73,7 @@ export class Instances {
 }
 
 /** Settings of the whole installation, by name. */
-export class Settings {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Settings extends Repository {
   /** Returns the value of a setting, or `undefined` if it is not set. */
   async find(name: string): Promise<string | undefined> {
     return (await this.db('settings').where({ name }).first('value'))?.value

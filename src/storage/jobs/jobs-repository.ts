@@ -1,21 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { Knex } from 'knex'
+import { groupBy } from '../../core/group-by.ts'
 import { newId } from '../../core/ids.ts'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import { insertForEach, insertRows } from '../db/bulk-rows.ts'
-import {
-  bindIds,
-  constant,
-  forShare,
-  forUpdateSkipLocked,
-  idIsChosen,
-  insertSelected,
-  isAmong,
-  isUnlocked,
-  rowLock,
-} from '../db/dialect.ts'
+import { bindIds, constant, idIsChosen, insertSelected, isAmong, isUnlocked, rowLock } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import type { FanOutChunk } from '../messages/broadcasts-repository.ts'
+import type { JobOutcome } from '../operations/store-events.ts'
 import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
 import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
 
@@ -73,15 +65,7 @@ interface Row {
  * The outbox: deferred work is a row that is written in the transaction of its cause. A claim moves `run_at` to the end
  * of the lease, and `release` makes lapsed jobs due again. Workspaces take turns: a claim takes jobs of one workspace.
  */
-export class Jobs {
-  private readonly db: Knex
-  private readonly onDue: (queue: Queue) => void
-
-  constructor(db: Knex, onDue: (queue: Queue) => void) {
-    this.db = db
-    this.onDue = onDue
-  }
-
+export class Jobs extends Repository {
   /** Queues jobs. Workers of this process wake up when the transaction commits. */
   async insert(jobs: NewJob[], at: Date): Promise<void> {
     await insertRows(this.db, 'jobs', this.toRows(jobs, at))
@@ -110,7 +94,7 @@ export class Jobs {
     if (jobs.length === 0) return
     const subjects = jobs.map(({ subject }) => subject)
     const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
-    const known = new Set<string>(await forShare(this.db, waiting.whereIn('subject', subjects)).pluck('subject'))
+    const known = new Set<string>(await waiting.whereIn('subject', subjects).forShare().pluck('subject'))
     await this.insert(
       jobs.filter(({ subject }) => !known.has(subject)),
       at,
@@ -189,7 +173,7 @@ export class Jobs {
       .limit(limit)
       .select('id', 'kind', 'subject', 'run_at')
     const place = this.db.raw('row_number() over (partition by kind, subject order by run_at, id) as place')
-    const placed = this.db.from(forUpdateSkipLocked(this.db, due).as('due')).select('id', place)
+    const placed = this.db.from(due.forUpdate().skipLocked().as('due')).select('id', place)
     const chosen = this.db.from(placed.as('placed')).where({ place: 1 }).select('id')
     const rows: Row[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, chosen))
@@ -208,7 +192,7 @@ export class Jobs {
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const rows: { id: string }[] = await this.db('jobs')
-      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.held(jobs).select('id'))))
+      .whereRaw(idIsChosen(this.db, this.held(jobs).select('id').forUpdate().skipLocked()))
       .update({ run_at: until.getTime() })
       .returning('id')
     const renewed = new Set(rows.map(({ id }) => id))
@@ -258,28 +242,29 @@ export class Jobs {
       values,
       () => `delete from jobs where ${isHeld} returning id`,
     )
-    const done = new Set(rows.map(({ id }) => id))
-    return jobs.filter((job) => done.has(job.id))
+    const ids = new Set(rows.map(({ id }) => id))
+    const done = jobs.filter((job) => ids.has(job.id))
+    for (const [kind, ofKind] of groupBy(done, (job) => job.kind)) this.emitRuns(kind, 'done', ofKind.length)
+    return done
   }
 
   /** Returns jobs to the queue for a later run, and returns how many this worker still held. */
   async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
-    return this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+    const count = await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
+    return this.emitRuns(jobs[0]?.kind, 'retried', count)
   }
 
   /** Like `retry`, for jobs that could not start or continue: the run does not count as an attempt. */
   async snooze(jobs: Job[], runAt: Date): Promise<number> {
-    return this.held(jobs).update({
-      claim_token: null,
-      run_at: runAt.getTime(),
-      attempts: this.db.raw('attempts - 1'),
-    })
+    const attempts = this.db.raw('attempts - 1')
+    const count = await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), attempts })
+    return this.emitRuns(jobs[0]?.kind, 'put_off', count)
   }
 
   /** Discards jobs until an operator retries them. Returns false if this worker no longer held them. */
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
-    return count > 0
+    return this.emitRuns(jobs[0]?.kind, 'gave_up', count) > 0
   }
 
   /**
@@ -306,7 +291,7 @@ export class Jobs {
   async release(at: Date): Promise<RescuedJob[]> {
     const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`
     const rows: (Row & { failed_at: number | null })[] = await this.db('jobs')
-      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.lapsed(at).select('id'))))
+      .whereRaw(idIsChosen(this.db, this.lapsed(at).select('id').forUpdate().skipLocked()))
       .update({
         claim_token: null,
         lapses: this.db.raw('lapses + 1'),
@@ -315,7 +300,16 @@ export class Jobs {
       })
       .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
     if (rows.some((row) => row.failed_at === null)) this.onDue('quarantine')
-    return rows.map((row) => ({ ...toJob(row), isQuarantined: row.failed_at !== null }))
+    return rows.map((row) => {
+      const isQuarantined = row.failed_at !== null
+      this.emitRuns(row.kind, isQuarantined ? 'quarantined' : 'lapsed', 1)
+      return { ...toJob(row), isQuarantined }
+    })
+  }
+
+  private emitRuns(kind: JobKind | undefined, outcome: JobOutcome, count: number): number {
+    if (kind && count > 0) this.emit({ what: 'runs', kind, outcome, count })
+    return count
   }
 
   private lapsed(at: Date) {

@@ -1,5 +1,5 @@
-import type { Knex } from 'knex'
 import type { DeliveryState } from '../../core/contract/notifications.ts'
+import { Repository } from '../db/repository.ts'
 
 /** A class of a platform to which a broadcast sends a single message. */
 export interface BroadcastClass {
@@ -22,13 +22,7 @@ export interface ClassOutcome {
 export type ClassTurn = 'first' | 'again' | 'busy'
 
 /** The messages of broadcasts to whole classes, with their senders and outcomes. */
-export class BroadcastClasses {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class BroadcastClasses extends Repository {
   /** Returns the outcome of the message; `undefined` while it is pending. */
   async findOutcome(workspaceId: string, ofClass: BroadcastClass): Promise<ClassOutcome | undefined> {
     return this.row(workspaceId, ofClass).whereNot({ status: 'PENDING' }).first('status', 'error')

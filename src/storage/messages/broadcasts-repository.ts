@@ -4,11 +4,10 @@ import type { DeliveryState, MessageOptions } from '../../core/contract/notifica
 import { CAPPED_PLATFORM, type Platform } from '../../core/contract/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
-import { constant, deleteReturningIds, forUpdate, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
+import { constant, deleteReturningIds, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 import { countsOf } from '../operations/counts.ts'
-import type { Emit } from '../operations/store-events.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
@@ -63,17 +62,7 @@ interface Row {
 const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
 
 /** The broadcasts of projects, their progress, and the creation of their notifications. */
-export class Broadcasts {
-  private readonly db: Knex
-  private readonly emit: Emit
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
-    this.db = db
-    this.emit = emit
-    this.scope = scope
-  }
-
+export class Broadcasts extends Repository {
   /** Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
     const { projectId, platforms, googleVia = 'object' } = broadcast
@@ -96,7 +85,7 @@ export class Broadcasts {
 
   /** Locks the broadcast against fan-out and cancellation until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredBroadcast | undefined> {
-    return toBroadcast(await forUpdate(this.db, this.rows(workspaceId).where({ id })).first())
+    return toBroadcast(await this.rows(workspaceId).where({ id }).forUpdate().first())
   }
 
   /** Returns a page of a project's broadcasts, newest first. */
@@ -228,7 +217,7 @@ export class Broadcasts {
 
   private rows(workspaceId: string) {
     const ofWorkspace = this.db('broadcasts').where('broadcasts.workspace_id', workspaceId)
-    return withinProjects(ofWorkspace, this.scope, 'broadcasts.project_id')
+    return this.inScope(ofWorkspace, 'broadcasts.project_id')
   }
 
   private scheduled(workspaceId: string, projectId: string, at: Date) {

@@ -4,10 +4,9 @@ import { platforms as allPlatforms, CAPPED_PLATFORM } from '../../core/contract/
 import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
-import { deleteReturningIds, forUpdate, NEVER } from '../db/dialect.ts'
+import { deleteReturningIds, NEVER } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import type { ProjectScope } from '../db/project-scope.ts'
-import type { Emit } from '../operations/store-events.ts'
+import { Repository } from '../db/repository.ts'
 import {
   CAPPED_AT,
   firstStates,
@@ -41,17 +40,7 @@ const SPEC: ListSpec = {
 const MAX_PLACES = 1_000
 
 /** The notifications of passes, with their outcomes per platform. */
-export class Notifications {
-  private readonly db: Knex
-  private readonly emit: Emit
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
-    this.db = db
-    this.emit = emit
-    this.scope = scope
-  }
-
+export class Notifications extends Repository {
   /** Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
     const { passId, platforms, sendAt } = notification
@@ -100,7 +89,7 @@ export class Notifications {
       .where('notifications.workspace_id', workspaceId)
       .whereIn('notifications.id', ids)
       .orderBy('notifications.id')
-    const rows: NotificationRow[] = await forUpdate(this.db, selectNotification(this.db, query), 'notifications')
+    const rows: NotificationRow[] = await selectNotification(this.db, query).forUpdate('notifications')
     return rows.map(toNotification)
   }
 

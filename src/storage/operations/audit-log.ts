@@ -4,6 +4,7 @@ import { idBound, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { Repository } from '../db/repository.ts'
 import { Chains } from '../evidence/chains.ts'
 
 /** A recorded action. Contains no values, secrets, or personal data. */
@@ -65,13 +66,7 @@ const SPEC: ListSpec = {
 }
 
 /** The audit log: who did what to which row, and when. Entries are written in the transaction of the action. */
-export class AuditLog {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class AuditLog extends Repository {
   /**
    * Records an action.
    * @param workspaceId null for an action on the whole database
@@ -99,7 +94,7 @@ export class AuditLog {
       'audit_entries',
       rows.map((row) => ({ ...row, chained: true })),
     )
-    await new Chains(this.db).insertPending(
+    await new Chains(this.connected).insertPending(
       workspaceId,
       'audit',
       rows.map(({ id }) => id),

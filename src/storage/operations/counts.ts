@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
 import { findCountSlot, rowsOf, takeTurns } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { type CounterName, countAll, counters, gateCounter, KEY } from './counters.ts'
 
 /** Returns the rows of a counter in a workspace. Sum their `n`. See counters.ts for their columns. */
@@ -39,13 +40,7 @@ interface Row {
 const RECOUNT_LOCK = 7_277_439
 
 /** The counters that triggers maintain, with a check and a repair. */
-export class Counts {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Counts extends Repository {
   /** Compares every counter with its rows. Other writers are not blocked: each counter and its rows are read in one statement. */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({

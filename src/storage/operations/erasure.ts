@@ -6,13 +6,12 @@ import type { Database } from '../db/database.ts'
 import {
   boundColumn,
   deleteReturningIds,
-  forUpdate,
-  forUpdateSkipLocked,
   idIsChosen,
   rowLock,
   rowsOfPasses,
   whileSearchForgets,
 } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { eraseScans } from '../evidence/erase-scans.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
@@ -41,13 +40,7 @@ export function erasedExternalId(passId: string): string {
 const ENDED = 'The data of the pass was erased.'
 
 /** Removes the data of a holder from all stored rows. The rows remain, so that counters and decisions do not change. */
-export class Erasure {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Erasure extends Repository {
   /** Counts the rows with data of the holder of a pass, by kind. */
   async count(workspaceId: string, passId: string): Promise<Holdings> {
     const events = await Promise.all(this.events(workspaceId, passId).map(countOf))
@@ -64,7 +57,7 @@ export class Erasure {
 
   /** Locks the notifications of the pass until the transaction ends. Deliveries also lock them before the pass. */
   async lockNotifications(workspaceId: string, passId: string): Promise<void> {
-    await forUpdate(this.db, this.ofPass('notifications', workspaceId, passId).orderBy('id')).select('id')
+    await this.ofPass('notifications', workspaceId, passId).orderBy('id').forUpdate().select('id')
   }
 
   /**
@@ -146,7 +139,7 @@ export class Erasure {
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
-    const webhooks = forUpdate(this.db, this.db('webhooks').whereIn('id', webhookIds).orderBy('id').select('id'))
+    const webhooks = this.db('webhooks').whereIn('id', webhookIds).orderBy('id').select('id').forUpdate()
     await this.db('webhooks')
       .whereRaw(idIsChosen(this.db, webhooks))
       .update({ erasures: this.db.raw('erasures + 1') })
@@ -203,13 +196,7 @@ export interface Deleted {
  * Each statement continues after the last row of the previous one. Starting over would visit all retained rows again and, on
  * PostgreSQL, all rows deleted since the last vacuum. Rows that another server has locked are skipped.
  */
-export class Retention {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Retention extends Repository {
   /**
    * Deletes completed deliveries and their attempts that have not changed since `before`. Keeps pending ones, regardless of their
    * age.
@@ -258,7 +245,7 @@ export class Retention {
   async forgetSerialNumbers(before: Date, limit: number): Promise<Deleted> {
     const some = this.db('passes').where('erased_at', '<', before.getTime()).whereNotNull('imported_serial_number')
     const rows = await this.db('passes')
-      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, some.limit(limit).select('id'))))
+      .whereRaw(idIsChosen(this.db, some.limit(limit).select('id').forUpdate().skipLocked()))
       .update({ imported_serial_number: null })
     return { rows }
   }
@@ -294,7 +281,7 @@ export class Retention {
   }
 
   private async delete(table: string, old: Knex.QueryBuilder, limit: number): Promise<string[]> {
-    const chosen = forUpdateSkipLocked(this.db, old.orderBy(`${table}.id`).limit(limit).select(`${table}.id`))
+    const chosen = old.orderBy(`${table}.id`).limit(limit).select(`${table}.id`).forUpdate().skipLocked()
     return deleteReturningIds(this.db, this.db(table).whereRaw(idIsChosen(this.db, chosen)))
   }
 }

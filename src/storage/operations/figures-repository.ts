@@ -1,7 +1,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Knex } from 'knex'
 import { insertRows } from '../db/bulk-rows.ts'
-import { findCountSlot, forUpdate, forUpdateSkipLocked, rowsOf, takeTurns } from '../db/dialect.ts'
+import { findCountSlot, rowsOf, takeTurns } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { noBytes } from '../db/values.ts'
 import { HOUR_MS } from './counters.ts'
 import { scanSource } from './figure-sources.ts'
@@ -38,13 +38,7 @@ const BLOCK_HOURS = 28 * 24
 const MOST_ROWS = 1_000
 
 /** The hourly figures of projects. Triggers count most of them (decisions/0005). */
-export class Figures {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Figures extends Repository {
   /**
    * Returns the sums of each figure of a project between two hours, per bucket of hours.
    * @param buckets the first hour of each bucket, ascending. The first bucket begins at or before `from`
@@ -110,18 +104,16 @@ export class Figures {
       .insert({ ...key, packed: pack([], block) })
       .onConflict(Object.keys(key))
       .ignore()
-    const stored = await forUpdate(this.db, this.db('packed_figures').where(key)).first('packed')
+    const stored = await this.db('packed_figures').where(key).forUpdate().first('packed')
     const chosen = this.db('figures')
       .where({ workspace_id, project_id })
       .where('hour', '<', Math.min(before, (block + 1) * BLOCK_HOURS))
       .orderBy(['hour', 'figure', 'slot'])
       .limit(MOST_ROWS)
-    const rows: (Figure & { slot: number })[] = await forUpdateSkipLocked(this.db, chosen).select(
-      'hour',
-      'figure',
-      'slot',
-      'n',
-    )
+    const rows: (Figure & { slot: number })[] = await chosen
+      .forUpdate()
+      .skipLocked()
+      .select('hour', 'figure', 'slot', 'n')
     if (rows.length === 0) return false
     const keys = rows.map(({ hour, figure, slot }) => [hour, figure, slot])
     for (let from = 0; from < keys.length; from += CHUNK) {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
+import { Repository } from '../db/repository.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pass-row.ts'
 
 /** Selects the passes to export. Omitted fields do not filter. */
@@ -22,13 +23,7 @@ export interface HandOverPass {
 }
 
 /** Reads passes with the data that another server needs to take them over, by ID (decisions/0020). */
-export class HandOver {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class HandOver extends Repository {
   /** Counts the matching passes. */
   async count(workspaceId: string, filter: HandOverFilter): Promise<number> {
     const row = await this.passes(workspaceId, filter).count({ n: '*' }).first()

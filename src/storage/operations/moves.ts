@@ -1,8 +1,8 @@
-import type { Knex } from 'knex'
 import { messagedPlatforms } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { forUpdateSkipLocked, toDate } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
 
@@ -52,13 +52,7 @@ const MOST = 1_000
 const ROUND_MS = 60_000
 
 /** The moves of workspaces, and the passes that they have announced. */
-export class Moves {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Moves extends Repository {
   /** Starts a move. Replaces an existing one to another address. */
   async insert(
     workspaceId: string,
@@ -120,7 +114,7 @@ export class Moves {
   async take(workspaceId: string, at: Date): Promise<string[]> {
     const now = at.getTime()
     const own = () => this.db('moves').where({ workspace_id: workspaceId })
-    const move: Row | undefined = await forUpdateSkipLocked(this.db, own().where('round_at', '<=', now)).first()
+    const move: Row | undefined = await own().where('round_at', '<=', now).forUpdate().skipLocked().first()
     if (!move) return []
     const room = Math.min(MOST, Math.floor((move.passes_per_second * (now - move.taken_at)) / 1000))
     if (room < 1) return []

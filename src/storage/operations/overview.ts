@@ -4,6 +4,7 @@ import type { Connections, Database, Dialect } from '../db/database.ts'
 import { isPoolerError } from '../db/database-errors.ts'
 import { toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
+import { Repository } from '../db/repository.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { isSamePlace, type JobKind, type QueuePlace, queuePlaces } from '../jobs/job-kinds.ts'
 import { Doors } from '../workspaces/doors-repository.ts'
@@ -78,13 +79,7 @@ export interface RejectedVersion {
 }
 
 /** The data for monitoring, counted with indexes, because it is read every few seconds. */
-export class Overviews {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Overviews extends Repository {
   /** Returns the data that metrics and `doctor` show about the whole database. */
   async read(at: Date): Promise<Overview> {
     // Read sequentially, so that monitoring does not take connections from requests and jobs.
@@ -93,7 +88,7 @@ export class Overviews {
     const { setAside, quarantined } = await this.failed()
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
-    const usage = await new Usage(this.db).overview(at)
+    const usage = await new Usage(this.connected).overview(at)
     const states = queuePlaces.map((place) => ({
       ...place,
       due: 0,
@@ -102,7 +97,7 @@ export class Overviews {
       ...waiting.find((one) => isSamePlace(one, place)),
       running: running.find((one) => isSamePlace(one, place))?.jobs ?? 0,
     }))
-    const doors = await new Doors(this.db).overview(new Date(at.getTime() - ONLINE_MS), at)
+    const doors = await new Doors(this.connected).overview(new Date(at.getTime() - ONLINE_MS), at)
     const rejected = await this.rejected()
     return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, doors, rejected }
   }

@@ -1,5 +1,5 @@
-import type { Knex } from 'knex'
 import type { PlatformRejection } from '../../core/contract/wallets.ts'
+import { Repository } from '../db/repository.ts'
 
 export interface StoredRejection extends Omit<PlatformRejection, 'at'> {
   at: Date
@@ -17,13 +17,7 @@ interface Row {
 }
 
 /** The permanent rejections of template versions, classes, and passes: the latest per platform. */
-export class Rejections {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Rejections extends Repository {
   /** Returns rejections by the IDs of versions, classes, and passes. Omits subjects without one. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()

@@ -1,6 +1,6 @@
-import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { insertRows, isOneOf } from '../db/bulk-rows.ts'
+import { Repository } from '../db/repository.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
@@ -62,13 +62,7 @@ export function asFormer(
 }
 
 /** The copies of transferred passes in the Apple Wallets of their former holders. */
-export class FormerPasses {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class FormerPasses extends Repository {
   /** Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices must be pushed. */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass

@@ -1,9 +1,8 @@
-import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { forUpdate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import type { IdentityIds } from '../workspaces/identities-repository.ts'
 
 /** A class at Google that is shared by all passes with the same key. */
@@ -34,13 +33,7 @@ interface Row {
  * The classes of template versions with a `google.classKey`. Lock a class to change it. Passes that join it are locked earlier or
  * are new.
  */
-export class GoogleClasses {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class GoogleClasses extends Repository {
   /** Returns classes by ID. Omits unknown ones. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
     const rows: Row[] = await this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
@@ -49,7 +42,7 @@ export class GoogleClasses {
 
   /** Returns a class and locks it until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredClass | undefined> {
-    const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first()
     return row && toClass(row)
   }
 

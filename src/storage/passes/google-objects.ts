@@ -1,6 +1,6 @@
-import type { Knex } from 'knex'
 import type { GoogleKind } from '../../core/contract/definition.ts'
 import { toDate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 
 /** The object of a pass as it was last sent to Google. IDs are without the issuer. */
 export interface SentObject {
@@ -57,13 +57,7 @@ interface Row {
 type FormerRow = Record<'object_suffix' | 'kind' | 'template_version_id', string>
 
 /** The Google objects of passes: the current object, its number of holders, and the objects of former templates and holders. */
-export class GoogleObjects {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class GoogleObjects extends Repository {
   /** Returns the objects of passes. Omits passes without one. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
     const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)

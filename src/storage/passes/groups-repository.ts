@@ -4,6 +4,7 @@ import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
 import { beginningColumn, joinChosenPasses, toDate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -42,13 +43,7 @@ interface MemberColumns {
 }
 
 /** Groups of passes. A group exists while it has a pass. */
-export class Groups {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Groups extends Repository {
   /** Returns the link generations of the groups whose links were ever revoked. */
   async listGenerations(workspaceId: string, groupIds: string[]): Promise<Map<string, number>> {
     if (groupIds.length === 0) return new Map()

@@ -10,6 +10,7 @@ import { groupBy } from '../../core/group-by.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, isAmong, joinPasses } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import { type WalletTable, walletTables } from './wallet-tables.ts'
 
 /** The devices, or people if the platform reports no devices, that hold a pass now. */
@@ -28,13 +29,7 @@ interface Row extends Devices {
 }
 
 /** The holders of passes that events have reported. A pass has a row while a wallet holds it (decisions/0018). */
-export class HeldPasses {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class HeldPasses extends Repository {
   /**
    * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report. Call it
    * last in the transaction of the change. Concurrent changes of the same pass wait for each other.

@@ -4,7 +4,7 @@ import { windowDates } from '../../core/rules/redemption/redemption-windows.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { rowsOfPasses } from '../db/dialect.ts'
 import { sendSilently } from '../db/prepared.ts'
-import type { ProjectScope } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 import { bytesOfHex, listOf, parseList } from '../db/values.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
@@ -25,15 +25,7 @@ interface Match {
 }
 
 /** The codes that scanners read from passes, as SHA-256 digests. */
-export class Identifiers {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class Identifiers extends Repository {
   /**
    * Returns the passes of each code: those that have it now; otherwise, those that had it. If a project is given and has either,
    * returns only passes of that project. A stale code of the project thus takes precedence over a current code elsewhere. A

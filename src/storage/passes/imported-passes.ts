@@ -1,8 +1,8 @@
-import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import type { IdentityIds } from '../workspaces/identities-repository.ts'
 import { insertIndex } from './identifiers.ts'
 import { byExternalId, type NewPass, type StoredPass, toNewRow } from './pass-row.ts'
@@ -43,13 +43,7 @@ interface OwnCopy {
 const HELD_VERSION = 1
 
 /** Imports passes from another provider with their holders. */
-export class ImportedPasses {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class ImportedPasses extends Repository {
   /**
    * Inserts passes with their phones and Google objects, and returns the IDs of new ones. Sends no updates. Skips passes whose
    * externalPassId is in use, or whose serial number or object is in use under their identity.

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { groupBy } from '../../core/group-by.ts'
 import { nextNudge } from '../../core/rules/sending/nudging.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { forUpdateSkipLocked } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 
 /** The result of a check of due passes. */
 export interface Nudged {
@@ -42,13 +42,7 @@ const NEWER = `on conflict (pass_id) do update set version = excluded.version, p
 const CHUNK = 500
 
 /** Passes whose phones were pushed, and when to check whether the phones downloaded them (decisions/0018). */
-export class Nudges {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Nudges extends Repository {
   /** Records pushes of versions. Only the first push of a version counts. */
   async insert(workspaceId: string, pushes: { passId: string; version: number }[], at: Date): Promise<void> {
     const versions = new Map(pushes.map(({ passId, version }) => [passId, version]))
@@ -80,21 +74,23 @@ export class Nudges {
     { at, pushedBefore, limit }: { at: Date; pushedBefore: Date; limit: number },
   ): Promise<Nudged> {
     const due = this.db('nudges').where({ workspace_id: workspaceId }).whereNotNull('due_at')
-    const rows: Row[] = await forUpdateSkipLocked(
-      this.db,
-      due.where('due_at', '<=', at.getTime()).orderBy(['due_at', 'pass_id']).limit(PASSES),
-    ).select('pass_id', 'version', 'pushed_at', 'due_at')
+    const rows: Row[] = await due
+      .where('due_at', '<=', at.getTime())
+      .orderBy(['due_at', 'pass_id'])
+      .limit(PASSES)
+      .forUpdate()
+      .skipLocked()
+      .select('pass_id', 'version', 'pushed_at', 'due_at')
     const ids = rows.map(({ pass_id }) => pass_id)
-    const silent: Device[] = await forUpdateSkipLocked(
-      this.db,
-      this.stale(workspaceId, ids)
-        .whereRaw('apple_registrations.pushed_version = passes.wallet_version')
-        .whereRaw('apple_registrations.pushed_at < nudges.due_at')
-        .where('apple_registrations.pushed_at', '<=', pushedBefore.getTime())
-        .orderBy(['apple_registrations.pass_id', 'apple_registrations.device_id'])
-        .limit(limit + 1),
-      'apple_registrations',
-    ).select('apple_registrations.pass_id', 'apple_registrations.device_id')
+    const silent: Device[] = await this.stale(workspaceId, ids)
+      .whereRaw('apple_registrations.pushed_version = passes.wallet_version')
+      .whereRaw('apple_registrations.pushed_at < nudges.due_at')
+      .where('apple_registrations.pushed_at', '<=', pushedBefore.getTime())
+      .orderBy(['apple_registrations.pass_id', 'apple_registrations.device_id'])
+      .limit(limit + 1)
+      .forUpdate('apple_registrations')
+      .skipLocked()
+      .select('apple_registrations.pass_id', 'apple_registrations.device_id')
     const first = silent[limit]?.pass_id
     const forgotten = silent.slice(0, limit)
     const devices = forgotten.map((row) => ({ passId: row.pass_id, deviceId: row.device_id }))

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { forUpdate } from '../db/dialect.ts'
 import type { StoredPass } from './pass-row.ts'
 
 /** Adds the increment of `version`, which counts every stored change, including changes of the status. */
@@ -42,7 +41,7 @@ export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean
  * consistent order prevents deadlocks.
  */
 export function lockPasses(db: Knex, workspaceId: string) {
-  return forUpdate(db, db('passes').where({ workspace_id: workspaceId }).orderBy('id'))
+  return db('passes').where({ workspace_id: workspaceId }).orderBy('id').forUpdate()
 }
 
 /**

@@ -3,19 +3,10 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import { platformFacts, platforms } from '../../core/contract/platform.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import {
-  bindIds,
-  boundColumn,
-  forShare,
-  forUpdate,
-  forUpdateSkipLocked,
-  idIsChosen,
-  isAmong,
-  toDate,
-} from '../db/dialect.ts'
+import { bindIds, boundColumn, idIsChosen, isAmong, toDate } from '../db/dialect.ts'
 import type { ListPage } from '../db/list-query.ts'
 import { named, runPrepared, sendSilently } from '../db/prepared.ts'
-import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 import { activateIdentifier, insertIndex, isActiveIdentifier, replaceIndex } from './identifiers.ts'
 import {
   endedSpan,
@@ -64,15 +55,7 @@ const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 /** ISSUING is not stored: the job of the pass shows it. */
 const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
-export class Passes {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class Passes extends Repository {
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
     const [row] = await this.read('find-pass', { workspaceId, id }, () => this.selectNamed())
     return row && toPass(row)
@@ -81,7 +64,7 @@ export class Passes {
   /** Like `find`, but locks the pass until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
     const [row] = await this.read('find-pass-for-update', { workspaceId, id }, () =>
-      forUpdate(this.db, this.selectNamed(), 'passes'),
+      this.selectNamed().forUpdate('passes'),
     )
     return row && toPass(row)
   }
@@ -91,7 +74,7 @@ export class Passes {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
     const rows = await this.read('list-passes-for-update', values, () =>
-      forUpdate(this.db, this.selectAmong().orderBy('passes.id'), 'passes'),
+      this.selectAmong().orderBy('passes.id').forUpdate('passes'),
     )
     return rows.map(toPass)
   }
@@ -101,7 +84,7 @@ export class Passes {
    * phones can register concurrently.
    */
   async lockShown(workspaceId: string, id: string): Promise<Pick<StoredPass, 'walletVersion' | 'copyId'> | undefined> {
-    const row = await forShare(this.db, this.row(workspaceId, id).select('wallet_version', 'serial_number')).first()
+    const row = await this.row(workspaceId, id).select('wallet_version', 'serial_number').forShare().first()
     return row && { walletVersion: row.wallet_version, copyId: row.serial_number ?? id }
   }
 
@@ -139,12 +122,7 @@ export class Passes {
   }
 
   list(workspaceId: string, request: PassListRequest, at: Date): Promise<ListPage<StoredPass>> {
-    return listPasses(
-      this.db,
-      workspaceId,
-      { ...request, projectId: narrowProjects(this.scope, request.projectId) },
-      at,
-    )
+    return listPasses(this.db, workspaceId, { ...request, projectId: this.narrow(request.projectId) }, at)
   }
 
   /**
@@ -232,7 +210,7 @@ export class Passes {
         .whereRaw(`${boundColumn(this.db, 'workspace_id')} = :workspaceId`)
         .whereRaw(isAmong(this.db, 'id', 'ids'))
         .whereRaw(IS_UNISSUED)
-      return forUpdate(this.db, chosen.orderBy('id').select('id', 'revision'))
+      return chosen.orderBy('id').select('id', 'revision').forUpdate()
     })
     return new Map(rows.map((row) => [row.id, row.revision]))
   }
@@ -288,7 +266,7 @@ export class Passes {
   /** Marks up to `limit` issued passes past their expiry as EXPIRED, in all workspaces, and returns them. */
   async expire(at: Date, limit: number): Promise<{ workspaceId: string; id: string; projectId: string | null }[]> {
     const rows: Pick<PassRow, 'workspace_id' | 'id' | 'project_id'>[] = await this.db('passes')
-      .whereRaw(idIsChosen(this.db, forUpdateSkipLocked(this.db, this.expired(at).limit(limit).select('id'))))
+      .whereRaw(idIsChosen(this.db, this.expired(at).limit(limit).select('id').forUpdate().skipLocked()))
       .where({ status: 'ISSUED' })
       .update(withWalletVersionBump(this.db, { status: 'EXPIRED' }, at))
       .returning(['workspace_id', 'id', 'project_id'])

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { forUpdate, joinPasses, lockRows, toDate } from '../db/dialect.ts'
+import { joinPasses, lockRows, toDate } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -46,13 +47,7 @@ type Key = (string | number)[]
 type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
 /** The devices that hold passes in Apple Wallet, and their progress with changes. */
-export class Registrations {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Registrations extends Repository {
   /** Returns whether the device is new to the pass. A known device can send a new push token. */
   async insert(
     workspaceId: string,
@@ -209,7 +204,7 @@ export class Registrations {
         .whereRaw(theirs)
         .whereExists(ofIdentity().whereRaw('passes.id = apple_registrations.pass_id'))
     const columns = { workspaceId: 'workspace_id', passId: 'pass_id', pushToken: 'push_token' }
-    const rows: DroppedRegistration[] = await forUpdate(this.db, dead().orderBy(IN_ORDER)).select(columns)
+    const rows: DroppedRegistration[] = await dead().orderBy(IN_ORDER).forUpdate().select(columns)
     await dead().delete()
     const former = ofIdentity()
       .join('former_passes', 'former_passes.pass_id', 'passes.id')
@@ -236,7 +231,7 @@ export class Registrations {
 
   /** Locks the devices of passes until the transaction ends. */
   private lock(workspaceId: string, passIds: string[]) {
-    return forUpdate(this.db, this.ofPasses(workspaceId, passIds).orderBy(IN_ORDER).select('pass_id'))
+    return this.ofPasses(workspaceId, passIds).orderBy(IN_ORDER).select('pass_id').forUpdate()
   }
 
   private ofPasses(workspaceId: string, passIds: string[]) {

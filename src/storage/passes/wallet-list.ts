@@ -3,7 +3,7 @@ import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { encodeCursor } from '../../core/rules/lists/cursor.ts'
 import { toDate } from '../db/dialect.ts'
 import { findPlace, type ListPage, type PageRequest, totalOf } from '../db/list-query.ts'
-import { narrowProjects, type ProjectScope } from '../db/project-scope.ts'
+import { type Connected, Repository } from '../db/repository.ts'
 import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
 import { walletTables } from './wallet-tables.ts'
@@ -68,14 +68,11 @@ interface Row {
  * Wallets that hold passes, of the newest passes first: found along the rows that say which passes wallets hold, so that
  * others' cost nothing.
  */
-export class Wallets {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
+export class Wallets extends Repository {
   private readonly passesAtOnce: number
 
-  constructor(db: Knex, scope?: ProjectScope, passesAtOnce = 100_000) {
-    this.db = db
-    this.scope = scope
+  constructor(connected: Connected, passesAtOnce = 100_000) {
+    super(connected)
     this.passesAtOnce = passesAtOnce
   }
 
@@ -195,7 +192,7 @@ export class Wallets {
   }
 
   private arms(workspaceId: string, { projectId, platform, stale, changedBefore }: WalletFilter): Arm[] {
-    const projectIds = narrowProjects(this.scope, projectId)
+    const projectIds = this.narrow(projectId)
     return platforms
       .filter((name) => platform === undefined || platform.includes(name))
       .map((name) => {

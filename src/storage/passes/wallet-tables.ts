@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import type { Platform } from '../../core/contract/platform.ts'
 import { GoogleClasses } from './google-classes.ts'
 import { GoogleObjects } from './google-objects.ts'
@@ -58,7 +57,7 @@ export const walletTables: Record<Platform, WalletTable> = {
 
 /** The repositories of the wallets of each platform. */
 export const walletRepositories = {
-  registrations: ({ db }: { db: Knex }) => new Registrations(db),
-  googleObjects: ({ db }: { db: Knex }) => new GoogleObjects(db),
-  googleClasses: ({ db }: { db: Knex }) => new GoogleClasses(db),
+  registrations: Registrations,
+  googleObjects: GoogleObjects,
+  googleClasses: GoogleClasses,
 }

@@ -3,6 +3,7 @@ import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 import { bytesOfHex, textsOfJson } from '../db/values.ts'
 import { toHex } from '../passes/identifiers.ts'
 
@@ -80,13 +81,7 @@ interface RangeRow {
 }
 
 /** Accepted scans that were not reversed, which policies count. Scans without a context form a separate context. */
-export class AcceptedScans {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class AcceptedScans extends Repository {
   /** Inserts uses of passes. */
   async insert(workspaceId: string, scans: NewAcceptedScan[]): Promise<void> {
     const rows = scans.map((scan) => ({

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
+import { commonStep } from '../../core/rules/lists/buckets.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { gateOf } from '../operations/counters.ts'
+import { Repository } from '../db/repository.ts'
+import { GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
 import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
 
 /** The filters of statistics of the ledger. */
@@ -21,49 +23,138 @@ export interface ScanFigures {
   lastScanAt: Date | null
 }
 
+/** The statistics of a gate. */
+export interface GateFigures {
+  /** The first 100 characters of its name; null for scans without a gate. */
+  gate: string | null
+  totalScans: number
+  totalDenied: number
+  reversed: number
+}
+
+/** The filters of statistics over time. */
+export interface TimeStatsRequest extends ScanStatsRequest {
+  /** Matched by the first characters, as in the counters by gate. */
+  gate?: string[] | undefined
+}
+
+export interface TimeFigures {
+  at: Date
+  totalScans: number
+  totalDenied: number
+}
+
 const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
 
-/**
- * Returns the statistics by project, ordered by ID. Rows without a project come last, under null. Scans keep their project after
- * it is deleted, while its passes then have none. Triggers maintain all counts, except for scans of a time window and for passes
- * that were accepted in a window or in one of several contexts, which are counted with an index.
- */
-export async function countScans(
-  db: Knex,
-  workspaceId: string,
-  request: ScanStatsRequest,
-): Promise<Map<string | null, ScanFigures>> {
-  const asked = await withoutNeedlessBounds(db, workspaceId, request)
-  const [passes, redeemed, scans] = await Promise.all([
-    sumByProject(narrowed(countsOf(db, workspaceId, 'passes'), 'counts', asked)),
-    countRedeemed(db, workspaceId, asked),
-    sumScans(db, workspaceId, asked),
-  ])
-  const named = [...passes, ...redeemed].map(({ project_id }) => project_id)
-  const known = await existing(db, workspaceId, [...new Set(named)])
-  const present = (projectId: string | null) => (projectId !== null && known.has(projectId) ? projectId : null)
-  const figures = new Map<string | null, ScanFigures>()
-  const add = (projectId: string | null, part: (sum: ScanFigures) => Partial<ScanFigures>) => {
-    const sum = figures.get(projectId) ?? NONE
-    figures.set(projectId, { ...sum, ...part(sum) })
+/** The statistics of the ledger. */
+export class ScanStats extends Repository {
+  /**
+   * Returns the statistics by project, ordered by ID. Rows without a project come last, under null. Scans keep their project after
+   * it is deleted, while its passes then have none. Triggers maintain all counts, except for scans of a time window and for passes
+   * that were accepted in a window or in one of several contexts, which are counted with an index.
+   */
+  async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
+    const asked = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
+    const [passes, redeemed, scans] = await Promise.all([
+      sumByProject(narrowed(countsOf(this.db, workspaceId, 'passes'), 'counts', asked)),
+      countRedeemed(this.db, workspaceId, asked),
+      sumScans(this.db, workspaceId, asked),
+    ])
+    const named = [...passes, ...redeemed].map(({ project_id }) => project_id)
+    const known = await existing(this.db, workspaceId, [...new Set(named)])
+    const present = (projectId: string | null) => (projectId !== null && known.has(projectId) ? projectId : null)
+    const figures = new Map<string | null, ScanFigures>()
+    const add = (projectId: string | null, part: (sum: ScanFigures) => Partial<ScanFigures>) => {
+      const sum = figures.get(projectId) ?? NONE
+      figures.set(projectId, { ...sum, ...part(sum) })
+    }
+    for (const { project_id, n } of passes) {
+      add(present(project_id), (sum) => ({ totalPasses: sum.totalPasses + n }))
+    }
+    for (const { project_id, n } of redeemed) {
+      add(present(project_id), (sum) => ({ redeemed: sum.redeemed + n }))
+    }
+    for (const { project_id, result, n, last } of scans) {
+      if (result === 'reversal') continue
+      add(project_id, (sum) => ({
+        totalScans: sum.totalScans + n,
+        totalDenied: sum.totalDenied + (result === 'denied' ? n : 0),
+        lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
+      }))
+    }
+    // Passes of a project that is being deleted no longer belong to it.
+    if (asked.projectId) figures.delete(null)
+    return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
-  for (const { project_id, n } of passes) {
-    add(present(project_id), (sum) => ({ totalPasses: sum.totalPasses + n }))
-  }
-  for (const { project_id, n } of redeemed) {
-    add(present(project_id), (sum) => ({ redeemed: sum.redeemed + n }))
-  }
-  for (const { project_id, result, n, last } of scans) {
-    if (result === 'reversal') continue
-    add(project_id, (sum) => ({
-      totalScans: sum.totalScans + n,
-      totalDenied: sum.totalDenied + (result === 'denied' ? n : 0),
-      lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
+
+  /**
+   * Returns the statistics of up to `limit` gates, most scans first. Triggers maintain the counts. Scans of a window or a context
+   * are read with an index.
+   */
+  async countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
+    const asked = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
+    const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = asked
+    const isOfSome = scanContextKey || scanContextFrom || scanContextUntil || scanned?.from || scanned?.to
+    const counted = isOfSome
+      ? ofScans(narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', asked), asked).select(
+          sums(this.db, gateOf(this.db, 'scans'), (result) => `case when result = '${result}' then 1 else 0 end`),
+        )
+      : narrowed(countsOf(this.db, workspaceId, 'scans-by-gate'), 'counts', asked).select(
+          sums(this.db, 'counts.key', (result) => `case when kind like '${result}/%' then n else 0 end`),
+        )
+    const rows: Record<'gate' | 'scans' | 'denied' | 'reversed', string | number>[] = await counted
+      .groupByRaw('1')
+      // A gate whose scans were erased has a count of zero.
+      .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
+      .orderByRaw('2 desc, 1')
+      .limit(limit)
+    return rows.map(({ gate, scans, denied, reversed }) => ({
+      gate: (gate as string) || null,
+      totalScans: Number(scans),
+      totalDenied: Number(denied),
+      reversed: Number(reversed),
     }))
   }
-  // Passes of a project that is being deleted no longer belong to it.
-  if (request.projectId) figures.delete(null)
-  return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
+
+  /**
+   * Counts the attempts and denials per bucket, within the window of the request. `starts` contains the beginnings of the buckets
+   * in ascending order. The database counts in equal steps, and a bucket consists of one or more steps.
+   */
+  async countsByTime(
+    workspaceId: string,
+    request: TimeStatsRequest,
+    starts: readonly number[],
+  ): Promise<TimeFigures[]> {
+    const asked = this.narrowed(request)
+    const [first] = starts
+    if (first === undefined) return []
+    // A literal, because SQLite can treat a bound number as a fraction and divide without rounding down.
+    const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
+    const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', asked)
+    if (request.gate) {
+      const gates = request.gate.map((gate) => [...gate].slice(0, GATE_CHARACTERS).join(''))
+      scans.whereIn(this.db.raw(gateOf(this.db, 'scans')) as never, gates)
+    }
+    const rows: { step: number; n: number; denied: number }[] = await ofScans(scans, asked)
+      .groupBy('step')
+      .select(
+        this.db.raw(`(scanned_at - ${first}) / ${step} as step`),
+        this.db.raw(`count(*) filter (where result <> 'reversal') as n`),
+        this.db.raw(`count(*) filter (where result = 'denied') as denied`),
+      )
+    const buckets = starts.map((start) => ({ at: new Date(start), totalScans: 0, totalDenied: 0 }))
+    for (const row of rows) {
+      const at = first + row.step * step
+      const bucket = buckets[starts.findLastIndex((start) => start <= at)]!
+      bucket.totalScans += row.n
+      bucket.totalDenied += row.denied
+    }
+    return buckets
+  }
+
+  private narrowed<R extends ScanStatsRequest>(request: R): R {
+    return { ...request, projectId: this.narrow(request.projectId) }
+  }
 }
 
 export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
@@ -201,14 +292,14 @@ interface ScanSum extends Row {
 }
 
 /** Filters rows by project and template. */
-export function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
+function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
   if (projectId) query.whereIn(`${table}.project_id`, projectId)
   if (templateId) query.whereIn(`${table}.template_id`, templateId)
   return query
 }
 
 /** Filters rows of scans by context and window. */
-export function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
+function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanned } = request
   whereContext(query, 'scan_context_key', request)
   if (scanned?.from) query.where('scanned_at', '>=', scanned.from.getTime())
@@ -235,49 +326,6 @@ function whereAnyBound(
   return query.where((or) => {
     for (const key of keys) or.orWhere(column, comparison, key)
   })
-}
-
-/** The statistics of a gate. */
-export interface GateFigures {
-  /** The first 100 characters of its name; null for scans without a gate. */
-  gate: string | null
-  totalScans: number
-  totalDenied: number
-  reversed: number
-}
-
-/**
- * Returns the statistics of up to `limit` gates, most scans first. Triggers maintain the counts. Scans of a window or a context
- * are read with an index.
- */
-export async function countByGate(
-  db: Knex,
-  workspaceId: string,
-  request: ScanStatsRequest,
-  limit: number,
-): Promise<GateFigures[]> {
-  const asked = await withoutNeedlessBounds(db, workspaceId, request)
-  const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = asked
-  const isOfSome = scanContextKey || scanContextFrom || scanContextUntil || scanned?.from || scanned?.to
-  const counted = isOfSome
-    ? ofScans(narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', asked), asked).select(
-        sums(db, gateOf(db, 'scans'), (result) => `case when result = '${result}' then 1 else 0 end`),
-      )
-    : narrowed(countsOf(db, workspaceId, 'scans-by-gate'), 'counts', asked).select(
-        sums(db, 'counts.key', (result) => `case when kind like '${result}/%' then n else 0 end`),
-      )
-  const rows: Record<'gate' | 'scans' | 'denied' | 'reversed', string | number>[] = await counted
-    .groupByRaw('1')
-    // A gate whose scans were erased has a count of zero.
-    .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
-    .orderByRaw('2 desc, 1')
-    .limit(limit)
-  return rows.map(({ gate, scans, denied, reversed }) => ({
-    gate: (gate as string) || null,
-    totalScans: Number(scans),
-    totalDenied: Number(denied),
-    reversed: Number(reversed),
-  }))
 }
 
 function sums(db: Knex, gate: string, of: (result: string) => string): Knex.Raw {

@@ -4,47 +4,21 @@ import { takeRandom } from '../../core/random.ts'
 import { rejections } from '../../core/rules/redemption/scan-decision.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { narrowProjects, type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 import { Chains, SALT_BYTES } from '../evidence/chains.ts'
-import type { Emit } from '../operations/store-events.ts'
-import {
-  countAttempts,
-  listReplayEntries,
-  listReplayedPasses,
-  type ReplayEntry,
-  type ReplayedPass,
-  type ReplayFilter,
-} from './replay-rows.ts'
-import { type ScanRow, type StoredScan, toScan, toScanRow } from './scan-row.ts'
-import {
-  countByGate,
-  countScans,
-  type GateFigures,
-  type ScanFigures,
-  type ScanStatsRequest,
-  sumScans,
-} from './scan-stats.ts'
-import { countByTime, type TimeFigures, type TimeStatsRequest } from './time-stats.ts'
+import { SCAN, type ScanRow, type StoredScan } from './scan-row.ts'
+import { sumScans } from './scan-stats.ts'
 
 /** The ledger of all attempts and reversals. The database rejects changes and deletions of its rows. */
-export class Scans {
-  private readonly db: Knex
-  private readonly emit: Emit
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, emit: Emit, scope?: ProjectScope) {
-    this.db = db
-    this.emit = emit
-    this.scope = scope
-  }
-
+export class Scans extends Repository {
   /**
    * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent request.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
     // Use a consistent order, so that two batches with the same externalRefs never deadlock.
     const rows = scans.toSorted(byExternalRef).map((scan) => ({
-      ...toScanRow(workspaceId, scan),
+      ...SCAN.write(scan),
+      workspace_id: workspaceId,
       chained: true,
       salt: takeRandom(SALT_BYTES),
     }))
@@ -52,7 +26,7 @@ export class Scans {
     const ending = isNamed ? 'on conflict (workspace_id, external_ref) do nothing returning id' : ''
     const found = await insertRows<{ id: string }>(this.db, 'scans', rows, ending)
     const inserted = new Set((isNamed ? found : rows).map(({ id }) => id))
-    await new Chains(this.db).insertPending(workspaceId, 'scans', [...inserted])
+    await new Chains(this.connected).insertPending(workspaceId, 'scans', [...inserted])
     for (const { id, result, reason, verified } of scans) {
       if (inserted.has(id)) this.emit({ what: 'scan', result, reason, verified })
     }
@@ -61,62 +35,22 @@ export class Scans {
 
   async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {
     const row: ScanRow | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
-    return row && toScan(row)
+    return row && SCAN.read(row)
   }
 
   /** Returns scans by external reference. Omits unknown ones. */
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
     const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
-    return rows.map(toScan)
+    return rows.map(SCAN.read)
   }
 
   /** Returns a page of the ledger, by operational time. */
   list(workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
-    return listScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
-  }
-
-  counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
-    return countScans(this.db, workspaceId, { ...request, projectId: narrowProjects(this.scope, request.projectId) })
-  }
-
-  countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
-    const projectId = narrowProjects(this.scope, request.projectId)
-    return countByGate(this.db, workspaceId, { ...request, projectId }, limit)
-  }
-
-  /** Returns the attempts per bucket. `starts` contains the beginning of each bucket. */
-  countsByTime(workspaceId: string, request: TimeStatsRequest, starts: readonly number[]): Promise<TimeFigures[]> {
-    const projectId = narrowProjects(this.scope, request.projectId)
-    return countByTime(this.db, workspaceId, { ...request, projectId }, starts)
-  }
-
-  /** Counts the attempts to evaluate again, up to `limit`. */
-  countAttempts(workspaceId: string, filter: ReplayFilter, limit: number): Promise<number> {
-    return countAttempts(this.db, workspaceId, filter, limit, this.scope)
-  }
-
-  listReplayedPasses(
-    workspaceId: string,
-    filter: ReplayFilter,
-    page: { after: string | undefined; limit: number },
-  ): Promise<ReplayedPass[]> {
-    return listReplayedPasses(this.db, workspaceId, filter, page, this.scope)
-  }
-
-  /**
-   * Returns the ledger of passes: for several passes up to `limit` items in any order, for one pass the next items by operational
-   * time.
-   */
-  listReplayEntries(
-    workspaceId: string,
-    passIds: string[],
-    page: { after?: ReplayEntry | undefined; limit: number },
-  ): Promise<ReplayEntry[]> {
-    return listReplayEntries(this.db, workspaceId, passIds, page, this.scope)
+    return listScans(this.db, workspaceId, { ...request, projectId: this.narrow(request.projectId) })
   }
 
   private ofWorkspace(workspaceId: string) {
-    return withinProjects(this.db('scans').where({ workspace_id: workspaceId }), this.scope, 'project_id')
+    return this.inScope(this.db('scans').where({ workspace_id: workspaceId }), 'project_id')
   }
 }
 
@@ -163,7 +97,7 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   const isCounted = !passId && !scanned?.from && !scanned?.to
   const count = isCounted ? () => countListed(db, workspaceId, request) : undefined
   const page = await listPage<ScanRow>(db, query, SPEC, sorted, (rows) => rows.select('scans.*'), count)
-  return { ...page, rows: page.rows.map(toScan) }
+  return { ...page, rows: page.rows.map(SCAN.read) }
 }
 
 /** Counts the scans that match the filters, if counters cover all of these. */

@@ -1,7 +1,6 @@
-import type { Knex } from 'knex'
 import type { Image } from '../../core/contract/images.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { forShare, forUpdate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 
 /** An image without its bytes. */
 export interface StoredImage {
@@ -28,13 +27,7 @@ export interface StoredImageFile {
 const RECORD = { id: 'id', contentType: 'content_type', width: 'width', height: 'height', bytes: 'bytes' }
 
 /** The images of templates, and the files that are derived from them for wallets. */
-export class Images {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Images extends Repository {
   /** Returns false if an image with the same bytes exists. */
   async insert(workspaceId: string, image: StoredImageData, at: Date): Promise<boolean> {
     const inserted = await this.db('images')
@@ -86,7 +79,7 @@ export class Images {
   /** Like `listKnown`, and prevents deletion of the images until the transaction ends. */
   async lockKnown(workspaceId: string, ids: string[]): Promise<Set<string>> {
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id').select('id')
-    const rows: { id: string }[] = await forShare(this.db, ours)
+    const rows: { id: string }[] = await ours.forShare()
     return new Set(rows.map(({ id }) => id))
   }
 
@@ -106,7 +99,7 @@ export class Images {
     if (ids.length === 0) return
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
     // The lock waits for transactions that give an image to another pass, so that their uses are visible below.
-    await forUpdate(this.db, ours.clone().orderBy('id').select('id'))
+    await ours.clone().orderBy('id').select('id').forUpdate()
     await this.ofPass(workspaceId, passId).whereIn('image_id', ids).delete()
     const shared: string[] = await this.db('pass_images')
       .where({ workspace_id: workspaceId })

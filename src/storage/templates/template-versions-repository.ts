@@ -1,12 +1,11 @@
-import type { Knex } from 'knex'
 import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { Languages } from '../../core/contract/language-tags.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
-import { forUpdate, toDate } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 import { createFairCache } from '../db/fair-cache.ts'
-import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 import { keyOfJson } from '../db/values.ts'
 import { countsOf } from '../operations/counts.ts'
 import {
@@ -64,15 +63,7 @@ const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_
 const MAX_TEMPLATES = 1_000
 
 /** The versions of templates: at most one draft, and published versions, which are immutable. */
-export class TemplateVersions {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class TemplateVersions extends Repository {
   async insert(
     workspaceId: string,
     templateId: string,
@@ -103,11 +94,10 @@ export class TemplateVersions {
 
   /** Like `find`, but locks the version until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
-    const row: Row | undefined = await forUpdate(
-      this.db,
-      this.live(workspaceId).where('template_versions.id', id),
-      'template_versions',
-    ).first(DETAIL)
+    const row: Row | undefined = await this.live(workspaceId)
+      .where('template_versions.id', id)
+      .forUpdate('template_versions')
+      .first(DETAIL)
     return row && toVersion(row)
   }
 
@@ -150,7 +140,7 @@ export class TemplateVersions {
 
   /** Returns the versions from which new passes of the templates are issued. Omits templates without one. */
   async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
-    const rows = await withinProjects(this.rendering(workspaceId), this.scope, 'templates.project_id')
+    const rows = await this.inScope(this.rendering(workspaceId), 'templates.project_id')
       .whereRaw('template_versions.id = templates.published_version_id')
       .whereNull('templates.deleted_at')
       .whereIn('templates.id', templateIds)
@@ -216,7 +206,7 @@ export class TemplateVersions {
     const live = this.db('template_versions')
       .join('templates', 'templates.id', 'template_versions.template_id')
       .where({ 'template_versions.workspace_id': workspaceId, deleted_at: null })
-    return withinProjects(live, this.scope, 'templates.project_id')
+    return this.inScope(live, 'templates.project_id')
   }
 
   private rendering(workspaceId: string) {

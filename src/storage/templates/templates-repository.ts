@@ -1,11 +1,9 @@
-import type { Knex } from 'knex'
 import type { PassType } from '../../core/contract/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { isTaken } from '../db/database-errors.ts'
-import { forUpdate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 
 interface Row {
   id: string
@@ -54,15 +52,7 @@ const SPEC: ListSpec = {
  * The templates of workspaces. Deleted templates remain as rows, because issued passes still use them, but no finder returns
  * them.
  */
-export class Templates {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class Templates extends Repository {
   /** @throws KeyTaken */
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
     const row: Row = {
@@ -87,7 +77,7 @@ export class Templates {
 
   /** Like `find`, but locks the template until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
-    const row = await forUpdate(this.db, this.live(workspaceId).where({ id })).first()
+    const row = await this.live(workspaceId).where({ id }).forUpdate().first()
     return row && toTemplate(row)
   }
 
@@ -152,7 +142,7 @@ export class Templates {
 
   private live(workspaceId: string) {
     const live = this.db('templates').where({ 'templates.workspace_id': workspaceId, deleted_at: null })
-    return withinProjects(live, this.scope, 'templates.project_id')
+    return this.inScope(live, 'templates.project_id')
   }
 }
 

@@ -3,10 +3,10 @@ import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
 import { type Columns, insertRows, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
-import { forUpdate, forUpdateSkipLocked, idIsChosen } from '../db/dialect.ts'
+import { idIsChosen } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
-import type { Emit } from '../operations/store-events.ts'
+import { Repository } from '../db/repository.ts'
 import {
   type CompletedAttempt,
   type DeliveryRow,
@@ -58,15 +58,7 @@ const specs = {
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 
 /** The deliveries of events to endpoints, with all attempts. */
-export class Deliveries {
-  private readonly db: Knex
-  private readonly emit: Emit
-
-  constructor(db: Knex, emit: Emit) {
-    this.db = db
-    this.emit = emit
-  }
-
+export class Deliveries extends Repository {
   /** Queues a delivery for each event and endpoint. */
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
     const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
@@ -111,7 +103,7 @@ export class Deliveries {
 
   /** Makes a delivery due now. The caller has locked its endpoint. */
   async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
-    const row: DeliveryRow | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first()
+    const row: DeliveryRow | undefined = await this.one(workspaceId, id).forUpdate().first()
     if (!row) return undefined
     const delivery = toDelivery(row)
     // Planned attempts of an older generation no longer apply.
@@ -184,7 +176,7 @@ export class Deliveries {
   private async recordChanged(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<RecordedAttempt[]> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
-    const rows: (ProgressRow & { id: string })[] = await forUpdate(this.db, query.select('id', ...PROGRESS_COLUMNS))
+    const rows: (ProgressRow & { id: string })[] = await query.select('id', ...PROGRESS_COLUMNS).forUpdate()
     const current = new Map(rows.map((row) => [row.id, toProgress(row)]))
     const made = attempts.flatMap((attempt) => {
       const { id } = attempt.delivery
@@ -210,7 +202,7 @@ export class Deliveries {
     { before, at, limit }: { before: number; at: Date; limit: number },
   ): Promise<void> {
     const stale = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
-    const chosen = idIsChosen(this.db, forUpdateSkipLocked(this.db, stale))
+    const chosen = idIsChosen(this.db, stale.forUpdate().skipLocked())
     await this.db('webhook_deliveries').whereRaw(chosen).update({
       status: 'FAILED',
       due_at: null,

@@ -3,6 +3,7 @@ import type { EventType } from '../../core/events.ts'
 import { idBound } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/positions.ts'
+import { Repository } from '../db/repository.ts'
 
 /** An event as it is sent to subscribers of the stream. */
 export interface LoggedEvent {
@@ -24,13 +25,7 @@ interface LoggedRow extends Place {
  * The events of a workspace in an order that clients can follow: an event that is committed later is after all events that were
  * read, on any number of servers (decisions/0012).
  */
-export class EventLog {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class EventLog extends Repository {
   /** Returns the place of an event; `undefined` if it is unknown or not in the stream. */
   findPlace(workspaceId: string, id: string): Promise<Place | undefined> {
     return this.of(workspaceId).where({ id }).first('position', 'id')

@@ -1,12 +1,11 @@
-import type { Knex } from 'knex'
 import type { EventData, EventType } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, isAmong, rowLock } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
-import type { Jobs } from '../jobs/jobs-repository.ts'
-import type { Emit } from '../operations/store-events.ts'
-import type { Deliveries, EventRow, Target } from './deliveries-repository.ts'
+import { Repository } from '../db/repository.ts'
+import { Jobs } from '../jobs/jobs-repository.ts'
+import { Deliveries, type EventRow, type Target } from './deliveries-repository.ts'
 import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } from './delivery-row.ts'
 
 /** An event to write in the transaction that causes it. */
@@ -75,20 +74,11 @@ const MAX_PAIRED = 25
  * Events. An event is written in the transaction that causes it, with one additional row: its delivery if a single endpoint
  * subscribes to it; otherwise, a row that makes the worker create the deliveries.
  */
-export class Events {
-  private readonly db: Knex
-  private readonly deliveries: Deliveries
-  private readonly jobs: Jobs
-  private readonly emit: Emit
+export class Events extends Repository {
+  private readonly deliveries = new Deliveries(this.connected)
+  private readonly jobs = new Jobs(this.connected)
   /** The subscriptions by workspace, read once per transaction. */
   private readonly subscriptions = new Map<string, Promise<Subscriptions>>()
-
-  constructor(db: Knex, deliveries: Deliveries, jobs: Jobs, emit: Emit) {
-    this.db = db
-    this.deliveries = deliveries
-    this.jobs = jobs
-    this.emit = emit
-  }
 
   /**
    * Reads the subscriptions in a transaction that will write events. Call it concurrently with another query to save a round

@@ -1,8 +1,8 @@
-import type { Knex } from 'knex'
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { forUpdate, toDate } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 
 /** An endpoint as it is stored, with encrypted secrets. */
 export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> {
@@ -82,13 +82,7 @@ const SPEC: ListSpec = {
 }
 
 /** The endpoints of webhooks, their sealed secrets, and their state. */
-export class Webhooks {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Webhooks extends Repository {
   /** @param id the ID for which the caller has encrypted the secret */
   async insert(
     workspaceId: string,
@@ -145,7 +139,7 @@ export class Webhooks {
 
   /** Like `find`, but locks the endpoint until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
-    const row: Row | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(COLUMNS)
+    const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first(COLUMNS)
     return row && toWebhook(row)
   }
 
@@ -169,9 +163,9 @@ export class Webhooks {
   ): Promise<StoredWebhook | undefined> {
     if (!events) return this.change(workspaceId, id, fields, at)
     const epoch = await this.nextEpoch(workspaceId)
-    const row: { subscribed_at: string } | undefined = await forUpdate(this.db, this.one(workspaceId, id)).first(
-      'subscribed_at',
-    )
+    const row: { subscribed_at: string } | undefined = await this.one(workspaceId, id)
+      .forUpdate()
+      .first('subscribed_at')
     if (!row) return undefined
     const kept: Record<string, number> = JSON.parse(row.subscribed_at)
     const changes = { ...fields, events: JSON.stringify(events), subscribed_at: subscribedAt(events, epoch, kept) }

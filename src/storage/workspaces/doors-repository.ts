@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.ts'
 import { updateRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 
 /** A door. Its ID is that of its token. */
 export interface StoredDoor extends DoorReport {
@@ -82,15 +82,7 @@ export interface DoorListRequest extends ListRequest {
 }
 
 /** Doors, and invitations for doors. */
-export class Doors {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class Doors extends Repository {
   /** Creates an invitation and returns its ID. The caller has locked the project. */
   async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
     const id = newId(at)
@@ -109,7 +101,7 @@ export class Doors {
   /** Revokes an invitation. Its row is kept so that claims can report this. Returns whether there was an invitation to revoke. */
   async endInvitation(workspaceId: string, id: string): Promise<boolean> {
     const query = this.db('door_invitations').where({ workspace_id: workspaceId, id }).where('uses_left', '<>', ENDED)
-    return (await withinProjects(query, this.scope, 'project_id').update({ uses_left: ENDED })) > 0
+    return (await this.inScope(query, 'project_id').update({ uses_left: ENDED })) > 0
   }
 
   /** Counts the usable invitations of a project, their remaining uses, and its active doors. */
@@ -250,7 +242,7 @@ export class Doors {
   }
 
   private ofWorkspace(workspaceId: string) {
-    return withinProjects(this.db('doors').where('doors.workspace_id', workspaceId), this.scope, 'doors.project_id')
+    return this.inScope(this.db('doors').where('doors.workspace_id', workspaceId), 'doors.project_id')
   }
 }
 

@@ -2,8 +2,9 @@ import type { Knex } from 'knex'
 import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
-import { forUpdate, toDate } from '../db/dialect.ts'
+import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { Repository } from '../db/repository.ts'
 
 /** The reserved name of the default identity, which the flags of `serve` define. It has no row. */
 export const SERVER_IDENTITY = 'server'
@@ -101,13 +102,7 @@ const SPEC: ListSpec = {
 }
 
 /** The identities of a server, the workspaces that can use them, and where each is the default. */
-export class Identities {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Identities extends Repository {
   /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
   async insert(
     identity: NewIdentity,
@@ -150,7 +145,7 @@ export class Identities {
 
   /** Returns an identity by name and locks it until the transaction ends. */
   async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
-    const row: Row | undefined = await forUpdate(this.db, this.db('identities').where({ name })).first()
+    const row: Row | undefined = await this.db('identities').where({ name }).forUpdate().first()
     return row && toIdentity(row)
   }
 
@@ -183,7 +178,7 @@ export class Identities {
   /** Returns an identity that is granted to a workspace, and locks it until the transaction ends. */
   async findGranted(workspaceId: string, id: string): Promise<StoredIdentity | undefined> {
     const one = joinGrants(this.db('identities'), workspaceId).where('identities.id', id)
-    const row: GrantedRow | undefined = await forUpdate(this.db, one).first(GRANTED)
+    const row: GrantedRow | undefined = await one.forUpdate().first(GRANTED)
     return row && toGranted(row)
   }
 

@@ -7,6 +7,7 @@ import {
   type WorkspaceLimits,
 } from '../../core/rules/pass/workspace-limits.ts'
 import { lockRows } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 
 /** The columns of a workspace's limits; null means the default. */
 export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
@@ -29,13 +30,7 @@ function limitColumn(name: LimitName): string {
 }
 
 /** The limits that operators set per workspace. */
-export class Limits {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Limits extends Repository {
   /** Returns the limits of a workspace, including defaults. */
   async find(workspaceId: string): Promise<WorkspaceLimits> {
     return toLimits(await this.db('workspace_limits').where({ workspace_id: workspaceId }).first())
@@ -79,13 +74,7 @@ export interface UsageOverview {
 }
 
 /** The usage of workspaces. Triggers count resources that can be numerous (decisions/0005); indexes cover the rest. */
-export class Usage {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Usage extends Repository {
   /** Locks the decisions on the usage of a workspace until the transaction ends. Call it before limited rows are written. */
   async lock(workspaceId: string): Promise<void> {
     // The lock still allows inserts of rows that refer to the workspace.

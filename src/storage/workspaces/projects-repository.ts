@@ -1,9 +1,7 @@
-import type { Knex } from 'knex'
 import type { Project } from '../../core/contract/projects.ts'
 import { idBound, newId } from '../../core/ids.ts'
-import { forUpdate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { Repository } from '../db/repository.ts'
 import { HOUR_MS } from '../operations/counters.ts'
 import { countsOf } from '../operations/counts.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
@@ -53,15 +51,7 @@ const SPEC: ListSpec = {
 }
 
 /** The projects of workspaces and their counts. */
-export class Projects {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
+export class Projects extends Repository {
   async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
     const row: Row = {
       id: newId(at),
@@ -81,7 +71,7 @@ export class Projects {
 
   /** Like `find`, but locks the project until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
-    const row: Row | undefined = await forUpdate(this.db, this.ofWorkspace(workspaceId).where({ id })).first()
+    const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).forUpdate().first()
     return row && toProject(row)
   }
 
@@ -166,7 +156,7 @@ export class Projects {
   }
 
   private ofWorkspace(workspaceId: string) {
-    return withinProjects(this.db('projects').where('projects.workspace_id', workspaceId), this.scope, 'projects.id')
+    return this.inScope(this.db('projects').where('projects.workspace_id', workspaceId), 'projects.id')
   }
 }
 

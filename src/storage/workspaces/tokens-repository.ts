@@ -2,9 +2,10 @@ import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
-import { bindIds, forUpdate, isAmong, toDate } from '../db/dialect.ts'
+import { bindIds, isAmong, toDate } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
 import type { DoorReport } from './doors-repository.ts'
 import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits-repository.ts'
 
@@ -75,13 +76,7 @@ interface Row {
 }
 
 /** The access tokens, which are found by their digest. */
-export class Tokens {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Tokens extends Repository {
   async insert(workspaceId: string, token: NewToken, at: Date): Promise<StoredToken> {
     const row: Row = {
       id: newId(at),
@@ -111,7 +106,7 @@ export class Tokens {
    */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
-    const row: Row | undefined = await forUpdate(this.db, query).first()
+    const row: Row | undefined = await query.forUpdate().first()
     return row && toToken(row)
   }
 
@@ -235,7 +230,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
       ),
   )
   const limited = rows.filter((row) => row.door_gate === null).map((row) => row.workspace_id)
-  const usage = await new Usage(db).listStored([...new Set(limited)])
+  const usage = await new Usage({ db }).listStored([...new Set(limited)])
   const tokens = new Map<string, TokenWithWorkspace>()
   for (const row of rows) {
     const door = doorOf(row)

@@ -1,7 +1,7 @@
-import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import { toDate } from '../db/dialect.ts'
+import { Repository } from '../db/repository.ts'
 
 export interface StoredWorkspace {
   id: string
@@ -27,13 +27,7 @@ interface Row {
 }
 
 /** The workspaces and their state. */
-export class Workspaces {
-  private readonly db: Knex
-
-  constructor(db: Knex) {
-    this.db = db
-  }
-
+export class Workspaces extends Repository {
   /** Creates a workspace; returns `undefined` if the name is in use. */
   async insert(
     name: string,

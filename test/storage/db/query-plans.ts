@@ -103,8 +103,8 @@ export function useLists(dialect: TestDialect) {
     async plansOfDoorList(projectId: string | null): Promise<Plan[]> {
       const request = { projectId, madeUntil: start, limit: 20 }
       statements.length = 0
-      const { rows } = await store.snapshots.list(workspaceId, request)
-      await store.snapshots.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
+      const { rows } = await store.snapshotEntries.list(workspaceId, request)
+      await store.snapshotEntries.list(workspaceId, { ...request, after: rows.at(-1)?.passId ?? newId(start) })
       return Promise.all(statements.splice(0).map(explain))
     },
 

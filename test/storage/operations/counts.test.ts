@@ -85,7 +85,7 @@ describe.each(dialects)('on %s', (dialect) => {
             debitedWindow: null,
             validityDate: null,
           }))
-          await new AcceptedScans(tx).insert(workspaceId, uses)
+          await new AcceptedScans({ db: tx }).insert(workspaceId, uses)
           made.push((await fetched(tx)) - before)
         })
       }

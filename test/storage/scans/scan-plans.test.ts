@@ -51,14 +51,19 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test.each([null, templateId(1)])('changes since a list of project %s are read along indexes', async (projectId) => {
     const seen = dialect === 'postgres' ? '9000000:9000009:9000003' : null
-    const snapshot = { id: passId(7), projectId, seen, changed: { from: '9000000', to: '9000009' } }
-    const since = { ...snapshot, madeAt: new Date(start.getTime() + 3_600_000), scanned: snapshot.changed }
+    const snapshot = { id: passId(7), projectId, seen, changedFrom: '9000000', changedTo: '9000009' }
+    const since = {
+      ...snapshot,
+      madeAt: new Date(start.getTime() + 3_600_000),
+      scannedFrom: '9000000',
+      scannedTo: '9000009',
+    }
     const until = { ...since, madeAt: new Date(since.madeAt.getTime() + 60_000) }
     const places = ['changed', 'scanned', 'ahead', 'lapsed'] as const
     const plans = await database.plansOfWork(async (reads, workspaceId) => {
       for (const source of places) {
         const after = { source, key: source === 'ahead' ? passId(7) : '9000001', id: passId(7) }
-        await reads.snapshots.listChanges(workspaceId, { since, until, after, limit: 20 })
+        await reads.snapshotEntries.listChanges(workspaceId, { since, until, after, limit: 20 })
       }
       await reads.snapshots.findRenamedTemplate(workspaceId, since)
       await reads.snapshots.mayRepeat(workspaceId, since)
@@ -100,14 +105,14 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('figures are counted along indexes, regardless of other projects', async () => {
     const plans = await database.plansOfWork((reads, workspaceId) =>
-      reads.scans.counts(workspaceId, { scanContextKey: ['context 3'], projectId: [templateId(1)] }),
+      reads.scanStats.counts(workspaceId, { scanContextKey: ['context 3'], projectId: [templateId(1)] }),
     )
     expect(plans).toHaveLength(4)
     for (const { fullScans, text } of plans) expect(fullScans, text).toEqual([])
     const scanned = { from: start, to: new Date(start.getTime() + 3_600_000) }
     for (const projectId of [undefined, [templateId(1)]]) {
       const [overTime] = await database.plansOfWork((reads, workspaceId) =>
-        reads.scans.countsByTime(workspaceId, { projectId, scanned }, [start.getTime()]),
+        reads.scanStats.countsByTime(workspaceId, { projectId, scanned }, [start.getTime()]),
       )
       expect(overTime!.fullScans, overTime!.text).toEqual([])
     }

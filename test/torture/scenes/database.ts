@@ -73,7 +73,7 @@ async function restartPostgres(arena: Arena): Promise<void> {
 /** Waits until the queue is empty. Reads the database, because starting a command takes too long to measure seconds. */
 async function drain(arena: Arena, url: string): Promise<void> {
   const database = openDatabase(url)
-  const backlog = new Backlog(database.reader)
+  const backlog = new Backlog({ db: database.reader })
   const isEmpty = async () => (await backlog.counts()).length === 0
   await arena.waitUntil('the queue is drained', DRAINED_SECONDS + 20, isEmpty)
   await database.close()

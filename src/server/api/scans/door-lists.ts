@@ -1,5 +1,5 @@
 import { createFairCache } from '../../../storage/db/fair-cache.ts'
-import type { StoredSnapshot } from '../../../storage/scans/snapshot-changes.ts'
+import type { StoredSnapshot } from '../../../storage/scans/snapshots.ts'
 import type { Store } from '../../../storage/store.ts'
 import { EncodedBody, encodeBody } from '../../http/negotiation.ts'
 

@@ -5,7 +5,7 @@ import { groupBy } from '../../../core/group-by.ts'
 import type { RouteInput } from '../../../core/route.ts'
 import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/replay.ts'
 import { mapInSlices } from '../../../core/slices.ts'
-import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replay-rows.ts'
+import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replays.ts'
 import type { RequestContext } from '../../context.ts'
 import { createInFlight } from '../../http/middleware/in-flight.ts'
 import { requireProject } from '../require-project.ts'
@@ -45,7 +45,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const { projectId, templateId, policy } = body
   await requireKnown(body, context)
   const filter: ReplayFilter = { projectId, templateId, from: new Date(body.from), to: new Date(body.to) }
-  const scans = await store.scans.countAttempts(workspaceId, filter, MAX_SCANS + 1)
+  const scans = await store.replays.countAttempts(workspaceId, filter, MAX_SCANS + 1)
   if (scans > MAX_SCANS) {
     const message = `The window has over ${MAX_SCANS.toLocaleString('en')} scans: narrow it with from and to`
     throw validationError([{ path: ['to'], message }])
@@ -90,7 +90,7 @@ interface PassLedger {
 async function* ledgers(filter: ReplayFilter, context: RequestContext): AsyncGenerator<PassLedger[]> {
   const { store, workspaceId } = context
   for (let after: string | undefined; ; ) {
-    const passes = await store.scans.listReplayedPasses(workspaceId, filter, { after, limit: PASSES })
+    const passes = await store.replays.listPasses(workspaceId, filter, { after, limit: PASSES })
     for (let first = 0, size = PASSES; first < passes.length; ) {
       const some = passes.slice(first, first + size)
       const found = await entriesOf(some, context)
@@ -116,10 +116,10 @@ async function entriesOf(
   { store, workspaceId }: RequestContext,
 ): Promise<Map<string, ReplayEntry[]> | undefined> {
   const ids = passes.map(({ id }) => id)
-  const found = await store.scans.listReplayEntries(workspaceId, ids, { limit: ROWS + 1 })
+  const found = await store.replays.listEntries(workspaceId, ids, { limit: ROWS + 1 })
   if (found.length > ROWS && ids.length > 1) return undefined
   for (let isMore = found.length > ROWS; isMore; ) {
-    const more = await store.scans.listReplayEntries(workspaceId, ids, { after: found.at(-1), limit: ROWS })
+    const more = await store.replays.listEntries(workspaceId, ids, { after: found.at(-1), limit: ROWS })
     found.push(...more)
     isMore = more.length === ROWS
     if (found.length > MAX_SCANS_OF_PASS) {

@@ -7,8 +7,8 @@ import { newId, Uuid } from '../../../core/ids.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
-import type { SnapshotEntry } from '../../../storage/scans/snapshot.ts'
-import { type ChangePlace, changeSources, type StoredSnapshot } from '../../../storage/scans/snapshot-changes.ts'
+import type { SnapshotEntry } from '../../../storage/scans/snapshot-entries.ts'
+import { type ChangePlace, changeSources, type StoredSnapshot } from '../../../storage/scans/snapshots.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { requireProject } from '../require-project.ts'
@@ -160,7 +160,7 @@ async function readWhole(
 ): Promise<SnapshotPage> {
   const after = walk?.position.after as string | undefined
   const request = { projectId, madeUntil: madeAt, limit, ...(after !== undefined && { after }) }
-  const { rows, hasMore } = await store.snapshots.list(workspaceId, request)
+  const { rows, hasMore } = await store.snapshotEntries.list(workspaceId, request)
   const last = rows.at(-1)
   return { rows, next: hasMore && last ? { after: last.passId } : null }
 }
@@ -172,7 +172,7 @@ async function readChanges(
   { store, workspaceId }: RequestContext,
 ): Promise<SnapshotPage> {
   const after = walk?.position.after as ChangePlace | undefined
-  const { rows, removed, next } = await store.snapshots.listChanges(workspaceId, { ...changes, after, limit })
+  const { rows, removed, next } = await store.snapshotEntries.listChanges(workspaceId, { ...changes, after, limit })
   return { rows, removed, next: next && { since: changes.since.id, after: next } }
 }
 

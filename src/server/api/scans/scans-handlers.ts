@@ -16,8 +16,7 @@ import { planRedemption } from '../../../core/rules/redemption/redemption-plan.t
 import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/redemption/scan-decision.ts'
 import { decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
-import { type ScanFigures, sumFigures } from '../../../storage/scans/scan-stats.ts'
-import type { TimeStatsRequest } from '../../../storage/scans/time-stats.ts'
+import { type ScanFigures, sumFigures, type TimeStatsRequest } from '../../../storage/scans/scan-stats.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
@@ -43,9 +42,9 @@ export const scans: Handlers<typeof contract> = {
     if (query.by) return { items: await statsByTime(query.by, request, context) }
     const [groupBy] = query.groupBy ?? []
     if (groupBy === 'gate') {
-      return { items: await store.scans.countsByGate(workspaceId, request, MAX_GATES) }
+      return { items: await store.scanStats.countsByGate(workspaceId, request, MAX_GATES) }
     }
-    const figures = await store.scans.counts(workspaceId, request)
+    const figures = await store.scanStats.counts(workspaceId, request)
     if (groupBy === undefined) return toStats(sumFigures(figures.values()))
     const items = [...figures].map(([projectId, part]) => ({ projectId, ...toStats(part) }))
     return { items }
@@ -86,7 +85,7 @@ async function statsByTime(
   const starts = requireBuckets(range, by, zone)
   // The end is exclusive, so that a day by the hour has 24 buckets.
   const scanned = { from: range.from, to: new Date(range.to.getTime() - 1) }
-  const items = await store.scans.countsByTime(workspaceId, { ...request, scanned }, starts)
+  const items = await store.scanStats.countsByTime(workspaceId, { ...request, scanned }, starts)
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }
 

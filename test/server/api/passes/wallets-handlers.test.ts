@@ -24,7 +24,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     api.services.store.transaction((tx) => tx.registrations.setFetched(workspace.id, pass.id, version, api.now))
   /** Read a pass at a time, by pages that end within a pass, what is listed and counted is the same. */
   async function expectSameInParts({ id: workspaceId }: TestWorkspace, items: WalletItem[]) {
-    const inParts = new Wallets(api.database.reader, undefined, 1)
+    const inParts = new Wallets({ db: api.database.reader }, 1)
     const seen: string[] = []
     let cursor: string | undefined
     do {
@@ -124,7 +124,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     // The last one that is looked at is the only one behind.
     const oldest = held.at(-1)!
     await change(workspace, oldest, 'Grace')
-    const stale = await new Wallets(api.database.reader, undefined, 1).list(workspace.id, { stale: true }, { limit: 1 })
+    const stale = await new Wallets({ db: api.database.reader }, 1).list(workspace.id, { stale: true }, { limit: 1 })
     expect(stale).toMatchObject({ rows: [{ passId: oldest.id }], total: 4 })
   })
 
@@ -174,7 +174,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     // devices.
     const before = { pushedBefore: new Date(api.now.getTime() - 600_000), limit: 10 }
     const silent = await api.services.store.wallets.listSilent(workspace.id, undefined, before)
-    expect(await new Wallets(api.database.reader, undefined, 1).listSilent(workspace.id, undefined, before)).toEqual(
+    expect(await new Wallets({ db: api.database.reader }, 1).listSilent(workspace.id, undefined, before)).toEqual(
       silent,
     )
     const forget = () =>

@@ -211,12 +211,12 @@ describe.each(dialects)('on %s', (dialect) => {
       )) {
         const scanned = { ...(from && { from }), ...(to && { to }) }
         const request = { scanned, scanContextKey: contexts }
-        const figures = await api.services.store.scans.counts(workspace.id, request)
+        const figures = await api.services.store.scanStats.counts(workspace.id, request)
         for (const projectId of [ids.concert, ids.play, null]) {
           const expected = recount(projectId, from, to, contexts)
           expect(figures.get(projectId), JSON.stringify([request, projectId])).toMatchObject(expected)
           if (projectId === null) continue
-          const alone = await api.services.store.scans.counts(workspace.id, { ...request, projectId: [projectId] })
+          const alone = await api.services.store.scanStats.counts(workspace.id, { ...request, projectId: [projectId] })
           expect(alone.get(projectId)).toMatchObject(expected)
         }
       }

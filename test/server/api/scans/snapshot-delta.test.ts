@@ -7,7 +7,7 @@ import { newId } from '../../../../src/core/ids.ts'
 import { createDoorList } from '../../../../src/core/rules/door/door-list.ts'
 import { sweep } from '../../../../src/server/background/maintenance.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
-import { Snapshots } from '../../../../src/storage/scans/snapshot.ts'
+import { SnapshotEntries } from '../../../../src/storage/scans/snapshot-entries.ts'
 import { TestWorkspace, targetOf, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { times } from '../../../support/long.ts'
@@ -368,7 +368,7 @@ describe.each(dialects)('on %s', (dialect) => {
       passes.push((await issuedPass(workspace, { definition: content(2), projectId, label })).id)
     }
     const scan = (passId: string) => workspace.ok(contract.scans.create, { body: { passId } })
-    const wholes = vi.spyOn(Snapshots.prototype, 'list')
+    const wholes = vi.spyOn(SnapshotEntries.prototype, 'list')
     const tokens = [await doorOf(workspace, projectId), await doorOf(workspace, projectId)]
     const doors = await Promise.all([...tokens, ...tokens].map((token) => device(token, {})))
     expect(wholes).toHaveBeenCalledTimes(1)
@@ -380,7 +380,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
     for (const passId of passes) await scan(passId)
     api.advance(SHARED_SECONDS)
-    const changes = vi.spyOn(Snapshots.prototype, 'listChanges')
+    const changes = vi.spyOn(SnapshotEntries.prototype, 'listChanges')
     const [first, ...others] = doors
     expect(changed(await first!.sync(2))).toEqual(['Ada', 'Grace', 'Mary'])
     // Changes after the list arrive with the next request, also for a door with a different position.

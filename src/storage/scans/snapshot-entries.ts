@@ -3,18 +3,20 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { idBound } from '../../core/ids.ts'
-import { rowsOfPasses, toDate } from '../db/dialect.ts'
-import { type ProjectScope, withinProjects } from '../db/project-scope.ts'
+import { rowsOfPasses } from '../db/dialect.ts'
 import {
-  type ChangePlace,
-  type ChangesRequest,
-  findRenamedTemplate,
-  insertSnapshot,
-  listChangedPasses,
-  listSnapshots,
-  mayRepeat,
-  type StoredSnapshot,
-} from './snapshot-changes.ts'
+  json,
+  mapping,
+  nullable,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+} from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+import { type ChangePlace, type ChangesRequest, Snapshots } from './snapshots.ts'
 
 export interface SnapshotRequest {
   /** Null for all passes of the workspace. */
@@ -36,34 +38,28 @@ export interface SnapshotChanges {
   next: ChangePlace | null
 }
 
-/** The data that a scanner needs to evaluate a pass offline. */
-export interface SnapshotEntry {
-  passId: string
-  externalPassId: string
-  label: string
-  templateName: string
-  templateVersionId: string
-  groupId: string | null
+const ENTRY = mapping({
+  passId: text,
+  externalPassId: text,
+  label: text,
+  templateName: text,
+  templateVersionId: text,
+  groupId: optionalText,
   /** The stored status: an ISSUED pass past expiresAt is not marked as EXPIRED. */
-  status: PassStatus
-  expiresAt: Date | null
-  redemption: RedemptionPolicy | null
+  status: plain<PassStatus>(),
+  expiresAt: optionalTime,
+  redemption: nullable(json<RedemptionPolicy>()),
+})
+
+/** The data that a scanner needs to evaluate a pass offline. */
+export interface SnapshotEntry extends RecordOf<typeof ENTRY> {
   /** The SHA-256 digests of the scannable codes, in hexadecimal. */
   identifiers: string[]
   staleIdentifiers: string[]
   acceptedScans: { scannedAt: Date; scanContextKey: string; validityDate: string | null }[]
 }
 
-interface PassColumns {
-  id: string
-  external_pass_id: string
-  label: string
-  template_name: string
-  template_version_id: string
-  group_id: string | null
-  status: PassStatus
-  expires_at: number | null
-  redemption: string | null
+interface PassRow extends RowOf<typeof ENTRY> {
   erased_at: number | null
 }
 
@@ -81,38 +77,7 @@ const SCANS_PER_PAGE = 10_000
 const SCANS_PER_PASS = 100_000
 
 /** Passes in the form that scanners download, ordered by ID. */
-export class Snapshots {
-  private readonly db: Knex
-  private readonly scope: ProjectScope
-
-  constructor(db: Knex, scope?: ProjectScope) {
-    this.db = db
-    this.scope = scope
-  }
-
-  /** Begins a snapshot. Every later change is either in the data that is read for it or in the changes since it. */
-  insert(workspaceId: string, snapshot: Pick<StoredSnapshot, 'id' | 'projectId' | 'madeAt'>): Promise<StoredSnapshot> {
-    return insertSnapshot(this.db, workspaceId, snapshot)
-  }
-
-  async find(workspaceId: string, id: string): Promise<StoredSnapshot | undefined> {
-    const [found] = await listSnapshots(this.db, workspaceId, [id])
-    return found
-  }
-
-  /** Returns a template that was renamed since a snapshot. The list of changes does not contain all of its passes. */
-  findRenamedTemplate(workspaceId: string, snapshot: StoredSnapshot): Promise<string | undefined> {
-    return findRenamedTemplate(this.db, workspaceId, snapshot)
-  }
-
-  /**
-   * Returns false if a pass was erased or a template renamed since a snapshot began, because its data can then contain erased
-   * data or old names.
-   */
-  mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
-    return mayRepeat(this.db, workspaceId, list)
-  }
-
+export class SnapshotEntries extends Repository {
   /**
    * Returns the passes that changed between two snapshots, in their current state. The cost depends only on the number of
    * changes.
@@ -121,18 +86,19 @@ export class Snapshots {
     workspaceId: string,
     request: ChangesRequest & { after?: ChangePlace | undefined; limit: number },
   ): Promise<SnapshotChanges> {
-    const found = await listChangedPasses(this.db, workspaceId, { ...request, limit: request.limit + 1 }, this.scope)
+    const changes = { ...request, limit: request.limit + 1 }
+    const found = await new Snapshots(this.connected).listChanged(workspaceId, changes)
     for (let size = request.limit; ; size = Math.ceil(size / 2)) {
       const page = found.slice(0, size)
       const ids = [...new Set(page.map(({ passId }) => passId))]
       const scans = await this.scansOf(workspaceId, ids)
       if (!scans) continue
-      const passes: PassColumns[] = await this.columns(workspaceId, request.since.projectId).whereIn('passes.id', ids)
+      const passes: PassRow[] = await this.columns(workspaceId, request.since.projectId).whereIn('passes.id', ids)
       const kept = passes.filter((pass) => pass.erased_at === null)
       const identifiers = await this.identifiers(workspaceId, kept)
       return {
-        rows: kept.map((pass) => toEntry(pass, identifiers.get(pass.id) ?? [], scans.get(pass.id) ?? [])),
-        removed: passes.filter((pass) => pass.erased_at !== null).map((pass) => pass.id),
+        rows: kept.map((pass) => toEntry(pass, identifiers.get(pass.pass_id) ?? [], scans.get(pass.pass_id) ?? [])),
+        removed: passes.filter((pass) => pass.erased_at !== null).map((pass) => pass.pass_id),
         next: found.length > page.length ? page.at(-1)!.place : null,
       }
     }
@@ -152,33 +118,31 @@ export class Snapshots {
     const page = found.slice(0, request.limit)
     const { passes, scans } = await this.withScans(workspaceId, page)
     const identifiers = await this.identifiers(workspaceId, passes)
-    const rows = passes.map((pass) => toEntry(pass, identifiers.get(pass.id) ?? [], scans.get(pass.id) ?? []))
+    const rows = passes.map((pass) => toEntry(pass, identifiers.get(pass.pass_id) ?? [], scans.get(pass.pass_id) ?? []))
     return { rows, hasMore: found.length > passes.length }
   }
 
-  private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassColumns[]> {
+  private passes(workspaceId: string, { projectId, madeUntil, after, limit }: SnapshotRequest): Promise<PassRow[]> {
     const query = this.columns(workspaceId, projectId)
       .where('passes.id', '<', idBound(madeUntil.getTime() + 1))
       .whereNull('passes.erased_at')
       .orderBy('passes.id')
       .limit(limit + 1)
     if (after !== undefined) query.where('passes.id', '>', after)
-    return query as unknown as Promise<PassColumns[]>
+    return query as unknown as Promise<PassRow[]>
   }
 
   private columns(workspaceId: string, projectId: string | null): Knex.QueryBuilder {
-    const about = ['id', 'external_pass_id', 'label', 'template_version_id', 'group_id']
-    const columns = [...about, 'status', 'expires_at', 'redemption', 'erased_at']
-    const query = withinProjects(this.db('passes'), this.scope, 'passes.project_id')
+    const query = this.inScope(this.db('passes'), 'passes.project_id')
       .join('templates', 'templates.id', 'passes.template_id')
       .where('passes.workspace_id', workspaceId)
-      .select(...columns.map((column) => `passes.${column}`), { template_name: 'templates.name' })
+      .select(ENTRY.from('passes', { pass_id: 'passes.id', template_name: 'templates.name' }), 'passes.erased_at')
     return projectId === null ? query : query.where('passes.project_id', projectId)
   }
 
   /** Returns as many of the passes as fit on a page with their accepted scans, at least one. */
-  private async withScans(workspaceId: string, page: PassColumns[]) {
-    const ids = page.map((pass) => pass.id)
+  private async withScans(workspaceId: string, page: PassRow[]) {
+    const ids = page.map((pass) => pass.pass_id)
     const all = this.scans(workspaceId, ids).orderBy('pass_id')
     const found: ScanRow[] = await all.limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: groupBy(found, passOf) }
@@ -201,9 +165,9 @@ export class Snapshots {
       .select('pass_id', 'scan_context_key', 'scanned_at', 'validity_date')
   }
 
-  private async identifiers(workspaceId: string, passes: PassColumns[]) {
+  private async identifiers(workspaceId: string, passes: PassRow[]) {
     if (passes.length === 0) return new Map<string, never>()
-    const ids = passes.map((pass) => pass.id)
+    const ids = passes.map((pass) => pass.pass_id)
     const found = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, ids).select('pass_id', 'digest', 'active')
     const rows: { pass_id: string; digest: Buffer; active: boolean | number }[] = await found
     return groupBy(rows, passOf)
@@ -211,22 +175,14 @@ export class Snapshots {
 }
 
 function toEntry(
-  pass: PassColumns,
+  pass: PassRow,
   identifiers: { digest: Buffer; active: boolean | number }[],
   scans: ScanRow[],
 ): SnapshotEntry {
   const digests = (isActive: boolean) =>
     identifiers.filter(({ active }) => Boolean(active) === isActive).map(({ digest }) => digest.toString('hex'))
   return {
-    passId: pass.id,
-    externalPassId: pass.external_pass_id,
-    label: pass.label,
-    templateName: pass.template_name,
-    templateVersionId: pass.template_version_id,
-    groupId: pass.group_id,
-    status: pass.status,
-    expiresAt: toDate(pass.expires_at),
-    redemption: pass.redemption === null ? null : JSON.parse(pass.redemption),
+    ...ENTRY.read(pass),
     identifiers: digests(true),
     staleIdentifiers: digests(false),
     acceptedScans: scans

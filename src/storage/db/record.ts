@@ -1,0 +1,90 @@
+/** A field of a record: how its value is stored in the column that has the name of the field in snake case. */
+export interface Field<Value, Stored> {
+  read(stored: Stored): Value
+  write(value: Value): Stored
+}
+
+/** Any field, for types that are derived from fields. */
+interface AnyField {
+  read(stored: never): unknown
+  write(value: never): unknown
+}
+
+type Fields = Record<string, AnyField>
+
+/** Converts records to rows and back. Each stored field is listed once, as a field of the mapping. */
+export interface Mapping<F extends Fields> {
+  /** The names of the columns. */
+  columns: string[]
+  read(row: Row<F>): Values<F>
+  /** Returns the columns of a record. Omits those of undefined fields. */
+  write(record: Values<F>): Row<F>
+  write(record: Partial<Values<F>>): Partial<Row<F>>
+  /** Returns what to select: the columns of a table, except for some that are given by other names or expressions. */
+  from<Expression>(table: string, others?: { [Name in keyof Row<F>]?: Expression }): Record<string, string | Expression>
+}
+
+type Values<F extends Fields> = { [Name in keyof F]: ReturnType<F[Name]['read']> }
+type Row<F extends Fields> = { [Name in keyof F as SnakeCase<Name & string>]: ReturnType<F[Name]['write']> }
+type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : Text
+
+/** The records of a mapping. */
+export type RecordOf<M> = M extends Mapping<infer F> ? Values<F> : never
+
+/** The rows of a mapping. */
+export type RowOf<M> = M extends Mapping<infer F> ? Row<F> : never
+
+/** Creates a field whose values are stored as they are. */
+export function plain<Value>(): Field<Value, Value> {
+  return { read: (stored) => stored, write: (value) => value }
+}
+
+/** Creates a field that is stored as JSON. */
+export function json<Value>(): Field<Value, string> {
+  return { read: (stored) => JSON.parse(stored), write: (value) => JSON.stringify(value) }
+}
+
+/** Creates a field that can also be null, which is stored as null. */
+export function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): Field<Value | null, Stored | null> {
+  return {
+    read: (stored) => (stored === null ? null : read(stored)),
+    write: (value) => (value === null ? null : write(value)),
+  }
+}
+
+export const text = plain<string>()
+export const number = plain<number>()
+export const optionalText = plain<string | null>()
+export const optionalNumber = plain<number | null>()
+
+/** A boolean, which SQLite returns as a number. */
+export const flag: Field<boolean, boolean | number> = { read: Boolean, write: (value) => value }
+
+/** A time, stored in milliseconds since 1970. */
+export const time: Field<Date, number> = { read: (stored) => new Date(stored), write: (value) => value.getTime() }
+export const optionalTime = nullable(time)
+
+export function mapping<F extends Fields>(fields: F): Mapping<F> {
+  const all = Object.entries(fields as unknown as Record<string, Field<unknown, unknown>>).map(([name, field]) => ({
+    name,
+    column: name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    ...field,
+  }))
+  const columns = all.map(({ column }) => column)
+  return {
+    columns,
+    read(row: Record<string, unknown>) {
+      const record: Record<string, unknown> = {}
+      for (const { name, column, read } of all) record[name] = read(row[column])
+      return record as Values<F>
+    },
+    write(record: Record<string, unknown>) {
+      const row: Record<string, unknown> = {}
+      for (const { name, column, write } of all) if (record[name] !== undefined) row[column] = write(record[name])
+      return row as never
+    },
+    from: (table, others) => Object.assign(Object.fromEntries(columns.map((one) => [one, `${table}.${one}`])), others),
+  }
+}

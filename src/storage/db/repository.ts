@@ -1,0 +1,57 @@
+import type { Knex } from 'knex'
+import { NIL_UUID } from '../../core/uuid.ts'
+import type { StoreListener } from '../operations/store-events.ts'
+
+/** The IDs of the projects that a caller can access; undefined if it can access the whole workspace. */
+export type ProjectScope = readonly string[] | undefined
+
+/** The connection or transaction that repositories share, their listener, and the projects that they are limited to. */
+export interface Connected extends StoreListener {
+  db: Knex
+  scope?: ProjectScope
+}
+
+/** The queries and writes of a resource. */
+export abstract class Repository {
+  protected readonly connected: Connected
+  protected readonly db: Knex
+  /** Repositories whose rows belong to no project ignore it. */
+  protected readonly scope: ProjectScope
+  /** Reports that jobs of a queue are due after the commit. */
+  protected readonly onDue: Required<StoreListener>['onDue']
+  /** Reports an event after the commit. */
+  protected readonly emit: Required<StoreListener>['onEvent']
+
+  constructor(connected: Connected) {
+    this.connected = connected
+    this.db = connected.db
+    this.scope = connected.scope
+    this.onDue = connected.onDue ?? rejectWrite
+    this.emit = connected.onEvent ?? rejectWrite
+  }
+
+  /** Restricts a query to the projects in scope. */
+  protected inScope<Q extends Knex.QueryBuilder>(query: Q, column: string): Q {
+    return (this.scope ? query.whereIn(column, this.scope) : query) as Q
+  }
+
+  /**
+   * Restricts the project filter of a list to the scope: the requested projects that are in scope, or the whole scope if none is
+   * requested. Never returns an empty list, because an empty filter would not restrict anything.
+   */
+  protected narrow(asked: string[] | undefined): string[] | undefined {
+    if (!this.scope) return asked
+    const seen = this.scope.filter((id) => asked === undefined || asked.includes(id))
+    return seen.length > 0 ? seen : [NIL_UUID]
+  }
+}
+
+/** Returns the number of rows of a query. */
+export async function countRows(query: Knex.QueryBuilder): Promise<number> {
+  const { n } = await query.clone().count({ n: '*' }).first()
+  return Number(n)
+}
+
+function rejectWrite(): never {
+  throw new Error('Jobs and events are written inside a transaction')
+}

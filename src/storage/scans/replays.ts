@@ -1,0 +1,112 @@
+import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import type { ScanContext } from '../../core/contract/scan-shapes.ts'
+import type { LedgerEntry } from '../../core/rules/redemption/replay.ts'
+import { toDate } from '../db/dialect.ts'
+import { json, mapping, nullable, optionalText, plain, type RowOf, text, time } from '../db/record.ts'
+import { countRows, Repository } from '../db/repository.ts'
+
+/** Selects the attempts to evaluate again. */
+export interface ReplayFilter {
+  projectId: string
+  templateId?: string | undefined
+  from: Date
+  to: Date
+}
+
+/** An item of the ledger with the fields by which pages continue. */
+export interface ReplayEntry extends LedgerEntry {
+  passId: string
+  gate: string | null
+}
+
+/** A pass whose ledger can be evaluated again. */
+export interface ReplayedPass {
+  id: string
+  expiresAt: Date | null
+}
+
+/** The ledger of a project, to evaluate it under another policy. */
+export class Replays extends Repository {
+  /** Counts the attempts in the window, up to `limit`. Uses the index of a project. */
+  async countAttempts(
+    workspaceId: string,
+    { projectId, templateId, from, to }: ReplayFilter,
+    limit: number,
+  ): Promise<number> {
+    const some = this.inScope(this.db('scans'), 'project_id')
+      .where({ workspace_id: workspaceId, project_id: projectId })
+      .where('scanned_at', '>=', from.getTime())
+      .where('scanned_at', '<=', to.getTime())
+      .whereNot({ result: 'reversal' })
+      .limit(limit)
+      .select({ one: this.db.raw('1') })
+    if (templateId !== undefined) some.where({ template_id: templateId })
+    return countRows(this.db.from(some.as('some')))
+  }
+
+  /** Returns the next passes of a project, by ID. */
+  async listPasses(
+    workspaceId: string,
+    { projectId, templateId }: ReplayFilter,
+    { after, limit }: { after: string | undefined; limit: number },
+  ): Promise<ReplayedPass[]> {
+    const query = this.inScope(this.db('passes'), 'project_id')
+      .where({ workspace_id: workspaceId, project_id: projectId })
+      .orderBy('id')
+      .limit(limit)
+    if (templateId !== undefined) query.where({ template_id: templateId })
+    if (after !== undefined) query.where('id', '>', after)
+    const rows: { id: string; expires_at: number | null }[] = await query.select('id', 'expires_at')
+    return rows.map(({ id, expires_at }) => ({ id, expiresAt: toDate(expires_at) }))
+  }
+
+  /**
+   * Returns the ledger of passes: for several passes up to `limit` items in any order, for one pass the next items by operational
+   * time.
+   */
+  async listEntries(
+    workspaceId: string,
+    passIds: string[],
+    { after, limit }: { after?: ReplayEntry | undefined; limit: number },
+  ): Promise<ReplayEntry[]> {
+    const query = this.inScope(this.db('scans'), 'project_id')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .limit(limit)
+    if (passIds.length === 1) query.orderBy('scanned_at').orderBy('id')
+    if (after) query.whereRaw('(scanned_at, id) > (:at, :id)', { at: after.scannedAt.getTime(), id: after.id })
+    const rows: RowOf<typeof ENTRY>[] = await query.select(ENTRY.columns)
+    return rows.map((row) => {
+      const { context, ...entry } = ENTRY.read(row)
+      return { ...entry, gate: context?.gate ?? null }
+    })
+  }
+}
+
+/** Most scans of a project use one of a few policies, so parse and store each policy once. */
+const policies = new Map<string, RedemptionPolicy>()
+const MAX_POLICIES = 100
+
+function policyOf(text: string): RedemptionPolicy {
+  const known = policies.get(text)
+  if (known) return known
+  if (policies.size >= MAX_POLICIES) policies.clear()
+  const policy: RedemptionPolicy = JSON.parse(text)
+  policies.set(text, policy)
+  return policy
+}
+
+const ENTRY = mapping({
+  id: text,
+  passId: text,
+  result: plain<LedgerEntry['result']>(),
+  reason: plain<LedgerEntry['reason']>(),
+  conflict: plain<LedgerEntry['conflict']>(),
+  scannedAt: time,
+  recordedAt: time,
+  scanContextKey: optionalText,
+  validateAsOf: optionalText,
+  redemption: nullable({ ...json<RedemptionPolicy>(), read: policyOf }),
+  reversesScanId: optionalText,
+  context: nullable(json<ScanContext>()),
+})
