@@ -89,11 +89,6 @@ export interface Route {
   errors?: readonly ErrorCode[]
 }
 
-/** Declares an endpoint with its exact type, for handlers and the client. */
-export function route<const R extends Route>(definition: R): R {
-  return definition
-}
-
 /** Returns the limit of a request body, in bytes. */
 export function maxBodyBytesOf({ rawBody, maxBodyBytes = MAX_BODY_BYTES }: Route): number {
   return rawBody?.maxBytes ?? maxBodyBytes

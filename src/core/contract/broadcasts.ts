@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { Count, pageOf, UtcTimestamp } from './common.ts'
+import { Count, pageOf, route, UtcTimestamp } from './common.ts'
 import { booleanParam, pageQuery } from './list-parameters.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
 import { Platform, REQUESTS_PER_SECOND } from './platform.ts'
@@ -16,12 +15,11 @@ export type GoogleVia = z.output<typeof GoogleVia>
 
 /** The request body that creates a broadcast. */
 export const BroadcastCreate = MessageCreate.extend({
-  googleVia: GoogleVia.default('object').meta({
-    description:
-      'With class, all holders of a pass of a class receive one message of the class. This takes one request ' +
+  googleVia: GoogleVia.default('object').describe(
+    'With class, all holders of a pass of a class receive one message of the class. This takes one request ' +
       'per class instead of one per pass. Holders of void and expired passes receive it too, and holders who ' +
       'add a pass later see it on the back.',
-  }),
+  ),
 })
 export type BroadcastCreate = z.output<typeof BroadcastCreate>
 
@@ -31,9 +29,7 @@ export const Broadcast = z.strictObject({
   projectId: Uuid,
   body: Notification.shape.body,
   platforms: z.array(Platform),
-  googleVia: GoogleVia.meta({
-    description: 'object if class was requested but other projects share its classes.',
-  }),
+  googleVia: GoogleVia.describe('object if class was requested but other projects share its classes.'),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: BroadcastStatus,
@@ -49,26 +45,24 @@ export const BroadcastForecast = z.strictObject({
   projectId: Uuid,
   platforms: z.array(Platform),
   sendAt: UtcTimestamp.nullable(),
-  passCount: Count.meta({ description: 'Issued passes.' }),
+  passCount: Count.describe('Issued passes.'),
   apple: z.strictObject({
-    passCount: Count.meta({ description: 'The issued passes that a device registered; 0 if not targeted.' }),
+    passCount: Count.describe('The issued passes that a device registered; 0 if not targeted.'),
   }),
   google: z.strictObject({
-    passCount: Count.meta({ description: 'The issued passes that are installed; 0 if not targeted.' }),
-    classes: Count.meta({ description: 'With googleVia class, the number of class messages; else 0.' }),
-    others: Count.meta({
-      description:
-        'With googleVia class, installed passes that are not issued and whose holders also receive the message; ' +
+    passCount: Count.describe('The issued passes that are installed; 0 if not targeted.'),
+    classes: Count.describe('With googleVia class, the number of class messages; else 0.'),
+    others: Count.describe(
+      'With googleVia class, installed passes that are not issued and whose holders also receive the message; ' +
         'else 0.',
-    }),
-    overCap: Count.meta({ description: 'Issued passes that have used up their 3 google notifications of 24 hours.' }),
-    seconds: Count.meta({
-      description:
-        `The seconds that Google needs for these messages alone, at ${REQUESTS_PER_SECOND} per second for ` +
+    ),
+    overCap: Count.describe('Issued passes that have used up their 3 google notifications of 24 hours.'),
+    seconds: Count.describe(
+      `The seconds that Google needs for these messages alone, at ${REQUESTS_PER_SECOND} per second for ` +
         'each issuer, with issuers in parallel. Requests that already wait for an issuer are not included. Those ' +
         'of this workspace (waitingJobs of GET /v1/workspace, all kinds together) are sent first, and those of ' +
         'other workspaces with the same issuer alternate with these.',
-    }),
+    ),
   }),
 })
 export type BroadcastForecast = z.output<typeof BroadcastForecast>
@@ -83,22 +77,18 @@ export const BroadcastStats = z.strictObject({
   partial: Count,
   failed: Count,
   skipped: Count,
-  classErrors: z.array(z.string()).meta({
-    description:
+  classErrors: z
+    .array(z.string())
+    .describe(
       'With googleVia class, the distinct errors of class messages, at most 10. The error of a single pass is ' +
-      'on its notification.',
-  }),
+        'on its notification.',
+    ),
 })
 export type BroadcastStats = z.output<typeof BroadcastStats>
 
-const ById = z.strictObject({ id: Uuid })
-const Named = z.strictObject({ id: Uuid, broadcastId: Uuid })
-
 /** Routes of broadcasts: messages to all issued passes of a project. */
 export const broadcasts = {
-  create: route({
-    method: 'POST',
-    path: '/v1/projects/{id}/broadcasts',
+  create: route('POST', '/v1/projects/{id}/broadcasts', {
     scope: 'pass-notifications:write',
     summary: 'Notify every issued pass of a project, now or later',
     description:
@@ -108,46 +98,33 @@ export const broadcasts = {
       'the same classes. A text by language can have every language of any version of the passes, and must ' +
       'have the default of each. If the idempotencyKey is already used, the response is the existing broadcast ' +
       'with 200.',
-    params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     body: BroadcastCreate,
     responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },
     errors: ['CONFLICT'],
   }),
-  list: route({
-    method: 'GET',
-    path: '/v1/projects/{id}/broadcasts',
+  list: route('GET', '/v1/projects/{id}/broadcasts', {
     scope: 'pass-notifications:read',
     summary: 'List the broadcasts of a project, newest first',
-    params: ById,
     query: pageQuery({}),
     responses: { 200: pageOf(Broadcast) },
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/projects/{id}/broadcasts/{broadcastId}',
+  get: route('GET', '/v1/projects/{id}/broadcasts/{broadcastId}', {
     scope: 'pass-notifications:read',
     summary: 'Read the dispatch progress of a broadcast',
-    params: Named,
     responses: { 200: Broadcast },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND'],
   }),
-  stats: route({
-    method: 'GET',
-    path: '/v1/projects/{id}/broadcasts/{broadcastId}/stats',
+  stats: route('GET', '/v1/projects/{id}/broadcasts/{broadcastId}/stats', {
     scope: 'pass-notifications:read',
     summary: 'Count the notifications of a broadcast by their status',
-    params: Named,
     responses: { 200: BroadcastStats },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND'],
   }),
-  cancel: route({
-    method: 'DELETE',
-    path: '/v1/projects/{id}/broadcasts/{broadcastId}',
+  cancel: route('DELETE', '/v1/projects/{id}/broadcasts/{broadcastId}', {
     scope: 'pass-notifications:write',
     summary: 'Cancel a broadcast that is still scheduled',
     description: 'Deletes it and frees its idempotency key.',
-    params: Named,
     responses: { 204: null },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND', 'PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED'],
   }),

@@ -1,8 +1,28 @@
 import { z } from 'zod'
 import { codePointLength, EARLIEST_MOMENT, isWellFormedText, LATEST_MOMENT } from '../bounds.ts'
 import { errorTable, type ErrorCode as KnownErrorCode } from '../errors.ts'
+import { Uuid } from '../ids.ts'
 import { isJsonObject } from '../json.ts'
+import type { Method, Route } from '../route.ts'
 import { passStatuses } from '../rules/pass/pass-status.ts'
+
+type ParameterOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParameterOf<Rest> : never
+
+/** The schema of the parameters in a path, which are all IDs. */
+type ParametersOf<Path> = [ParameterOf<Path>] extends [never]
+  ? unknown
+  : { params: z.ZodObject<Record<ParameterOf<Path>, typeof Uuid>, z.core.$strict> }
+
+/** Declares an endpoint with its exact type, for handlers and the client. Parameters are in braces: /v1/passes/{id}. */
+export function route<
+  const M extends Method,
+  const P extends Route['path'],
+  const R extends Omit<Route, 'method' | 'path' | 'params'>,
+>(method: M, path: P, definition: R) {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, Uuid] as const)
+  const params = names.length > 0 && { params: z.strictObject(Object.fromEntries(names)) }
+  return { method, path, ...params, ...definition } as R & { method: M; path: P } & ParametersOf<P>
+}
 
 /**
  * Returns a schema for text with a length limit in code points, like JSON Schema (zod's `max` counts UTF-16 units).

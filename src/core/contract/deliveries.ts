@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { eventTypes } from '../events.ts'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { Count, pageOf, UtcTimestamp } from './common.ts'
+import { Count, pageOf, route, UtcTimestamp } from './common.ts'
 import { anyOf, listQuery } from './list-parameters.ts'
 
 const DeliveryEventType = z.enum(eventTypes)
@@ -67,35 +66,25 @@ export const DeliveryListFilters = {
     .describe('Deliveries with a lastError: those waiting for a retry, and those that are FAILED.'),
 }
 
-const ById = z.strictObject({ id: Uuid })
-
 /** Routes of webhook deliveries. */
 export const deliveries = {
-  list: route({
-    method: 'GET',
-    path: '/v1/webhooks/deliveries',
+  list: route('GET', '/v1/webhooks/deliveries', {
     scope: 'webhooks:read',
     summary: 'List deliveries to all webhooks',
     query: listQuery(['createdAt'], { webhookId: anyOf(Uuid).optional(), ...DeliveryListFilters }),
     responses: { 200: pageOf(Delivery) },
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/webhooks/deliveries/{id}',
+  get: route('GET', '/v1/webhooks/deliveries/{id}', {
     scope: 'webhooks:read',
     summary: 'Read a delivery with its attempts and payload',
-    params: ById,
     responses: { 200: DeliveryDetail },
   }),
-  redeliver: route({
-    method: 'POST',
-    path: '/v1/webhooks/deliveries/{id}/redeliver',
+  redeliver: route('POST', '/v1/webhooks/deliveries/{id}/redeliver', {
     scope: 'webhooks:write',
     summary: 'Send a delivery again',
     description:
       'Makes a new attempt with the same ID and a new signature, regardless of the status. If the webhook is ' +
       'disabled or deleted, nothing is sent: 409.',
-    params: ById,
     responses: { 202: Delivery },
     errors: ['CONFLICT'],
   }),

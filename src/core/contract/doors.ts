@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, listQuery } from './list-parameters.ts'
 
 /** The maximum lifetime of an invitation and of a door's token, in days. */
@@ -52,13 +51,9 @@ export const DoorClaim = z.strictObject({
 })
 export type DoorClaim = z.output<typeof DoorClaim>
 
-const ById = z.strictObject({ id: Uuid })
-
 /** Routes of doors and their invitations. */
 export const doors = {
-  invite: route({
-    method: 'POST',
-    path: '/v1/doors/invitations',
+  invite: route('POST', '/v1/doors/invitations', {
     scope: 'scans:write',
     role: 'owner',
     summary: 'Invite phones to scan at a gate',
@@ -75,19 +70,14 @@ export const doors = {
     responses: { 201: DoorInvitation },
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
-  endInvitation: route({
-    method: 'DELETE',
-    path: '/v1/doors/invitations/{id}',
+  endInvitation: route('DELETE', '/v1/doors/invitations/{id}', {
     scope: 'scans:write',
     role: 'owner',
     summary: 'Cancel an invitation',
     description: 'No more doors can be claimed with it. Claimed doors stay.',
-    params: ById,
     responses: { 204: null },
   }),
-  claim: route({
-    method: 'POST',
-    path: '/v1/doors/claim',
+  claim: route('POST', '/v1/doors/claim', {
     scope: null,
     isPublic: true,
     summary: 'Claim a door with the code of an invitation',
@@ -99,9 +89,7 @@ export const doors = {
     responses: { 201: DoorClaim },
     errors: ['NOT_FOUND'],
   }),
-  list: route({
-    method: 'GET',
-    path: '/v1/doors',
+  list: route('GET', '/v1/doors', {
     scope: 'scans:read',
     forDoors: true,
     summary: 'List doors',
@@ -109,9 +97,7 @@ export const doors = {
     query: listQuery(['createdAt'], { projectId: anyOf(Uuid).optional(), revoked: booleanParam.optional() }),
     responses: { 200: pageOf(Door) },
   }),
-  update: route({
-    method: 'PATCH',
-    path: '/v1/doors/{id}',
+  update: route('PATCH', '/v1/doors/{id}', {
     scope: 'scans:write',
     role: 'owner',
     forDoors: true,
@@ -119,21 +105,17 @@ export const doors = {
     description:
       'Requires at least one field. Recorded scans keep their gate. A door can use its own token to change its ' +
       'gate only.',
-    params: ById,
     body: z.strictObject({ name: DoorName.optional(), gate: Gate.optional() }),
     responses: { 200: Door },
     errors: ['MISSING_REQUIRED_FIELD'],
   }),
-  revoke: route({
-    method: 'DELETE',
-    path: '/v1/doors/{id}',
+  revoke: route('DELETE', '/v1/doors/{id}', {
     scope: 'scans:write',
     role: 'owner',
     summary: 'Revoke a door',
     description:
       'Its token becomes invalid on each server within 5 seconds. Offline decisions that it has not uploaded ' +
       'are lost.',
-    params: ById,
     responses: { 204: null },
   }),
 }

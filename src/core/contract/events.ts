@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
+import { route } from './common.ts'
 import { Envelope } from './deliveries.ts'
 import { anyOf } from './list-parameters.ts'
 
@@ -12,9 +12,7 @@ const FollowedEvent = z.strictObject({ ...Envelope.shape, type: FollowedEventTyp
 
 /** Routes of the event stream. */
 export const events = {
-  follow: route({
-    method: 'GET',
-    path: '/v1/events',
+  follow: route('GET', '/v1/events', {
     scope: 'webhooks:read',
     summary: 'Follow events as they happen',
     description:

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { pageOf, UtcTimestamp } from './common.ts'
+import { pageOf, route, UtcTimestamp } from './common.ts'
 import { listQuery } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
@@ -21,9 +20,7 @@ const Identity = z.strictObject({
 
 /** Routes of identities. */
 export const identities = {
-  list: route({
-    method: 'GET',
-    path: '/v1/identities',
+  list: route('GET', '/v1/identities', {
     scope: 'templates:read',
     summary: 'List the identities that the workspace may use',
     description:

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { PositiveInt } from './common.ts'
+import { PositiveInt, route } from './common.ts'
 
 /** The image types that can be uploaded. */
 export const ImageType = z.enum(['image/png', 'image/jpeg'])
@@ -21,9 +20,7 @@ export type Image = z.output<typeof Image>
 
 /** Routes of images. */
 export const images = {
-  create: route({
-    method: 'POST',
-    path: '/v1/images',
+  create: route('POST', '/v1/images', {
     scope: 'templates:write',
     summary: 'Upload an image',
     description:

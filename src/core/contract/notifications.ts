@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { Count, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './common.ts'
 import { translatable } from './language-tags.ts'
 import { pageQuery } from './list-parameters.ts'
 import { byPlatform, Platform } from './platform.ts'
@@ -23,7 +22,7 @@ export const MessageOptions = z.strictObject({
     .strictObject({
       header: translatable(text(0, 255))
         .optional()
-        .meta({ description: "Shown above the text. If empty or omitted, the organization's name is shown." }),
+        .describe("Shown above the text. If empty or omitted, the organization's name is shown."),
     })
     .optional(),
 })
@@ -35,8 +34,8 @@ const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string
 export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,
-  broadcastId: Uuid.optional().meta({ description: 'Set if a broadcast created it.' }),
-  body: translatable(z.string()).meta({ description: 'As sent: a text, or one for each language.' }),
+  broadcastId: Uuid.optional().describe('Set if a broadcast created it.'),
+  body: translatable(z.string()).describe('As sent: a text, or one for each language.'),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: NotificationStatus,
@@ -49,24 +48,19 @@ export type Notification = z.output<typeof Notification>
 
 /** The request body that creates a notification or a broadcast. */
 export const MessageCreate = z.strictObject({
-  body: translatable(text(1, 1000)).meta({
-    description: 'A text, or one for each language of the definition, including the default.',
-  }),
-  platforms: z.array(Platform).min(1).optional().meta({ description: 'All configured platforms by default.' }),
-  sendAt: Timestamp.optional().meta({ description: 'A time that is not in the future sends immediately.' }),
+  body: translatable(text(1, 1000)).describe(
+    'A text, or one for each language of the definition, including the default.',
+  ),
+  platforms: z.array(Platform).min(1).optional().describe('All configured platforms by default.'),
+  sendAt: Timestamp.optional().describe('A time that is not in the future sends immediately.'),
   idempotencyKey: text(8, 100).optional(),
   options: MessageOptions.default({}),
 })
 export type MessageCreate = z.output<typeof MessageCreate>
 
-const ById = z.strictObject({ id: Uuid })
-const Named = z.strictObject({ id: Uuid, notificationId: Uuid })
-
 /** Routes of notifications: messages to one pass. */
 export const notifications = {
-  create: route({
-    method: 'POST',
-    path: '/v1/passes/{id}/notifications',
+  create: route('POST', '/v1/passes/{id}/notifications', {
     scope: 'pass-notifications:write',
     summary: 'Send a notification to a pass, now or later',
     description:
@@ -75,37 +69,27 @@ export const notifications = {
       'number of seconds by which the send would have to move. If the text is by language, holders see their ' +
       'language, or the default. If the idempotencyKey is already used, the response is the existing ' +
       'notification with 200, regardless of the rest of the request.',
-    params: ById,
     body: MessageCreate,
     responses: { 200: Notification, 201: Notification },
     errors: ['PASS_NOT_FOUND', 'PASS_NOT_ISSUED', 'PASS_NOTIFICATION_RATE_LIMITED', 'CONFLICT'],
   }),
-  list: route({
-    method: 'GET',
-    path: '/v1/passes/{id}/notifications',
+  list: route('GET', '/v1/passes/{id}/notifications', {
     scope: 'pass-notifications:read',
     summary: 'List the notifications of a pass, newest first',
-    params: ById,
     query: pageQuery({}),
     responses: { 200: pageOf(Notification) },
     errors: ['PASS_NOT_FOUND'],
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/passes/{id}/notifications/{notificationId}',
+  get: route('GET', '/v1/passes/{id}/notifications/{notificationId}', {
     scope: 'pass-notifications:read',
     summary: 'Read the progress of a notification',
-    params: Named,
     responses: { 200: Notification },
     errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND'],
   }),
-  cancel: route({
-    method: 'DELETE',
-    path: '/v1/passes/{id}/notifications/{notificationId}',
+  cancel: route('DELETE', '/v1/passes/{id}/notifications/{notificationId}', {
     scope: 'pass-notifications:write',
     summary: 'Cancel a notification that is still scheduled',
     description: 'Deletes it and frees its idempotency key.',
-    params: Named,
     responses: { 204: null },
     errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND', 'PASS_NOTIFICATION_ALREADY_SENT'],
   }),

@@ -15,28 +15,22 @@ const ImportedDevice = z.strictObject({
 
 /** The fields of an imported pass, in addition to those of its template. */
 export const importedFields = {
-  serialNumber: name(255).optional().meta({ description: 'Its serial number in Apple Wallet.' }),
-  passTypeIdentifier: text(1, 255).optional().meta({ description: 'Must be that of the identity.' }),
+  serialNumber: name(255).optional().describe('Its serial number in Apple Wallet.'),
+  passTypeIdentifier: text(1, 255).optional().describe('Must be that of the identity.'),
   authenticationToken: z
     .string()
     .regex(/^[\x21-\x7e]{16,255}$/, 'Must be 16 to 255 printable ASCII characters, as Apple requires')
     .optional()
-    .meta({ description: 'Phones send it with the serial number.' }),
+    .describe('Phones send it with the serial number.'),
   googleObjectId: z
     .string()
     .max(255)
     .regex(/^\d{1,32}\.[\w.-]+$/, 'Must be the ID of an object at Google: issuer, dot, name')
     .optional()
-    .meta({ description: "Its object in Google Wallet, of the template's kind." }),
-  scanPayload: text(1, 2048)
-    .optional()
-    .meta({ description: 'The content of its barcode. If omitted, the template defines it.' }),
+    .describe("Its object in Google Wallet, of the template's kind."),
+  scanPayload: text(1, 2048).optional().describe('The content of its barcode. If omitted, the template defines it.'),
   status: z.enum(['ISSUED', 'VOID']).default('ISSUED'),
-  devices: z
-    .array(ImportedDevice)
-    .max(MAX_IMPORTED_DEVICES)
-    .default([])
-    .meta({ description: 'The Apple devices that hold it.' }),
+  devices: z.array(ImportedDevice).max(MAX_IMPORTED_DEVICES).default([]).describe('The Apple devices that hold it.'),
 }
 
 /** Checks the fields of an import that depend on each other. */

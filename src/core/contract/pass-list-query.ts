@@ -30,7 +30,7 @@ const INCLUDED = 'wallets adds the response of GET /v1/passes/{id}/wallets.'
 /** The additional parts of a pass in responses. */
 export const Include = anyOf(z.enum(['wallets']))
   .optional()
-  .meta({ description: INCLUDED })
+  .describe(INCLUDED)
 
 /** The filters and sort keys of GET /v1/passes. */
 export const PassListQuery = listQuery(passSorts, {

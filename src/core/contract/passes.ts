@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { LARGE_BODY_BYTES, route } from '../route.ts'
-import { Count, ErrorCode, PassStatus, PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { LARGE_BODY_BYTES } from '../route.ts'
+import { Count, ErrorCode, PassStatus, PositiveInt, pageOf, route, text, UtcTimestamp } from './common.ts'
 import { booleanParam } from './list-parameters.ts'
 import { checkImport, importedFields } from './pass-import.ts'
 import { Include, PassListQuery } from './pass-list-query.ts'
@@ -38,17 +38,16 @@ export const Pass = z.strictObject({
   revision: PositiveInt,
   templateVersion: PositiveInt.nullable(),
   latestTemplateVersion: PositiveInt.nullable(),
-  groupKey: z.string().nullable().meta({
-    description: 'The key that the passes of a group in a project share, such as the tickets of an order.',
-  }),
+  groupKey: z
+    .string()
+    .nullable()
+    .describe('The key that the passes of a group in a project share, such as the tickets of an order.'),
   hostedLinks: z.strictObject({
     ...byPlatform(() => HostedLink),
     smart: HostedLink,
-    group: HostedLink.meta({
-      description: 'A page with all passes of the group. Revoking the links of any of them revokes it.',
-    }),
+    group: HostedLink.describe('A page with all passes of the group. Revoking the links of any of them revokes it.'),
   }),
-  wallets: PassWallets.optional().meta({ description: 'Only if the request has include=wallets.' }),
+  wallets: PassWallets.optional().describe('Only if the request has include=wallets.'),
 })
 export type Pass = z.output<typeof Pass>
 
@@ -60,7 +59,7 @@ export const PassCreate = z.strictObject({
   label: text(1, 255),
   templateId: Uuid,
   variables: Variables.default({}),
-  groupKey: GroupKey.optional().meta({ description: 'Overrides the template. Null means no group.' }),
+  groupKey: GroupKey.optional().describe('Overrides the template. Null means no group.'),
 })
 export type PassCreate = z.output<typeof PassCreate>
 
@@ -78,10 +77,12 @@ const ImportItem = z.unknown().meta({ itemSchema: 'PassImport' }) as z.ZodType<u
 export const BatchResult = z.strictObject({
   externalPassId: z.string(),
   success: z.boolean(),
-  created: z.boolean().optional().meta({
-    description:
+  created: z
+    .boolean()
+    .optional()
+    .describe(
       'Only on success: true if this item created the pass, false if the pass already existed and is unchanged.',
-  }),
+    ),
   pass: Pass.optional(),
   error: z
     .strictObject({ code: ErrorCode, message: z.string(), details: z.record(z.string(), z.unknown()).optional() })
@@ -116,45 +117,41 @@ export const PassUpdate = z.strictObject({
   label: text(1, 255).optional(),
   variables: Variables.optional(),
   templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
-  groupKey: GroupKey.optional().meta({
-    description:
-      'Null removes the pass from its group. If omitted, a group that the template defines follows the variables.',
-  }),
+  groupKey: GroupKey.optional().describe(
+    'Null removes the pass from its group. If omitted, a group that the template defines follows the variables.',
+  ),
   notify: z
     .boolean()
     .optional()
-    .meta({
-      description:
-        'If true, Android phones alert for changed fields with a changeMessage, as iPhones do automatically. ' +
+    .describe(
+      'If true, Android phones alert for changed fields with a changeMessage, as iPhones do automatically. ' +
         'This sends a notification to google, within its limit of 3 in 24 hours. Beyond the limit, the pass ' +
         'changes silently there.',
-    }),
+    ),
 })
 export type PassUpdate = z.output<typeof PassUpdate>
 
 /** The request body that transfers a pass to another holder. */
 export const PassTransfer = z.strictObject({
-  label: text(1, 255).meta({ description: 'The name of the new holder.' }),
-  variables: Variables.optional().meta({ description: 'Merged over the stored ones, as in an update.' }),
+  label: text(1, 255).describe('The name of the new holder.'),
+  variables: Variables.optional().describe('Merged over the stored ones, as in an update.'),
 })
 export type PassTransfer = z.output<typeof PassTransfer>
 
 const UpdatedPass = Pass.extend({
-  notified: z.boolean().optional().meta({
-    description:
+  notified: z
+    .boolean()
+    .optional()
+    .describe(
       'Only if the request has notify: whether Android phones are alerted. In a dry run, whether they would be.',
-  }),
+    ),
 })
-
-const ById = z.strictObject({ id: Uuid })
 
 const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'] as const
 
 /** Routes of passes. */
 export const passes = {
-  create: route({
-    method: 'POST',
-    path: '/v1/passes',
+  create: route('POST', '/v1/passes', {
     scope: 'passes:write',
     summary: 'Create a pass',
     idempotent: true,
@@ -163,9 +160,7 @@ export const passes = {
     responses: { 200: Pass, 201: Pass },
     errors: createErrors,
   }),
-  createBatch: route({
-    method: 'POST',
-    path: '/v1/passes/batch',
+  createBatch: route('POST', '/v1/passes/batch', {
     scope: 'passes:write',
     summary: 'Create up to 100 passes',
     description:
@@ -177,9 +172,7 @@ export const passes = {
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),
     responses: { 200: BatchResults },
   }),
-  import: route({
-    method: 'POST',
-    path: '/v1/passes/import',
+  import: route('POST', '/v1/passes/import', {
     scope: 'passes:write',
     role: 'owner',
     summary: 'Import up to 100 passes of another provider',
@@ -193,28 +186,22 @@ export const passes = {
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({
       templateId: Uuid,
-      identityId: Uuid.optional().meta({
-        description:
-          'An Apple or Google identity. If omitted, and for the other platform, the identity of new passes is used.',
-      }),
+      identityId: Uuid.optional().describe(
+        'An Apple or Google identity. If omitted, and for the other platform, the identity of new passes is used.',
+      ),
       passes: z.array(ImportItem).min(1).max(100),
     }),
     responses: { 200: BatchResults },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/passes/{id}',
+  get: route('GET', '/v1/passes/{id}', {
     scope: 'passes:read',
     summary: 'Read a pass',
-    params: ById,
     query: z.strictObject({ include: Include }),
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND'],
   }),
-  list: route({
-    method: 'GET',
-    path: '/v1/passes',
+  list: route('GET', '/v1/passes', {
     scope: 'passes:read',
     summary: 'List passes',
     description:
@@ -226,9 +213,7 @@ export const passes = {
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },
   }),
-  update: route({
-    method: 'PATCH',
-    path: '/v1/passes/{id}',
+  update: route('PATCH', '/v1/passes/{id}', {
     scope: 'passes:write',
     summary: 'Update a pass',
     description:
@@ -236,7 +221,6 @@ export const passes = {
       'If-Match, nothing is written if the pass has changed since. With dryRun, nothing is written, and the ' +
       'response has no ETag. bulk marks the request as one of many: wallets are updated after interactive ' +
       'changes.',
-    params: ById,
     query: z.strictObject({ dryRun: booleanParam.default(false), bulk: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassUpdate,
@@ -251,9 +235,7 @@ export const passes = {
       'CONFLICT',
     ],
   }),
-  rotateCode: route({
-    method: 'POST',
-    path: '/v1/passes/{id}/rotate-code',
+  rotateCode: route('POST', '/v1/passes/{id}/rotate-code', {
     scope: 'passes:write',
     summary: 'Give a pass a new scan code',
     description:
@@ -262,14 +244,11 @@ export const passes = {
       '`scanCode`. Each call creates another code, so send If-Match if you might send the request twice. If ' +
       'nothing on the pass shows the scan code, such as with a barcode whose message consists of variables, ' +
       'the response is 409. Change the variables instead.',
-    params: ById,
     headers: z.object({ 'if-match': IfMatch.optional() }),
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED', 'CONFLICT'],
   }),
-  transfer: route({
-    method: 'POST',
-    path: '/v1/passes/{id}/transfer',
+  transfer: route('POST', '/v1/passes/{id}/transfer', {
     scope: 'passes:write',
     summary: 'Give a pass to another holder',
     description:
@@ -278,44 +257,32 @@ export const passes = {
       'days and are rejected afterwards, and the Google object expires. The new holder adds the pass with a ' +
       'new link. Each call is a transfer, so send If-Match if you might send the request twice. If the content ' +
       'of the barcode would not change, the response is 409. Change the variables in the barcode.',
-    params: ById,
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassTransfer,
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'],
   }),
-  void: route({
-    method: 'POST',
-    path: '/v1/passes/{id}/void',
+  void: route('POST', '/v1/passes/{id}/void', {
     scope: 'passes:write',
     summary: 'Void a pass',
-    params: ById,
     body: z.strictObject({ reason: text(1, 255).optional() }).default({}),
     responses: { 200: z.strictObject({ id: Uuid, status: z.literal('VOID') }) },
     errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED'],
   }),
-  revokeLinks: route({
-    method: 'POST',
-    path: '/v1/passes/{id}/links/revoke',
+  revokeLinks: route('POST', '/v1/passes/{id}/links/revoke', {
     scope: 'passes:write',
     summary: 'Revoke the hosted links of a pass',
     description: 'Installed wallet passes are unaffected. A later read returns new links.',
-    params: ById,
     responses: { 200: z.strictObject({ id: Uuid, revokedAt: UtcTimestamp, revokedCount: Count }) },
     errors: ['PASS_NOT_FOUND'],
   }),
-  wallets: route({
-    method: 'GET',
-    path: '/v1/passes/{id}/wallets',
+  wallets: route('GET', '/v1/passes/{id}/wallets', {
     scope: 'passes:read',
     summary: 'Read which version each wallet of a pass holds',
-    params: ById,
     responses: { 200: PassWallets },
     errors: ['PASS_NOT_FOUND'],
   }),
-  preview: route({
-    method: 'GET',
-    path: '/v1/passes/{id}/preview',
+  preview: route('GET', '/v1/passes/{id}/preview', {
     scope: 'passes:read',
     summary: 'Preview the data of a pass for each platform',
     description:
@@ -323,7 +290,6 @@ export const passes = {
       'platform=apple&format=pkpass returns the signed file, which contains every language. language=de shows ' +
       'the pass as phones in that language do.',
     rendersDefinition: true,
-    params: ById,
     query: PassPreviewQuery,
     files: ['application/vnd.apple.pkpass', 'text/html'],
     responses: { 200: PassPreview },

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { bucketUnits, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import { bucketUnits, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './common.ts'
 import { listQuery } from './list-parameters.ts'
 import { byPlatform } from './platform.ts'
 import { Timezone } from './redemption.ts'
@@ -41,50 +40,41 @@ export const ProjectFigures = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        at: UtcTimestamp.meta({
-          description: 'The start of the bucket in the zone. The first bucket can start before from.',
-        }),
+        at: UtcTimestamp.describe('The start of the bucket in the zone. The first bucket can start before from.'),
         issued: Count,
         voided: Count,
         expired: Count,
         updated: Count,
-        notified: Count.meta({ description: 'Notifications that reached a platform.' }),
-        opened: z.strictObject({ ...byPlatform(() => Count), other: Count }).meta({
-          description:
+        notified: Count.describe('Notifications that reached a platform.'),
+        opened: z
+          .strictObject({ ...byPlatform(() => Count), other: Count })
+          .describe(
             'Opened hosted links, by the platform that the visitor was offered. Link previews and crawlers are not ' +
-            'counted.',
-        }),
-        installed: ofEach.meta({ description: 'Passes added to their first wallet of a platform.' }),
-        removed: ofEach.meta({ description: 'Passes removed from their last wallet of a platform.' }),
-        pushed: Count.meta({ description: 'Pushes to Apple devices, one for each changed pass.' }),
-        fetched: Count.meta({ description: 'Newer versions that Apple devices fetched.' }),
-        scans: z
-          .record(z.string(), Count)
-          .meta({ description: 'Attempts by their reason code, such as valid or already_scanned.' }),
+              'counted.',
+          ),
+        installed: ofEach.describe('Passes added to their first wallet of a platform.'),
+        removed: ofEach.describe('Passes removed from their last wallet of a platform.'),
+        pushed: Count.describe('Pushes to Apple devices, one for each changed pass.'),
+        fetched: Count.describe('Newer versions that Apple devices fetched.'),
+        scans: z.record(z.string(), Count).describe('Attempts by their reason code, such as valid or already_scanned.'),
       }),
     )
     .max(MAX_BUCKETS),
 })
 export type ProjectFigures = z.output<typeof ProjectFigures>
 
-const ById = z.strictObject({ id: Uuid })
-
 const name = text(1, 255)
 const description = text(0, 2000)
 
 /** Routes of projects. */
 export const projects = {
-  list: route({
-    method: 'GET',
-    path: '/v1/projects',
+  list: route('GET', '/v1/projects', {
     scope: 'templates:read',
     summary: 'List projects',
     query: listQuery(['createdAt', 'updatedAt', 'name'], {}),
     responses: { 200: pageOf(Project) },
   }),
-  create: route({
-    method: 'POST',
-    path: '/v1/projects',
+  create: route('POST', '/v1/projects', {
     scope: 'templates:write',
     summary: 'Create a project',
     body: z.strictObject({
@@ -99,23 +89,17 @@ export const projects = {
     responses: { 201: Project },
     errors: ['CONFLICT'],
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/projects/{id}',
+  get: route('GET', '/v1/projects/{id}', {
     scope: 'templates:read',
     summary: 'Read a project',
-    params: ById,
     responses: { 200: Project },
   }),
-  update: route({
-    method: 'PATCH',
-    path: '/v1/projects/{id}',
+  update: route('PATCH', '/v1/projects/{id}', {
     scope: 'templates:write',
     summary: 'Update a project',
     description:
       'Requires at least one field. Another identity (GET /v1/identities; null: the default) applies to passes ' +
       'that are created afterwards. Each pass permanently belongs to the identities under which it was created.',
-    params: ById,
     body: z.strictObject({
       name: name.optional(),
       description: description.optional(),
@@ -126,26 +110,18 @@ export const projects = {
     responses: { 200: Project },
     errors: ['MISSING_REQUIRED_FIELD'],
   }),
-  delete: route({
-    method: 'DELETE',
-    path: '/v1/projects/{id}',
+  delete: route('DELETE', '/v1/projects/{id}', {
     scope: 'templates:write',
     summary: 'Delete a project',
     description: 'Its templates and passes remain without a project. Scheduled broadcasts are canceled.',
-    params: ById,
     responses: { 204: null },
   }),
-  stats: route({
-    method: 'GET',
-    path: '/v1/projects/{id}/stats',
+  stats: route('GET', '/v1/projects/{id}/stats', {
     scope: 'templates:read',
     summary: 'Count the templates and passes of a project',
-    params: ById,
     responses: { 200: ProjectStats },
   }),
-  figures: route({
-    method: 'GET',
-    path: '/v1/projects/{id}/figures',
+  figures: route('GET', '/v1/projects/{id}/figures', {
     scope: 'passes:read',
     summary: 'Count the activity of a project over time',
     description:
@@ -153,10 +129,9 @@ export const projects = {
       'including empty ones, from `from` (inclusive) to `to` (exclusive). Counts are stored per hour in ' +
       'UTC. Each such hour counts in the bucket that contains its start, including the hours of `from` and ' +
       '`to`. In zones whose offset is not a whole number of hours, days are shifted by that fraction.',
-    params: ById,
     query: z.strictObject({
       from: Timestamp,
-      to: Timestamp.optional().meta({ description: 'Default: now.' }),
+      to: Timestamp.optional().describe('Default: now.'),
       by: z.enum(bucketUnits).default('day'),
       zone: Timezone.default('UTC'),
     }),

@@ -60,24 +60,22 @@ export type ScanContext = z.output<typeof ScanContext>
 
 /** The context of a scan with the fields that the service adds. */
 const ScanMetadata = ScanContext.extend({
-  conflict: LedgerReason.optional().meta({
-    description:
-      'Only on an offline scan, if the device decided differently from the server or its clock was out of ' +
+  conflict: LedgerReason.optional().describe(
+    'Only on an offline scan, if the device decided differently from the server or its clock was out of ' +
       'range: the reason that the server would have given.',
-  }),
-  validateAsOf: z.iso.date().optional().meta({ description: 'The validity date of the evaluation (YYYY-MM-DD).' }),
-  deviceTime: UtcTimestamp.optional().meta({
-    description:
-      'Only on an offline scan, if its time was before the creation of the pass or more than a day ahead of ' +
+  ),
+  validateAsOf: z.iso.date().optional().describe('The validity date of the evaluation (YYYY-MM-DD).'),
+  deviceTime: UtcTimestamp.optional().describe(
+    'Only on an offline scan, if its time was before the creation of the pass or more than a day ahead of ' +
       'the server: that time. The scan is evaluated and recorded at the nearest valid time.',
-  }),
+  ),
 })
 
 /** An item of the ledger, with the same bytes in lists, in single reads, and in pass.scanned. */
 export const ScanItem = z.strictObject({
   id: Uuid,
   result: LedgerResult,
-  reason: LedgerReason.nullable().meta({ description: 'Null on a reversal.' }),
+  reason: LedgerReason.nullable().describe('Null on a reversal.'),
   verified: z.enum(['online', 'offline']),
   passId: Uuid.nullable(),
   projectId: Uuid.nullable(),
@@ -86,8 +84,8 @@ export const ScanItem = z.strictObject({
   recordedAt: UtcTimestamp,
   deviceId: z.string().nullable(),
   metadata: ScanMetadata,
-  reversesScanId: Uuid.optional().meta({ description: 'On a reversal: the reversed scan.' }),
-  reversalReason: z.string().nullable().optional().meta({ description: 'On a reversal: the reason, if given.' }),
+  reversesScanId: Uuid.optional().describe('On a reversal: the reversed scan.'),
+  reversalReason: z.string().nullable().optional().describe('On a reversal: the reason, if given.'),
 })
 export type ScanItem = z.output<typeof ScanItem>
 
@@ -105,8 +103,8 @@ export const ScanRecord = z.strictObject({
   deviceId: z.string().nullable(),
   context: ScanContext.nullable(),
   externalRef: z.string().nullable(),
-  reason: z.string().nullable().meta({ description: 'The reason of a reversal; null on an attempt.' }),
-  matchedCount: Count.meta({ description: 'The number of passes that match the payload or ID.' }),
+  reason: z.string().nullable().describe('The reason of a reversal; null on an attempt.'),
+  matchedCount: Count.describe('The number of passes that match the payload or ID.'),
   createdAt: UtcTimestamp,
 })
 export type ScanRecord = z.output<typeof ScanRecord>
@@ -117,27 +115,27 @@ export const DoorView = z
     fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(10),
     notice: z.string().nullable(),
   })
-  .meta({
-    description:
-      'Only if the template defines a door view: its variables that have a value, and an instruction. Texts of ' +
+  .describe(
+    'Only if the template defines a door view: its variables that have a value, and an instruction. Texts of ' +
       'more than 500 characters are truncated.',
-  })
+  )
 export type DoorView = z.output<typeof DoorView>
 
 /** The group of a pass, with the number of admitted passes. */
 export const DoorGroup = z
   .strictObject({
-    size: Count.meta({ description: 'Passes of the group. A void pass counts only if it was admitted.' }),
-    used: Count.meta({ description: 'Passes that were admitted in the scan context of the attempt.' }),
+    size: Count.describe('Passes of the group. A void pass counts only if it was admitted.'),
+    used: Count.describe('Passes that were admitted in the scan context of the attempt.'),
     open: z
       .array(z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() }))
       .max(20)
-      .meta({ description: 'Other passes that are not admitted yet and neither void nor expired, ordered by ID.' }),
-    hasMore: z.literal(true).optional().meta({
-      description: 'The group has more than 100 passes. The figures are those of the first 100 by ID.',
-    }),
+      .describe('Other passes that are not admitted yet and neither void nor expired, ordered by ID.'),
+    hasMore: z
+      .literal(true)
+      .optional()
+      .describe('The group has more than 100 passes. The figures are those of the first 100 by ID.'),
   })
-  .meta({ description: 'Only if the pass is in a group.' })
+  .describe('Only if the pass is in a group.')
 export type DoorGroup = z.output<typeof DoorGroup>
 
 /** The properties of a pass that an operator sees, at the time of the response. */
@@ -166,15 +164,13 @@ export type PassSummary = z.output<typeof PassSummary>
 /** The response to a scan or a reversal. */
 export const ScanResponse = z.strictObject({
   result: ScanResult,
-  reasonCode: ScanReasonCode.nullable().meta({ description: 'Null on a reversal.' }),
+  reasonCode: ScanReasonCode.nullable().describe('Null on a reversal.'),
   scan: ScanRecord,
-  pass: PassSummary.nullable().meta({ description: 'Null unless exactly one pass matches.' }),
-  message: z.string().meta({ description: 'The message for the operator.' }),
-  priorScanCount: Count.meta({ description: 'Accepted scans of the pass before this attempt.' }),
-  isFirstScan: z.boolean().meta({ description: 'Whether the attempt is accepted and is the first accepted scan.' }),
-  idempotentReplay: z
-    .boolean()
-    .meta({ description: 'Whether the externalRef already existed, so that nothing was recorded.' }),
-  candidates: z.array(PassSummary).max(20).meta({ description: 'The passes to choose from if several match.' }),
+  pass: PassSummary.nullable().describe('Null unless exactly one pass matches.'),
+  message: z.string().describe('The message for the operator.'),
+  priorScanCount: Count.describe('Accepted scans of the pass before this attempt.'),
+  isFirstScan: z.boolean().describe('Whether the attempt is accepted and is the first accepted scan.'),
+  idempotentReplay: z.boolean().describe('Whether the externalRef already existed, so that nothing was recorded.'),
+  candidates: z.array(PassSummary).max(20).describe('The passes to choose from if several match.'),
 })
 export type ScanResponse = z.output<typeof ScanResponse>

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
-import { LARGE_BODY_BYTES, route } from '../route.ts'
-import { CalendarDate, PassStatus, Timestamp, text, UtcTimestamp } from './common.ts'
+import { LARGE_BODY_BYTES } from '../route.ts'
+import { CalendarDate, PassStatus, route, Timestamp, text, UtcTimestamp } from './common.ts'
 import { integerParam } from './list-parameters.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { DoorView, LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
 
-const Digest = z.string().meta({ description: 'SHA-256 of an identifier, in hex.' })
+const Digest = z.string().describe('SHA-256 of an identifier, in hex.')
 
 /** A pass as a device needs it to scan offline. */
 export const SnapshotItem = z.strictObject({
@@ -24,13 +24,11 @@ export const SnapshotItem = z.strictObject({
     z.strictObject({
       scannedAt: UtcTimestamp,
       scanContextKey: z.string().nullable(),
-      validityDate: CalendarDate.optional().meta({ description: 'Only if the scan has a validity date.' }),
+      validityDate: CalendarDate.optional().describe('Only if the scan has a validity date.'),
     }),
   ),
   door: DoorView.optional(),
-  groupId: Uuid.optional().meta({
-    description: 'Only if the pass is in a group. The same for all passes of the group.',
-  }),
+  groupId: Uuid.optional().describe('Only if the pass is in a group. The same for all passes of the group.'),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
@@ -40,12 +38,11 @@ export const OfflineScan = z
     externalRef: text(1, 255),
     qrPayload: text(1, MAX_PAYLOAD_CHARACTERS).optional(),
     passId: Uuid.optional(),
-    scannedAt: Timestamp.meta({
-      description:
-        'The time of the scan, regardless of its validity date. A time before the creation of the pass, or more ' +
+    scannedAt: Timestamp.describe(
+      'The time of the scan, regardless of its validity date. A time before the creation of the pass, or more ' +
         'than 24 hours ahead of the server, is replaced by the nearest valid time. metadata.deviceTime then has ' +
         'the original.',
-    }),
+    ),
     validityDate: CalendarDate.optional(),
     result: z.enum(['accepted', 'denied']),
     reason: LedgerReason,
@@ -69,9 +66,7 @@ export type OfflineScan = z.output<typeof OfflineScan>
 
 /** Routes for offline scanners: the snapshot, and the later upload. */
 export const scanner = {
-  snapshot: route({
-    method: 'GET',
-    path: '/v1/scanner/snapshot',
+  snapshot: route('GET', '/v1/scanner/snapshot', {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Read a door list for offline scanning',
@@ -85,9 +80,9 @@ export const scanner = {
     compressed: true,
     query: z.strictObject({
       projectId: Uuid.optional(),
-      since: Uuid.optional().meta({
-        description: 'The ID of a snapshot with the same projectId that was read completely, at most 24 hours ago.',
-      }),
+      since: Uuid.optional().describe(
+        'The ID of a snapshot with the same projectId that was read completely, at most 24 hours ago.',
+      ),
       limit: integerParam(1, 1000).default(500),
       cursor: z.string().min(1).max(512).optional(),
     }),
@@ -97,18 +92,17 @@ export const scanner = {
         projectId: Uuid.nullable(),
         generatedAt: UtcTimestamp,
         items: z.array(SnapshotItem),
-        removed: z.array(Uuid).optional().meta({
-          description: 'Only with since: passes to remove from the list, such as erased ones. Each page has its own.',
-        }),
+        removed: z
+          .array(Uuid)
+          .optional()
+          .describe('Only with since: passes to remove from the list, such as erased ones. Each page has its own.'),
         nextCursor: z.string().nullable(),
         hasMore: z.boolean(),
       }),
     },
     errors: ['SCANNER_SNAPSHOT_STALE', 'SCANNER_OFFLINE_DISABLED', 'NOT_FOUND'],
   }),
-  report: route({
-    method: 'POST',
-    path: '/v1/scans/offline',
+  report: route('POST', '/v1/scans/offline', {
     scope: 'scans:write',
     forDoors: true,
     summary: 'Upload scans that a device decided offline',

@@ -1,9 +1,18 @@
 import { z } from 'zod'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
 import { redemptionChecks } from '../rules/redemption/redemption.ts'
-import { bucketUnits, CalendarDate, Count, MAX_BUCKETS, pageOf, Timestamp, text, UtcTimestamp } from './common.ts'
+import {
+  bucketUnits,
+  CalendarDate,
+  Count,
+  MAX_BUCKETS,
+  pageOf,
+  route,
+  Timestamp,
+  text,
+  UtcTimestamp,
+} from './common.ts'
 import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list-parameters.ts'
 import { RedemptionPolicy, Timezone } from './redemption.ts'
 import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
@@ -68,9 +77,9 @@ const ScanStatsQuery = z
 
 const figures = {
   totalPasses: Count,
-  redeemed: Count.meta({ description: 'Passes with an accepted scan in the filter that was not reversed.' }),
-  open: Count.meta({ description: 'totalPasses - redeemed.' }),
-  totalScans: Count.meta({ description: 'All attempts, without reversals.' }),
+  redeemed: Count.describe('Passes with an accepted scan in the filter that was not reversed.'),
+  open: Count.describe('totalPasses - redeemed.'),
+  totalScans: Count.describe('All attempts, without reversals.'),
   totalDenied: Count,
   lastScanAt: UtcTimestamp.nullable(),
 }
@@ -93,16 +102,17 @@ export const ScanStatsByGate = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        gate: z.string().nullable().meta({
-          description: 'Gates with the same first 100 characters are counted as one. Null means scans without a gate.',
-        }),
+        gate: z
+          .string()
+          .nullable()
+          .describe('Gates with the same first 100 characters are counted as one. Null means scans without a gate.'),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
-        reversed: Count.meta({ description: 'Scans that were reversed there.' }),
+        reversed: Count.describe('Scans that were reversed there.'),
       }),
     )
     .max(MAX_GATES)
-    .meta({ description: 'Most scans first.' }),
+    .describe('Most scans first.'),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
 /** Attempts over time, in buckets of `by`. */
@@ -110,9 +120,7 @@ export const ScanStatsByTime = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        at: UtcTimestamp.meta({
-          description: 'The start of the bucket in the zone. The first bucket can start before from.',
-        }),
+        at: UtcTimestamp.describe('The start of the bucket in the zone. The first bucket can start before from.'),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
       }),
@@ -153,7 +161,7 @@ export type ScanReversal = z.output<typeof ScanReversal>
 const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
-  facts: z.record(z.string(), z.unknown()).meta({ description: 'The facts of the check.' }),
+  facts: z.record(z.string(), z.unknown()).describe('The facts of the check.'),
 })
 
 /** Whether a pass would be accepted at a time, and why. */
@@ -183,21 +191,19 @@ const PolicyReplay = z
 
 const ReasonChanges = z
   .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))
-  .meta({ description: 'By recorded reason and new reason, most frequent first.' })
+  .describe('By recorded reason and new reason, most frequent first.')
 
 /** The result of a replay under another policy. */
 export const PolicyReplayResult = z.strictObject({
-  scans: Count.meta({ description: 'Attempts in the window, without reversals.' }),
+  scans: Count.describe('Attempts in the window, without reversals.'),
   changed: Count,
   byReason: ReasonChanges,
   byGate: z
     .array(z.strictObject({ gate: z.string().nullable(), changed: Count, byReason: ReasonChanges }))
     .max(100)
-    .meta({ description: 'Gates with changes, most changes first.' }),
+    .describe('Gates with changes, most changes first.'),
 })
 export type PolicyReplayResult = z.output<typeof PolicyReplayResult>
-
-const ById = z.strictObject({ id: Uuid })
 
 const DoorClock = z.object({
   'x-time-zone': z
@@ -211,9 +217,7 @@ const DoorClock = z.object({
 
 /** Routes of scans. */
 export const scans = {
-  create: route({
-    method: 'POST',
-    path: '/v1/scans',
+  create: route('POST', '/v1/scans', {
     scope: 'scans:write',
     forDoors: true,
     summary: 'Scan a pass',
@@ -228,9 +232,7 @@ export const scans = {
     body: ScanCreate,
     responses: { 200: ScanResponse },
   }),
-  list: route({
-    method: 'GET',
-    path: '/v1/scans',
+  list: route('GET', '/v1/scans', {
     scope: 'scans:read',
     forDoors: true,
     summary: 'List the ledger of scans',
@@ -240,9 +242,7 @@ export const scans = {
     query: ScanListQuery,
     responses: { 200: pageOf(ScanItem) },
   }),
-  stats: route({
-    method: 'GET',
-    path: '/v1/scans/stats',
+  stats: route('GET', '/v1/scans/stats', {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Count scans and redeemed passes',
@@ -254,35 +254,27 @@ export const scans = {
     query: ScanStatsQuery,
     responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate, ScanStatsByTime]) },
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/scans/{id}',
+  get: route('GET', '/v1/scans/{id}', {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Read a scan',
     description: 'Has the same bytes as the data of pass.scanned.',
-    params: ById,
     responses: { 200: ScanItem },
     errors: ['NOT_FOUND'],
   }),
-  reverse: route({
-    method: 'POST',
-    path: '/v1/scans/{id}/reverse',
+  reverse: route('POST', '/v1/scans/{id}/reverse', {
     scope: 'scans:write',
     forDoors: true,
     summary: 'Reverse an accepted scan',
     description:
       'A scan can be reversed once. Its use becomes available again, but a pass that became void stays void. ' +
       'The ledger keeps the scan and adds the reversal as a separate item.',
-    params: ById,
     headers: DoorClock,
     body: ScanReversal.default({}),
     responses: { 200: ScanResponse },
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
-  replay: route({
-    method: 'POST',
-    path: '/v1/scans/replay',
+  replay: route('POST', '/v1/scans/replay', {
     scope: 'scans:read',
     summary: 'Replay recorded scans against another policy',
     description:
@@ -294,13 +286,10 @@ export const scans = {
     responses: { 200: PolicyReplayResult },
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
-  explain: route({
-    method: 'GET',
-    path: '/v1/passes/{id}/redemption',
+  explain: route('GET', '/v1/passes/{id}/redemption', {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Explain whether a pass would be accepted at a given time',
-    params: ById,
     query: z.strictObject({
       at: Timestamp.optional(),
       validityDate: CalendarDate.optional(),

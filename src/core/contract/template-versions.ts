@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { PositiveInt, UtcTimestamp } from './common.ts'
+import { PositiveInt, route, UtcTimestamp } from './common.ts'
 import { Definition, Warning, warningTable } from './definition.ts'
 import { PreviewLanguage } from './language-tags.ts'
 import { PlatformRejection } from './wallets.ts'
@@ -39,53 +38,39 @@ const WARNINGS = Object.entries(warningTable)
   .map(([code, meaning]) => `- \`${code}\`: ${meaning}`)
   .join('\n')
 
-const ById = z.strictObject({ id: Uuid })
 const errors = ['TEMPLATE_NOT_FOUND', 'CONFLICT'] as const
 
 /** Routes of template versions. */
 export const templateVersions = {
-  list: route({
-    method: 'GET',
-    path: '/v1/template-versions',
+  list: route('GET', '/v1/template-versions', {
     scope: 'templates:read',
     summary: 'List the versions of a template, newest first',
     query: z.strictObject({ templateId: Uuid }),
     responses: { 200: z.array(TemplateVersion) },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/template-versions/{id}',
+  get: route('GET', '/v1/template-versions/{id}', {
     scope: 'templates:read',
     summary: 'Read a version with its definition',
     rendersDefinition: true,
-    params: ById,
     responses: { 200: TemplateVersionDetail },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),
-  update: route({
-    method: 'PATCH',
-    path: '/v1/template-versions/{id}',
+  update: route('PATCH', '/v1/template-versions/{id}', {
     scope: 'templates:write',
     summary: 'Replace the definition of a draft',
     rendersDefinition: true,
-    params: ById,
     body: z.strictObject({ definition: Definition }),
     responses: { 200: TemplateVersionDetail },
     errors,
   }),
-  delete: route({
-    method: 'DELETE',
-    path: '/v1/template-versions/{id}',
+  delete: route('DELETE', '/v1/template-versions/{id}', {
     scope: 'templates:write',
     summary: 'Delete a draft',
-    params: ById,
     responses: { 204: null },
     errors,
   }),
-  publish: route({
-    method: 'POST',
-    path: '/v1/template-versions/{id}/publish',
+  publish: route('POST', '/v1/template-versions/{id}/publish', {
     scope: 'templates:write',
     summary: 'Publish a draft irreversibly',
     description:
@@ -93,13 +78,10 @@ export const templateVersions = {
       `wallets accept but holders notice. They do not prevent publishing:\n\n${WARNINGS}\n\nTo accept a ` +
       'warning, add its code to the definition: `accept: ["contrast-low"]`.',
     rendersDefinition: true,
-    params: ById,
     responses: { 200: TemplateVersionDetail },
     errors: [...errors, 'VALIDATION_ERROR'],
   }),
-  preview: route({
-    method: 'GET',
-    path: '/v1/template-versions/{id}/preview',
+  preview: route('GET', '/v1/template-versions/{id}/preview', {
     scope: 'templates:read',
     summary: 'Preview a sample pass of a version',
     description:
@@ -107,7 +89,6 @@ export const templateVersions = {
       'a page with the pass as an iPhone and an Android phone show it. language=de shows the pass as phones in ' +
       'that language do.',
     rendersDefinition: true,
-    params: ById,
     query: z.strictObject({
       format: z.enum(['json', 'html']).default('json'),
       language: PreviewLanguage.optional(),

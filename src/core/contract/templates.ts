@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { PositiveInt, pageOf, text, UtcTimestamp } from './common.ts'
+import { PositiveInt, pageOf, route, text, UtcTimestamp } from './common.ts'
 import { Definition, PassType } from './definition.ts'
 import { anyOf, listQuery } from './list-parameters.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
@@ -10,7 +9,7 @@ import { TemplateVersionDetail } from './template-versions.ts'
 export const TemplateKey = z
   .string()
   .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 lowercase letters, digits or hyphens, such as day-ticket')
-  .meta({ description: 'The key of the template in files and commands. Unique in the workspace.' })
+  .describe('The key of the template in files and commands. Unique in the workspace.')
 
 /** A template, without its versions. */
 export const Template = z.strictObject({
@@ -35,15 +34,12 @@ const VariablesSchema = z.strictObject({
   }),
 })
 
-const ById = z.strictObject({ id: Uuid })
 const name = text(1, 255)
 const description = text(0, 2000)
 
 /** Routes of templates. */
 export const templates = {
-  list: route({
-    method: 'GET',
-    path: '/v1/templates',
+  list: route('GET', '/v1/templates', {
     scope: 'templates:read',
     summary: 'List templates',
     description: 'Use projectId=null for templates without a project.',
@@ -53,9 +49,7 @@ export const templates = {
     }),
     responses: { 200: pageOf(Template) },
   }),
-  create: route({
-    method: 'POST',
-    path: '/v1/templates',
+  create: route('POST', '/v1/templates', {
     scope: 'templates:write',
     summary: 'Create a template',
     body: z.strictObject({
@@ -68,22 +62,16 @@ export const templates = {
     responses: { 201: Template },
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
-  get: route({
-    method: 'GET',
-    path: '/v1/templates/{id}',
+  get: route('GET', '/v1/templates/{id}', {
     scope: 'templates:read',
     summary: 'Read a template',
-    params: ById,
     responses: { 200: Template },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),
-  update: route({
-    method: 'PATCH',
-    path: '/v1/templates/{id}',
+  update: route('PATCH', '/v1/templates/{id}', {
     scope: 'templates:write',
     summary: 'Update a template',
     description: 'The first publish locks the pass type. Existing passes keep their project.',
-    params: ById,
     body: z.strictObject({
       name: name.optional(),
       description: description.optional(),
@@ -94,24 +82,18 @@ export const templates = {
     responses: { 200: Template },
     errors: ['TEMPLATE_NOT_FOUND', 'NOT_FOUND', 'CONFLICT', 'MISSING_REQUIRED_FIELD', 'TEMPLATE_PASS_TYPE_LOCKED'],
   }),
-  delete: route({
-    method: 'DELETE',
-    path: '/v1/templates/{id}',
+  delete: route('DELETE', '/v1/templates/{id}', {
     scope: 'templates:write',
     summary: 'Delete a template',
     description: 'Issued passes are not affected.',
-    params: ById,
     responses: { 204: null },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),
-  createVersion: route({
-    method: 'POST',
-    path: '/v1/templates/{id}/versions',
+  createVersion: route('POST', '/v1/templates/{id}/versions', {
     scope: 'templates:write',
     summary: 'Create a draft version',
     description: 'Without a definition, the draft is a copy of the newest version.',
     rendersDefinition: true,
-    params: ById,
     body: z
       .strictObject({
         definition: Definition.optional(),
@@ -125,12 +107,9 @@ export const templates = {
     responses: { 201: TemplateVersionDetail },
     errors: ['TEMPLATE_NOT_FOUND', 'MISSING_REQUIRED_FIELD', 'CONFLICT'],
   }),
-  variablesSchema: route({
-    method: 'GET',
-    path: '/v1/templates/{id}/published-version/variables-schema',
+  variablesSchema: route('GET', '/v1/templates/{id}/published-version/variables-schema', {
     scope: 'templates:read',
     summary: 'Read the JSON Schema of the variables of the published version',
-    params: ById,
     responses: { 200: VariablesSchema },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
 import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
-import { Count, ErrorCode, PositiveInt, pageOf, UtcTimestamp } from './common.ts'
+import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
@@ -24,7 +23,7 @@ export const PassWallets = z.strictObject({
   walletVersion: PositiveInt,
   apple: z.array(
     z.strictObject({
-      deviceId: z.string().meta({ description: 'The digest of the device, as in the list of wallets.' }),
+      deviceId: z.string().describe('The digest of the device, as in the list of wallets.'),
       registeredAt: UtcTimestamp,
       pushedAt: UtcTimestamp.nullable(),
       pushedVersion: Count.nullable(),
@@ -58,23 +57,22 @@ const WalletItem = z.strictObject({
   passId: Uuid,
   externalPassId: z.string(),
   platform: Platform,
-  device: z.string().nullable().meta({
-    description:
+  device: z
+    .string()
+    .nullable()
+    .describe(
       'A digest that distinguishes devices of Apple within the workspace; null at Google, which does not identify them.',
-  }),
-  holds: PositiveInt.meta({ description: 'The wallet version that it holds.' }),
-  since: UtcTimestamp.meta({
-    description: 'The time at which it fetched the version, or at which the device was registered.',
-  }),
-  current: PositiveInt.meta({ description: 'The wallet version of the pass.' }),
-  changedAt: UtcTimestamp.meta({ description: 'The time of the last change of the pass.' }),
+    ),
+  holds: PositiveInt.describe('The wallet version that it holds.'),
+  since: UtcTimestamp.describe('The time at which it fetched the version, or at which the device was registered.'),
+  current: PositiveInt.describe('The wallet version of the pass.'),
+  changedAt: UtcTimestamp.describe('The time of the last change of the pass.'),
   lastPushAt: UtcTimestamp.nullable(),
-  reason: StaleReason.nullable().meta({
-    description:
-      'Null if the wallet holds the current version. not_pushed: not notified yet. refused: the platform ' +
+  reason: StaleReason.nullable().describe(
+    'Null if the wallet holds the current version. not_pushed: not notified yet. refused: the platform ' +
       'rejected the notification (see lastError). silent: notified, but has not fetched since. behind: fetched ' +
       'after the notification, but received an older version.',
-  }),
+  ),
   lastError: z.string().nullable(),
 })
 /** A wallet that holds a pass, with its version and the current one. */
@@ -85,11 +83,12 @@ const DeviceLog = z.strictObject({
   id: Uuid,
   passId: Uuid,
   externalPassId: z.string(),
-  device: z.string().nullable().meta({
-    description: 'The digest of the device that the message names, as in the list of wallets. Null if it names none.',
-  }),
-  at: UtcTimestamp.meta({ description: 'The time at which it was received.' }),
-  message: z.string().meta({ description: 'The message of the device, up to 500 characters.' }),
+  device: z
+    .string()
+    .nullable()
+    .describe('The digest of the device that the message names, as in the list of wallets. Null if it names none.'),
+  at: UtcTimestamp.describe('The time at which it was received.'),
+  message: z.string().describe('The message of the device, up to 500 characters.'),
 })
 export type DeviceLog = z.output<typeof DeviceLog>
 
@@ -104,15 +103,12 @@ export type Freshness = z.output<typeof Freshness>
 const Freshness = z.strictObject({
   objective: z.number(),
   withinSeconds: PositiveInt,
-  phones: Count.meta({ description: 'Devices with a pass in Apple Wallet, counted once for each of their passes.' }),
+  phones: Count.describe('Devices with a pass in Apple Wallet, counted once for each of their passes.'),
   current: Count,
-  settling: Count.meta({ description: 'Outdated, with a pass that changed less than withinSeconds ago.' }),
-  late: Count.meta({ description: 'Outdated for longer, although Apple accepted every push.' }),
-  refused: Count.meta({ description: 'Outdated and unreachable: Apple rejected the last push.' }),
-  share: z
-    .number()
-    .nullable()
-    .meta({ description: 'The share of reachable phones that are not late. Null if there are none.' }),
+  settling: Count.describe('Outdated, with a pass that changed less than withinSeconds ago.'),
+  late: Count.describe('Outdated for longer, although Apple accepted every push.'),
+  refused: Count.describe('Outdated and unreachable: Apple rejected the last push.'),
+  share: z.number().nullable().describe('The share of reachable phones that are not late. Null if there are none.'),
   isMet: z.boolean().nullable(),
 })
 
@@ -127,9 +123,7 @@ const WalletQuery = pageQuery({
 
 /** Routes of the wallets of a workspace. */
 export const wallets = {
-  list: route({
-    method: 'GET',
-    path: '/v1/wallets',
+  list: route('GET', '/v1/wallets', {
     scope: 'passes:read',
     summary: 'List which wallets hold which version',
     description:
@@ -138,9 +132,7 @@ export const wallets = {
     query: WalletQuery,
     responses: { 200: pageOf(WalletItem) },
   }),
-  slo: route({
-    method: 'GET',
-    path: '/v1/wallets/slo',
+  slo: route('GET', '/v1/wallets/slo', {
     scope: 'passes:read',
     summary: 'Count the phones that hold the latest version in time',
     description:
@@ -150,9 +142,7 @@ export const wallets = {
     readsMuch: true,
     responses: { 200: Freshness },
   }),
-  logs: route({
-    method: 'GET',
-    path: '/v1/wallets/logs',
+  logs: route('GET', '/v1/wallets/logs', {
     scope: 'passes:read',
     summary: 'List log messages of devices',
     description:
@@ -162,9 +152,7 @@ export const wallets = {
     query: pageQuery({ projectId: anyOf(Uuid).optional(), passId: anyOf(Uuid).optional() }),
     responses: { 200: pageOf(DeviceLog) },
   }),
-  nudge: route({
-    method: 'POST',
-    path: '/v1/wallets/nudge',
+  nudge: route('POST', '/v1/wallets/nudge', {
     scope: 'passes:write',
     summary: 'Resend pushes to phones that have not fetched an update',
     description:
@@ -177,8 +165,8 @@ export const wallets = {
         .min(NUDGE_SPACING_SECONDS)
         .max(MAX_OLDER_SECONDS)
         .default(3600)
-        .meta({ description: 'Seconds since the last push.' }),
-      limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).meta({ description: 'The maximum number of devices.' }),
+        .describe('Seconds since the last push.'),
+      limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).describe('The maximum number of devices.'),
     }),
     readsMuch: true,
     responses: { 200: z.strictObject({ devices: Count, passes: Count }) },

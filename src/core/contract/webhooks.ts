@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { eventTypes, subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
-import { route } from '../route.ts'
-import { pageOf, text, UtcTimestamp } from './common.ts'
+import { pageOf, route, text, UtcTimestamp } from './common.ts'
 import { Delivery, DeliveryListFilters } from './deliveries.ts'
 import { listQuery } from './list-parameters.ts'
 
@@ -29,8 +28,6 @@ export type Webhook = z.output<typeof Webhook>
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 
-const ById = z.strictObject({ id: Uuid })
-
 /** A URL, as far as a schema can check it. The server decides whether it sends requests there. */
 const url = text(1, 2048)
   .regex(/^https?:\/\/[^\s#]+$/, {
@@ -49,18 +46,14 @@ const owner = { role: 'owner', errors: ['WEBHOOK_NOT_FOUND'] } as const
 
 /** Routes of webhook endpoints. */
 export const webhooks = {
-  list: route({
-    method: 'GET',
-    path: '/v1/webhooks',
+  list: route('GET', '/v1/webhooks', {
     scope: 'webhooks:read',
     role: 'owner',
     summary: 'List webhooks',
     query: listQuery(['createdAt'], {}),
     responses: { 200: pageOf(Webhook) },
   }),
-  create: route({
-    method: 'POST',
-    path: '/v1/webhooks',
+  create: route('POST', '/v1/webhooks', {
     scope: 'webhooks:write',
     role: 'owner',
     summary: 'Create a webhook',
@@ -77,94 +70,70 @@ export const webhooks = {
     responses: { 201: WebhookWithSecret },
     errors: ['CONFLICT'],
   }),
-  get: route({
+  get: route('GET', '/v1/webhooks/{id}', {
     ...owner,
-    method: 'GET',
-    path: '/v1/webhooks/{id}',
     scope: 'webhooks:read',
     summary: 'Read a webhook',
-    params: ById,
     responses: { 200: Webhook },
   }),
-  update: route({
+  update: route('PATCH', '/v1/webhooks/{id}', {
     role: 'owner',
-    method: 'PATCH',
-    path: '/v1/webhooks/{id}',
     scope: 'webhooks:write',
     summary: 'Update a webhook',
     description: 'Requires at least one field.',
-    params: ById,
     body: z.strictObject({ url: url.optional(), events: events.optional(), description: description.optional() }),
     responses: { 200: Webhook },
     errors: ['WEBHOOK_NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
   }),
-  delete: route({
+  delete: route('DELETE', '/v1/webhooks/{id}', {
     ...owner,
-    method: 'DELETE',
-    path: '/v1/webhooks/{id}',
     scope: 'webhooks:write',
     summary: 'Delete a webhook',
     description: 'Stops sending events to it. Its deliveries stay readable.',
-    params: ById,
     responses: { 204: null },
   }),
-  enable: route({
+  enable: route('POST', '/v1/webhooks/{id}/enable', {
     ...owner,
-    method: 'POST',
-    path: '/v1/webhooks/{id}/enable',
     scope: 'webhooks:write',
     idempotent: true,
     summary: 'Enable a webhook',
     description: 'Events from the time while it was disabled are not sent later.',
-    params: ById,
     responses: { 200: Webhook },
   }),
-  disable: route({
+  disable: route('POST', '/v1/webhooks/{id}/disable', {
     ...owner,
-    method: 'POST',
-    path: '/v1/webhooks/{id}/disable',
     scope: 'webhooks:write',
     idempotent: true,
     summary: 'Disable a webhook',
     description: 'Pending deliveries end as FAILED.',
-    params: ById,
     responses: { 200: Webhook },
   }),
-  test: route({
+  test: route('POST', '/v1/webhooks/{id}/test', {
     role: 'owner',
-    method: 'POST',
-    path: '/v1/webhooks/{id}/test',
     scope: 'webhooks:write',
     summary: 'Send a test event',
     description:
       'Sends a delivery of a webhook.test event, or with `type` of an example of another event, to this ' +
       'endpoint only and regardless of its subscriptions. Read the delivery for its result. The IDs in an ' +
       'example do not exist.',
-    params: ById,
     body: z.strictObject({ type: z.enum(eventTypes).default('webhook.test') }).default({ type: 'webhook.test' }),
     responses: { 202: Delivery },
     errors: ['WEBHOOK_NOT_FOUND', 'CONFLICT'],
   }),
-  rotateSecret: route({
+  rotateSecret: route('POST', '/v1/webhooks/{id}/rotate-secret', {
     ...owner,
-    method: 'POST',
-    path: '/v1/webhooks/{id}/rotate-secret',
     scope: 'webhooks:write',
     summary: 'Rotate the signing secret',
     description:
       'For 24 hours after a rotation, deliveries are signed with the old secrets too, newest first. Only this ' +
       'response contains the new secret. At most ten earlier secrets sign at once. Beyond that, the response ' +
       'is 429 with Retry-After.',
-    params: ById,
     responses: { 200: WebhookWithSecret },
     errors: ['WEBHOOK_NOT_FOUND', 'TOO_MANY_REQUESTS'],
   }),
-  listDeliveries: route({
-    method: 'GET',
-    path: '/v1/webhooks/{id}/deliveries',
+  listDeliveries: route('GET', '/v1/webhooks/{id}/deliveries', {
     scope: 'webhooks:read',
     summary: 'List the deliveries of a webhook',
-    params: ById,
     query: listQuery(['createdAt'], DeliveryListFilters),
     responses: { 200: pageOf(Delivery) },
     errors: ['WEBHOOK_NOT_FOUND'],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { roles, route, scopes } from '../route.ts'
-import { Count, UtcTimestamp } from './common.ts'
+import { roles, scopes } from '../route.ts'
+import { Count, route, UtcTimestamp } from './common.ts'
 
 /** The limits, or the usage, of a workspace. */
 const limited = {
@@ -35,9 +35,7 @@ const Workspace = z.strictObject({
 
 /** Routes of the token's workspace. */
 export const workspace = {
-  get: route({
-    method: 'GET',
-    path: '/v1/workspace',
+  get: route('GET', '/v1/workspace', {
     scope: null,
     forDoors: true,
     summary: 'Read the workspace of this token with its limits and usage',
@@ -63,9 +61,7 @@ const CurrentToken = z.strictObject({
 
 /** Routes of access tokens. */
 export const tokens = {
-  current: route({
-    method: 'GET',
-    path: '/v1/tokens/current',
+  current: route('GET', '/v1/tokens/current', {
     scope: null,
     forDoors: true,
     summary: 'Read what the token of this request may do',
