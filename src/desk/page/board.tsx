@@ -3,7 +3,7 @@ import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { ProjectFigures } from '../../core/contract/projects.ts'
 import type { ScanItem, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { ScanStatsByGate } from '../../core/contract/scans.ts'
-import { wordOfReason } from '../../core/rules/door/badge.ts'
+import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, reachedBy, sumOf } from '../live/sources.ts'
 import { redeliverCommand } from './commands.ts'
@@ -263,7 +263,7 @@ function Passes({ items }: { items: Bucket[] }) {
 }
 
 function reasonOf(reason: ScanItem['reason'], words: DeskWords): string {
-  return reason === null ? '–' : words.reasons[wordOfReason(reason)]
+  return reason === null ? '–' : words.reasons[reasonCodes[reason]]
 }
 
 /** Returns the mean over the last minutes. */

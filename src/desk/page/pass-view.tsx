@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { PassWallets } from '../../core/contract/wallets.ts'
-import { wordOfReason } from '../../core/rules/door/badge.ts'
+import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import { passSources } from '../live/sources.ts'
 import { resultOf, textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
@@ -89,7 +89,7 @@ export function PassView({ passId }: { passId: string }) {
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
                 [words.result]: ({ result }) => resultOf(result, words),
                 [words.reason]: ({ reason, reversalReason }) =>
-                  reason ? words.reasons[wordOfReason(reason)] : <Foreign>{reversalReason ?? '–'}</Foreign>,
+                  reason ? words.reasons[reasonCodes[reason]] : <Foreign>{reversalReason ?? '–'}</Foreign>,
                 [words.commands]: ({ id, result }) =>
                   result === 'accepted' && !items.some(({ reversesScanId }) => reversesScanId === id) ? (
                     <Command text={reverseCommand(id)} />

@@ -5,7 +5,7 @@ import {
   type OfflineDecision,
   ownScanOf,
 } from '../../../core/rules/door/own-scans.ts'
-import type { AcceptedScan } from '../../../core/rules/redemption/redemption-plan.ts'
+import type { AcceptedScan } from '../../../core/rules/redemption/use-record.ts'
 import { makePrivateFolder } from '../../../files/private-file.ts'
 import {
   type AcceptedOnline,

@@ -1,4 +1,4 @@
-import type { LedgerReason, ScanReasonCode } from '../../contract/scan-shapes.ts'
+import type { ScanReasonCode } from '../../contract/scan-shapes.ts'
 import type { Outcome } from './outcome.ts'
 
 /** `yes` admits, `no` rejects, `ask` needs a choice, and `note` is not a decision. */
@@ -6,20 +6,6 @@ export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
 /** The word that a door shows for an outcome: the reason, if there is one. */
 export type BadgeWord = ScanReasonCode | 'denied' | 'same_scan' | 'undone' | 'not_judged'
-
-/** Returns the reason code that a door shows for a reason of the ledger, such as that of a conflict. */
-export function wordOfReason(reason: LedgerReason): ScanReasonCode {
-  switch (reason) {
-    case 'already_used':
-      return 'already_scanned'
-    case 'wrong_project':
-      return 'wrong_scope'
-    case 'unverifiable':
-      return 'stale_identifier'
-    default:
-      return reason
-  }
-}
 
 /** The appearance of an outcome at a glance: color, sign, and word together, never color alone. */
 export interface Badge {

@@ -1,6 +1,6 @@
 import type { LedgerReason, ScanContext } from '../../contract/scan-shapes.ts'
 import type { OfflineScan } from '../../contract/scanner.ts'
-import type { AcceptedScan } from '../redemption/redemption-plan.ts'
+import type { AcceptedScan } from '../redemption/use-record.ts'
 
 /** An offline decision, as doors store it and as POST /v1/scans/offline accepts it. */
 export interface OfflineDecision {

@@ -3,7 +3,8 @@ import type { LedgerReason, LedgerResult } from '../../contract/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
 import { planRedemption } from './redemption-plan.ts'
 import { contains } from './redemption-windows.ts'
-import { decideScan, ledgerReason, type ScanDecision } from './scan-decision.ts'
+import { decideScan, type ScanDecision } from './scan-decision.ts'
+import { ledgerReason } from './scan-reasons.ts'
 import { createUseRecord, type RecordedUse, type UseRecord } from './use-record.ts'
 
 /** A ledger entry to evaluate again. */

@@ -15,8 +15,27 @@ export interface UseRecord {
   add(use: RecordedUse): void
   /** Reverses a use. */
   remove(use: RecordedUse): void
-  /** Returns the history for an attempt. `firstAt` of counted ranges is omitted, since only messages need it. */
   historyOf(plan: RedemptionPlan): RedemptionHistory
+}
+
+/** An accepted scan that was not reversed. */
+export interface AcceptedScan {
+  scannedAt: Date
+  scanContextKey: string | null
+  /** YYYY-MM-DD, if it was evaluated for a date. */
+  validityDate: string | null
+}
+
+/**
+ * Returns the history of a pass from a list of its accepted scans, for a device without other data. The list does not
+ * contain the debited windows, so a scan counts in every window that contains it.
+ */
+export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]): RedemptionHistory {
+  const uses = createUseRecord()
+  for (const { scannedAt, scanContextKey, validityDate } of scans) {
+    uses.add({ at: scannedAt, scanContextKey, isDated: validityDate !== null, chargedWindow: null })
+  }
+  return uses.historyOf(plan)
 }
 
 export function createUseRecord(): UseRecord {
@@ -64,7 +83,7 @@ export function createUseRecord(): UseRecord {
             // A use is debited to one window only.
             const elsewhere = notChargedTo.map((window) => countWithin(charged.get(window) ?? [], from, to))
             const count = elsewhere.reduce((left, other) => left - other, countWithin(times, from, to))
-            return [key, { count, firstAt: null }]
+            return [key, { count, firstAt: count > 0 ? toDate(times[placeAfter(times, from - 1)]) : null }]
           }),
         ),
       }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from 'preact/hooks'
-import { badgeOf, wordOfReason } from '../../../core/rules/door/badge.ts'
+import { badgeOf } from '../../../core/rules/door/badge.ts'
+import { reasonCodes } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { Decision, GateCount } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
@@ -134,7 +135,7 @@ function Recent({ decision }: { decision: Decision }) {
       </b>{' '}
       {words.verdicts[decision.isUndone ? 'undone' : word]}
       {decision.conflict !== null && (
-        <em> {say(words.conflict, { reason: words.verdicts[wordOfReason(decision.conflict)] })}</em>
+        <em> {say(words.conflict, { reason: words.verdicts[reasonCodes[decision.conflict]] })}</em>
       )}
     </li>
   )

@@ -1,7 +1,7 @@
 import { FEW_REPORTS } from '../../../core/bounds.ts'
 import type { LedgerReason, ScanItem } from '../../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../../core/contract/scanner.ts'
-import { ledgerReason } from '../../../core/rules/redemption/scan-decision.ts'
+import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'

@@ -1,7 +1,7 @@
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
-import { ledgerReason, ledgerResult } from '../../../core/rules/redemption/scan-decision.ts'
+import { ledgerReason, ledgerResult } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { NewAcceptedScan } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Repositories } from '../../../storage/store.ts'

@@ -6,11 +6,8 @@ import {
   explainRedemption,
   redemptionChecks,
 } from '../../../../src/core/rules/redemption/redemption.ts'
-import {
-  historyOf,
-  planRedemption,
-  type RedemptionFacts,
-} from '../../../../src/core/rules/redemption/redemption-plan.ts'
+import { planRedemption, type RedemptionFacts } from '../../../../src/core/rules/redemption/redemption-plan.ts'
+import { historyOf } from '../../../../src/core/rules/redemption/use-record.ts'
 
 const at = (text: string) => new Date(text)
 const noon = at('2026-03-01T12:00:00Z')

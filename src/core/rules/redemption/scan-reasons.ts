@@ -1,0 +1,56 @@
+import type { LedgerReason, LedgerResult, ScanReasonCode, ScanResult } from '../../contract/scan-shapes.ts'
+
+const ledgerReasons: Record<ScanReasonCode, LedgerReason> = {
+  valid: 'valid',
+  stale_identifier: 'unverifiable',
+  already_scanned: 'already_used',
+  not_active: 'not_active',
+  expired: 'expired',
+  revoked: 'revoked',
+  wrong_scope: 'wrong_project',
+  not_valid_context: 'out_of_window',
+  out_of_window: 'out_of_window',
+  quota_exhausted: 'quota_exhausted',
+  cooldown: 'cooldown',
+  no_match: 'no_match',
+  multiple_matches: 'multiple_matches',
+}
+
+/** Returns the ledger's reason for a reason code. */
+export function ledgerReason(code: ScanReasonCode): LedgerReason {
+  return ledgerReasons[code]
+}
+
+/** Returns the ledger's result. Every result other than accepted and reversal is denied. */
+export function ledgerResult(result: ScanResult): LedgerResult {
+  return result === 'accepted' || result === 'reversal' ? result : 'denied'
+}
+
+/** Returns the result that the operator saw for a ledger entry. The reason determines the kind of rejection. */
+export function resultOf({ result, reason }: { result: LedgerResult; reason: LedgerReason | null }): ScanResult {
+  if (result !== 'denied') return result
+  return (reason && rejections[reason]) ?? 'denied'
+}
+
+/** Returns the reason code that the operator saw. If a device decided differently, it is the device's reason. */
+export function reasonCodeOf({
+  reasonCode,
+  reason,
+}: {
+  reasonCode: ScanReasonCode | null
+  reason: LedgerReason | null
+}): ScanReasonCode | null {
+  return reasonCode ?? (reason && reasonCodes[reason])
+}
+
+/** The reason code of each ledger reason. If several codes share a reason, it is the last one, which is the general one. */
+export const reasonCodes = Object.fromEntries(
+  Object.entries(ledgerReasons).map(([code, reason]) => [reason, code]),
+) as Record<LedgerReason, ScanReasonCode>
+
+/** Rejections with a specific result. */
+export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
+  already_used: 'duplicate',
+  no_match: 'unknown',
+  multiple_matches: 'ambiguous',
+}
