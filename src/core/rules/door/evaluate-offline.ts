@@ -9,7 +9,7 @@ import { ledgerReason } from '../redemption/scan-reasons.ts'
 import { type AcceptedScan, historyOf } from '../redemption/use-record.ts'
 import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from './group-at-door.ts'
 import { candidateOfItem, type Matches } from './matches.ts'
-import type { Attempt, Outcome, Station } from './outcome.ts'
+import { type Attempt, failedOutcome, type Outcome, passFacts, type Station } from './outcome.ts'
 import type { OfflineDecision } from './own-scans.ts'
 
 /** The facts that a door uses to evaluate an attempt offline. */
@@ -46,38 +46,31 @@ export function evaluateOffline(
   const { result, reasonCode } = decision
   const [readAt, scannedAt] = [attempt.at.toISOString(), decision.at.toISOString()]
   const outcome: Outcome = {
-    payload: attempt.payload,
-    externalRef: attempt.externalRef,
+    ...failedOutcome(attempt, decisionMessage(decision, facts, { language })),
+    ...passFacts(pass),
     result,
     reasonCode,
-    message: decisionMessage(decision, facts, { language }),
     verified: 'offline',
-    scanId: null,
     passId: pass?.passId ?? null,
-    externalPassId: pass?.externalPassId ?? null,
-    label: pass?.label ?? null,
-    templateName: pass?.templateName ?? null,
-    door: pass?.door ?? null,
     group: pass && groupOf(pass, attempt, { members, acceptedScansOf, isAccepted: result === 'accepted' }),
-    readAt,
     scannedAt,
     priorScanCount: accepted.length,
     lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
     candidates: pass ? [] : items.slice(0, MAX_CANDIDATES).map(candidateOfItem),
-    conflict: null,
   }
   const record: OfflineDecision = {
     kind: 'verdict',
     externalRef: attempt.externalRef,
     snapshotId,
-    ...(attempt.payload !== null && { qrPayload: attempt.payload }),
-    ...(attempt.passId !== null && { passId: attempt.passId }),
+    qrPayload: attempt.payload ?? undefined,
+    passId: attempt.passId ?? undefined,
     scannedAt: readAt,
-    ...(attempt.validityDate !== null && { validityDate: attempt.validityDate, operationalAt: scannedAt }),
+    validityDate: attempt.validityDate ?? undefined,
+    operationalAt: attempt.validityDate === null ? undefined : scannedAt,
     result: result === 'accepted' ? 'accepted' : 'denied',
     reason: ledgerReason(reasonCode),
-    ...(attempt.scanContextKey !== null && { scanContextKey: attempt.scanContextKey }),
-    ...(station.deviceId !== undefined && { deviceId: station.deviceId }),
+    scanContextKey: attempt.scanContextKey ?? undefined,
+    deviceId: station.deviceId,
     context: station.context,
     acceptedPassId: result === 'accepted' ? pass!.passId : null,
   }

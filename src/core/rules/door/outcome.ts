@@ -71,31 +71,27 @@ export interface Outcome {
 }
 
 /** Returns the outcome that a door shows for a server response. */
-export function outcomeOfResponse(
-  attempt: Pick<Attempt, 'payload' | 'externalRef' | 'at'>,
-  answer: ScanResponse,
-): Outcome {
+export function outcomeOfResponse(attempt: Attempt, { scan, pass, ...answer }: ScanResponse): Outcome {
   return {
-    payload: attempt.payload,
-    externalRef: attempt.externalRef,
+    ...failedOutcome(attempt, answer.message),
+    ...passFacts(pass),
     result: answer.result,
     reasonCode: answer.reasonCode,
-    message: answer.message,
     verified: 'online',
-    scanId: answer.scan.id,
-    passId: answer.pass?.id ?? null,
-    externalPassId: answer.pass?.externalPassId ?? null,
-    label: answer.pass?.label ?? null,
-    templateName: answer.pass?.templateName ?? null,
-    door: answer.pass?.door ?? null,
-    group: answer.pass?.group ?? null,
-    readAt: attempt.at.toISOString(),
-    scannedAt: answer.scan.scannedAt,
+    scanId: scan.id,
+    passId: pass?.id ?? null,
+    group: pass?.group ?? null,
+    scannedAt: scan.scannedAt,
     priorScanCount: answer.priorScanCount,
-    lastAcceptedAt: answer.pass?.contextLastAcceptedScanAt ?? answer.pass?.lastAcceptedScanAt ?? null,
+    lastAcceptedAt: pass?.contextLastAcceptedScanAt ?? pass?.lastAcceptedScanAt ?? null,
     candidates: answer.candidates.map(candidateOf),
-    conflict: null,
   }
+}
+
+/** Returns the facts of a pass that a door shows, all null without a pass. */
+export function passFacts(pass: Pick<PassSummary, 'externalPassId' | 'label' | 'templateName' | 'door'> | null) {
+  const { externalPassId = null, label = null, templateName = null, door = null } = pass ?? {}
+  return { externalPassId, label, templateName, door }
 }
 
 /** Returns the outcome of an attempt that was not evaluated. It does not affect later scans. */
@@ -109,10 +105,7 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
     verified: null,
     scanId: null,
     passId: attempt.passId,
-    externalPassId: null,
-    label: null,
-    templateName: null,
-    door: null,
+    ...passFacts(null),
     group: null,
     readAt: attempt.at.toISOString(),
     scannedAt: attempt.at.toISOString(),

@@ -1,25 +1,13 @@
-import type { LedgerReason, ScanContext } from '../../contract/scan-shapes.ts'
 import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
 
-/** An offline decision, as doors store it and as POST /v1/scans/offline accepts it. */
-export interface OfflineDecision {
+/** An offline decision, as doors store it. The part that is uploaded has the time of the attempt as `scannedAt`. */
+export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
-  externalRef: string
   /** The list that was used for the evaluation. */
   snapshotId: string
-  qrPayload?: string | undefined
-  passId?: string | undefined
-  /** The time of the attempt. */
-  scannedAt: string
-  /** The date for which it was evaluated, and the resulting time of the scan. */
-  validityDate?: string | undefined
+  /** The time of the scan, if it was evaluated for a date. */
   operationalAt?: string | undefined
-  result: 'accepted' | 'denied'
-  reason: LedgerReason
-  scanContextKey?: string | undefined
-  deviceId?: string | undefined
-  context?: ScanContext | undefined
   /** The admitted pass, for the evaluation of later scans. */
   acceptedPassId: string | null
 }
