@@ -1,4 +1,4 @@
-import type { BarcodeFormat } from '../core/contract/definition.ts'
+import { type BarcodeFormat, barcodeFormats } from '../core/barcode-formats.ts'
 import type { Platform } from '../core/contract/platform.ts'
 import { layOutFront } from '../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../core/rules/display/card.ts'
@@ -160,12 +160,8 @@ function channels(color: string): [number, number, number] {
 /** Modules of a two-dimensional code, row by row: `true` is dark. */
 export type Modules = boolean[][]
 
-/** The library's name of each format, and the number of light modules required around it. */
-const symbols = {
-  qr: { bcid: 'qrcode', quietZone: 4 },
-  aztec: { bcid: 'azteccode', quietZone: 2 },
-  pdf417: { bcid: 'pdf417', quietZone: 2 },
-} as const
+/** The number of light modules required around a code. */
+const quietZones = { qr: 4, aztec: 2, pdf417: 2 }
 
 /** The maximum message length. Longer ones do not fit any terminal and are slow to encode. */
 const MAX_LENGTH = 1000
@@ -175,10 +171,9 @@ export async function symbolModules(format: BarcodeFormat, message: string): Pro
   if (format === 'code128' || message === '' || message.length > MAX_LENGTH) return undefined
   // Use the default export: the named export `raw` is another symbol.
   const { default: library } = await import('bwip-js/node')
-  const { bcid, quietZone } = symbols[format]
   try {
-    const [symbol] = library.raw({ bcid, text: message })
-    return symbol && 'pixs' in symbol ? framed(symbol, quietZone) : undefined
+    const [symbol] = library.raw({ bcid: barcodeFormats[format].bwip, text: message })
+    return symbol && 'pixs' in symbol ? framed(symbol, quietZones[format]) : undefined
   } catch (error) {
     // The library names its errors after the failed check: `bwipp.qrcodeTooLong#1234`.
     if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { barcodeFormats } from '../../core/barcode-formats.ts'
 import { PassType } from '../../core/contract/definition.ts'
 import { readAppleField } from '../../core/rules/display/apple-value.ts'
 import type { CardField } from '../../core/rules/display/card.ts'
@@ -35,7 +36,7 @@ const Style = z.looseObject({
 export type PassStyle = z.output<typeof Style>
 
 const Barcode = z.looseObject({
-  format: z.enum(['PKBarcodeFormatQR', 'PKBarcodeFormatPDF417', 'PKBarcodeFormatAztec', 'PKBarcodeFormatCode128']),
+  format: z.enum(Object.values(barcodeFormats).map(({ apple }) => apple)),
   message: z.string().min(1),
   messageEncoding: z.string().min(1),
   altText: z.string().optional(),

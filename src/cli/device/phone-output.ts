@@ -1,4 +1,5 @@
-import { type BarcodeFormat, PassType } from '../../core/contract/definition.ts'
+import { barcodeFormatOf } from '../../core/barcode-formats.ts'
+import { PassType } from '../../core/contract/definition.ts'
 import { parseRgb } from '../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { readPoster } from '../../core/rules/display/poster.ts'
@@ -102,7 +103,7 @@ function appleCard(pass: PassJson, language: string): CardJson {
       back: toFields(style.backFields),
     },
     barcode: {
-      format: barcode ? formats[barcode.format] : 'qr',
+      format: barcodeFormatOf('apple', barcode?.format) ?? 'qr',
       message: barcode?.message ?? '',
       altText: barcode?.altText ?? null,
     },
@@ -129,13 +130,6 @@ function posterCard(pass: PassJson, language: string): CardJson | undefined {
     barcode: { format: 'qr', message: '', altText: null },
     expiresAt: null,
   }
-}
-
-const formats: Record<PassJson['barcodes'][number]['format'], BarcodeFormat> = {
-  PKBarcodeFormatQR: 'qr',
-  PKBarcodeFormatPDF417: 'pdf417',
-  PKBarcodeFormatAztec: 'aztec',
-  PKBarcodeFormatCode128: 'code128',
 }
 
 function stampOf({ voided, expirationDate }: PassJson, at: Date): string | null {

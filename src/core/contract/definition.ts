@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { barcodeFormatNames } from '../barcode-formats.ts'
 import { Uuid } from '../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
 import { text, withoutProto } from './common.ts'
@@ -163,10 +164,6 @@ export const imageRoles = [
 /** The position of an image on a card. */
 export type ImageRole = (typeof imageRoles)[number]
 
-/** The formats of the barcode. */
-export const BarcodeFormat = z.enum(['qr', 'pdf417', 'aztec', 'code128'])
-export type BarcodeFormat = z.output<typeof BarcodeFormat>
-
 const Design = z.strictObject({
   organizationName: translatable(text(1, 255)),
   description: translatable(text(1, 1000)),
@@ -203,7 +200,7 @@ const Design = z.strictObject({
     .default({ header: [], primary: [], secondary: [], auxiliary: [], back: [] }),
   barcode: z
     .strictObject({
-      format: BarcodeFormat.default('qr'),
+      format: z.enum(barcodeFormatNames).default('qr'),
       message: text(1, 2048).optional(),
       altText: translatable(text(0, 255)).optional(),
     })

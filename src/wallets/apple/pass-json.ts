@@ -1,3 +1,4 @@
+import { barcodeFormats } from '../../core/barcode-formats.ts'
 import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
@@ -6,7 +7,6 @@ import type { ValueLocale } from '../../core/rules/display/format-value.ts'
 import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
-import { barcodeFormats } from './overrides/pass-json-schema.ts'
 
 /** The part of a `WalletPass` that pass.json shows. */
 export type ApplePass = Pick<
@@ -161,7 +161,7 @@ function uniqueKeys(known: string[] = []): (key: string) => string {
 
 function barcode({ format, message, altText }: Card['barcode']): JsonObject {
   return {
-    format: barcodeFormats[format],
+    format: barcodeFormats[format].apple,
     message,
     // Scanners expect Latin-1. Use UTF-8 only for a message that does not fit.
     messageEncoding: isLatin1(message) ? 'iso-8859-1' : 'utf-8',

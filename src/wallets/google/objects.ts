@@ -1,4 +1,5 @@
-import type { BarcodeFormat, GoogleKind } from '../../core/contract/definition.ts'
+import { barcodeFormats } from '../../core/barcode-formats.ts'
+import type { GoogleKind } from '../../core/contract/definition.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'
@@ -162,16 +163,9 @@ function journey(card: Card): Record<string, unknown> {
   }
 }
 
-const barcodeTypes: Record<BarcodeFormat, string> = {
-  qr: 'QR_CODE',
-  pdf417: 'PDF_417',
-  aztec: 'AZTEC',
-  code128: 'CODE_128',
-}
-
 function barcode({ barcode: { format, message, altText } }: Card) {
   if (message === '') return undefined
-  return compact({ type: barcodeTypes[format], value: message, alternateText: firstText(altText) })
+  return compact({ type: barcodeFormats[format].google, value: message, alternateText: firstText(altText) })
 }
 
 /** Returns the links with a scheme. Google would reject the object for any other link. */

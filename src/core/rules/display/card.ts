@@ -1,8 +1,8 @@
 import { DateTime } from 'luxon'
 import { z } from 'zod'
+import type { BarcodeFormat } from '../../barcode-formats.ts'
 import { Timestamp } from '../../contract/common.ts'
 import type {
-  BarcodeFormat,
   Definition,
   FieldDefinition,
   FieldGroup,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { BarcodeFormat } from '../../contract/definition.ts'
+import { barcodeFormatOf } from '../../barcode-formats.ts'
 import { isJsonObject } from '../../json.ts'
 import { UNSAID_LANGUAGE } from '../template/definition-languages.ts'
 import type { Card, CardField } from './card.ts'
@@ -128,7 +128,7 @@ export function readGoogleView(
       url: uri,
     })),
     barcode: {
-      format: formats.get(own.barcode?.type ?? '') ?? 'qr',
+      format: barcodeFormatOf('google', own.barcode?.type) ?? 'qr',
       message: own.barcode?.value ?? '',
       altText: own.barcode?.alternateText ?? null,
     },
@@ -176,13 +176,6 @@ function journey(leg: Seen['ticketLeg'], { origin, destination }: Seen): string 
 function flightNumber({ flightHeader }: Seen): string | undefined {
   return flightHeader && `${flightHeader.carrier.carrierIataCode} ${flightHeader.flightNumber}`.trim()
 }
-
-const formats = new Map<string, BarcodeFormat>([
-  ['QR_CODE', 'qr'],
-  ['PDF_417', 'pdf417'],
-  ['AZTEC', 'aztec'],
-  ['CODE_128', 'code128'],
-])
 
 const TEXT_MODULE = /^object\.textModulesData\['([^']+)'\]$/
 

@@ -1,4 +1,5 @@
-import type { BarcodeFormat, Definition } from '../../contract/definition.ts'
+import type { BarcodeFormat } from '../../barcode-formats.ts'
+import type { Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { barcodeMessage } from '../display/card.ts'
 import { placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'

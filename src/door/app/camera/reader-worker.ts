@@ -1,5 +1,6 @@
 import { prepareZXingModule, type ReaderOptions, readBarcodes } from 'zxing-wasm/reader'
 import wasm from 'zxing-wasm/reader/zxing_reader.wasm'
+import { barcodeFormats } from '../../../core/barcode-formats.ts'
 import type { ReaderAnswer, ReaderRequest } from './reader.ts'
 
 /**
@@ -12,7 +13,7 @@ const ready = prepareZXingModule({
 })
 
 const options: ReaderOptions = {
-  formats: ['QRCode', 'PDF417', 'Aztec', 'Code128'],
+  formats: Object.values(barcodeFormats).map(({ zxing }) => zxing),
   maxNumberOfSymbols: 1,
   // The number of rows that must agree for a linear code.
   minLineCount: 3,

@@ -1,3 +1,4 @@
+import { barcodeFormats } from '../../../core/barcode-formats.ts'
 import type { Reading } from './code-tracker.ts'
 
 /** A request to the worker. */
@@ -24,8 +25,7 @@ export interface Reader {
 /** The path of the worker's script, relative to the page. Set by scripts/build-door.js. */
 declare const DOOR_READER: string
 
-/** The four formats, as browsers name them. */
-const FORMATS = ['qr_code', 'pdf417', 'aztec', 'code_128']
+const FORMATS = Object.values(barcodeFormats).map(({ browser }) => browser)
 
 interface Detector {
   detect(source: HTMLVideoElement): Promise<{ rawValue: string; format: string }[]>

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { RenderOptions } from 'bwip-js/node'
-import type { BarcodeFormat } from '../../../core/contract/definition.ts'
+import { type BarcodeFormat, barcodeFormats } from '../../../core/barcode-formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
@@ -18,12 +18,9 @@ export const symbolNames: Record<BarcodeFormat, string> = {
   code128: 'Barcode',
 }
 
-const options: Record<BarcodeFormat, Omit<RenderOptions, 'text'>> = {
-  qr: { bcid: 'qrcode' },
-  pdf417: { bcid: 'pdf417' },
-  aztec: { bcid: 'azteccode' },
+function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
   // Scanners read the bytes of Code 128 as Latin-1, and of the other formats as UTF-8.
-  code128: { bcid: 'code128', binarytext: true },
+  return { bcid: barcodeFormats[format].bwip, text, ...(format === 'code128' && { binarytext: true }) }
 }
 
 /**
@@ -66,7 +63,7 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
 export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
   for (const { format, message } of symbols) {
     if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue
-    const { svg } = await drawInThread({ ...options[format], text: message })
+    const { svg } = await drawInThread(optionsFor(format, message))
     if (svg !== undefined) keep(format, message, asShown(format, svg))
   }
 }
@@ -133,7 +130,7 @@ function startThread(): Worker {
 
 function draw(format: BarcodeFormat, message: string): string | undefined {
   try {
-    return asShown(format, library().toSVG({ ...options[format], text: message }))
+    return asShown(format, library().toSVG(optionsFor(format, message)))
   } catch (error) {
     if (isRejection(error)) return undefined
     throw error

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
-import type { BarcodeFormat } from '../../../core/contract/definition.ts'
+import { barcodeFormatOf } from '../../../core/barcode-formats.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { findUndrawable, isLatin1 } from '../../../core/rules/template/barcode.ts'
 import { parseFieldWord } from '../../field-word.ts'
@@ -95,16 +95,6 @@ function isP256Key(value: string): boolean {
   }
 }
 
-/** The names of barcode formats in pass.json. */
-export const barcodeFormats: Record<BarcodeFormat, string> = {
-  qr: 'PKBarcodeFormatQR',
-  pdf417: 'PKBarcodeFormatPDF417',
-  aztec: 'PKBarcodeFormatAztec',
-  code128: 'PKBarcodeFormatCode128',
-}
-
-const drawn = new Map(Object.entries(barcodeFormats).map(([format, name]) => [name, format as BarcodeFormat]))
-
 /** Whether phones format the value of a field as a number. */
 export function isNumberField(field: Record<string, unknown>): boolean {
   return field.numberStyle !== undefined || field.currencyCode !== undefined
@@ -141,7 +131,7 @@ const rules: Record<string, (value: never, report: Report) => void> = {
     }
   },
   Barcode({ format, message, messageEncoding }: Record<'format' | 'message' | 'messageEncoding', string>, report) {
-    const known = drawn.get(format)
+    const known = barcodeFormatOf('apple', format)
     const reason = known && findUndrawable(known, message)
     if (reason) report(['message'], `Cannot be drawn: it ${reason}`)
     else if (messageEncoding.toLowerCase() === 'iso-8859-1' && !isLatin1(message)) {
