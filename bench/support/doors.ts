@@ -1,6 +1,6 @@
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
-import { doorEnglish } from '../../src/core/rules/redemption/door-language.ts'
+import { doorEnglish } from '../../src/core/rules/redemption/scan-message.ts'
 import type { Decision, DoorEngine } from '../../src/door/engine/engine.ts'
 import type { Identity } from '../../src/door/engine/engine-store.ts'
 import { createProcessLock, phoneSettings } from '../../src/door/engine/environment.ts'

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, randomFillSync } from 'node:crypto'
 import { z } from 'zod'
-import { takeRandom } from './random.ts'
 import { makeTimeOrdered, uuidText } from './uuid.ts'
 
 /** An identifier: a UUID of version 1 to 8, nil, or max. Converted to lower case. */
@@ -42,4 +41,32 @@ export function formatUuid(bytes: Uint8Array): string {
 
 export function parseUuid(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
+}
+
+/** One system call returns enough bytes for hundreds of IDs and codes. */
+const pool = Buffer.alloc(8_192)
+let used = pool.length
+
+/**
+ * Returns random bytes for IDs, codes, and secrets from `node:crypto`, read in large blocks. The returned bytes are
+ * wiped from the block, so that they cannot be read again.
+ * @param size at most 8,192
+ */
+export function takeRandom(size: number): Buffer {
+  if (used + size > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const taken = Buffer.from(pool.subarray(used, used + size))
+  pool.fill(0, used, used + size)
+  used += size
+  return taken
+}
+
+/** Enough characters to distinguish the devices of a pass. The whole ID would list the passes on the phone. */
+const DIGEST_CHARACTERS = 12
+
+/** Returns the form of a device ID that the API shows: hexadecimal digits that differ for each workspace. */
+export function deviceDigest(workspaceId: string, deviceId: string): string {
+  return createHmac('sha256', workspaceId).update(deviceId).digest('hex').slice(0, DIGEST_CHARACTERS)
 }

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
 import { deskLanguage } from '../../src/desk/language.ts'
-
-const tags = ['en', 'de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'tr', 'uk', 'ar', 'he', 'ja', 'ko', 'zh']
+import { spokenLanguages } from '../../src/locales/languages.ts'
 
 test('the desk speaks fifteen languages, each with all its words and none of them empty', async () => {
   const english = (await deskLanguage(['en'])).words
-  for (const tag of tags) {
+  for (const tag of spokenLanguages) {
     const { tag: spoken, words } = await deskLanguage([`${tag}-XX`])
     expect(spoken).toBe(tag)
     expect(Object.keys(words)).toEqual(Object.keys(english))

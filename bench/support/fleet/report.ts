@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { type Client, paginate } from '../../../src/client/client.ts'
 import type { StaleReason, WalletItem } from '../../../src/core/contract/wallets.ts'
-import { deviceDigest } from '../../../src/core/rules/crypto/device-digest.ts'
+import { deviceDigest } from '../../../src/core/ids.ts'
 import type { BehaviourName } from './behaviour.ts'
 import type { Fleet } from './fleet.ts'
 import type { FleetPhone, HeldPass } from './fleet-phone.ts'

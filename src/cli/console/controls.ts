@@ -1,7 +1,6 @@
 import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
-import { badgeOf } from '../../core/rules/door/badge.ts'
-import { type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
+import { badgeOf, type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
 import type { Door, Overrides } from './console-door.ts'
 import type { Input, Key } from './input.ts'
 import { badgeWords } from './outcome.ts'

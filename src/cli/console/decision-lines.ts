@@ -1,5 +1,5 @@
-import { badgeOf, type Tone } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
+import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
 import { cut, pad, printable, wrapText } from '../command/output.ts'
 import type { DoorState } from './console-door.ts'
 import { age, clockTime, filled, joined, type Line, type Style, toHeight } from './lines.ts'

@@ -1,5 +1,5 @@
-import { badgeOf, type Tone } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
+import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
 import { cut, pad, printable, textWidth } from '../command/output.ts'
 import { badgeWords } from './outcome.ts'
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../client/client-errors.ts'
-import { type BadgeWord, badgeOf } from '../../core/rules/door/badge.ts'
 import type { Outcome } from '../../core/rules/door/outcome.ts'
+import { type BadgeWord, badgeOf } from '../../core/rules/door/outcome.ts'
 import type { Decision, EngineState } from '../../door/engine/engine.ts'
 import { environmentWith } from '../settings/settings.ts'
 

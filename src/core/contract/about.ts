@@ -10,10 +10,13 @@ const called = translatable(text(1, 1000)).optional()
 /** ISO 8601 with Z or an offset, such as 2027-05-31T19:30:00+01:00. */
 const moment = text(1, 255).optional()
 
+/** The maximum distance of a coordinate from 0, in degrees. */
+export const maxDegrees = { latitude: 90, longitude: 180 } as const
+
 /** Degrees: a number, or a placeholder for one. */
 const degrees = (max: number) => z.union([z.number().min(-max).max(max), text(1, 255)]).optional()
 
-const position = { latitude: degrees(90), longitude: degrees(180) }
+const position = { latitude: degrees(maxDegrees.latitude), longitude: degrees(maxDegrees.longitude) }
 
 /** The event that a pass is for. Both wallets use it for tickets and reminders. */
 export const EventFacts = z.strictObject({
@@ -58,7 +61,10 @@ export const TripFacts = z.strictObject({
 })
 export type TripFacts = InOneLanguage<z.output<typeof TripFacts>>
 
-/** The keys of times in an event or a trip. */
-export const momentKeys = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt'] as const
-/** The keys of coordinates, with their maximum distance from 0 in degrees. */
-export const degreeKeys = { latitude: 90, longitude: 180 } as const
+const moments = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt']
+
+/** Returns the kind of a fact by its key, or `undefined` if any text is valid. */
+export function factKind(key: string): 'moment' | 'timeZone' | keyof typeof maxDegrees | undefined {
+  if (moments.includes(key)) return 'moment'
+  return key === 'timeZone' || key === 'latitude' || key === 'longitude' ? key : undefined
+}

@@ -2,13 +2,37 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES } from '../route.ts'
 import { Count, ErrorCode, PassStatus, PositiveInt, pageOf, route, text, UtcTimestamp } from './common.ts'
+import { PreviewLanguage } from './language-tags.ts'
 import { booleanParam } from './list-parameters.ts'
 import { checkImport, importedFields } from './pass-import.ts'
 import { Include, PassListQuery } from './pass-list-query.ts'
-import { PassPreview, PassPreviewQuery } from './pass-preview.ts'
-import { byPlatform } from './platform.ts'
+import { byPlatform, Platform } from './platform.ts'
 import { RedemptionPolicy } from './redemption.ts'
 import { PassWallets } from './wallets.ts'
+
+/** The query of a pass preview: platform, format, and language. */
+const PassPreviewQuery = z
+  .strictObject({
+    platform: Platform.optional(),
+    format: z.enum(['json', 'html', 'pkpass']).default('json'),
+    language: PreviewLanguage.optional(),
+  })
+  .superRefine(({ platform, format, language }, context) => {
+    if (format !== 'pkpass') return
+    if (platform !== 'apple') {
+      context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass requires platform=apple' })
+    }
+    if (language !== undefined) {
+      const message = 'A pkpass contains every language: omit it'
+      context.addIssue({ code: 'custom', path: ['language'], message })
+    }
+  })
+
+/** The content for each platform. `null` for a platform that is not configured or not requested. */
+const PassPreview = z.strictObject({
+  apple: z.looseObject({}).nullable(),
+  google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
+})
 
 /** A JSON object, kept as received. Zod's own record would drop a key named __proto__. */
 const Variables = z

@@ -1,4 +1,4 @@
-import type { Tone } from '../../core/rules/door/badge.ts'
+import type { Tone } from '../../core/rules/door/outcome.ts'
 
 /** Sound and vibration for the operator. */
 export interface Feedback {

@@ -1,4 +1,4 @@
-import { doorLanguage } from '../../core/rules/redemption/door-language.ts'
+import { doorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import { browserEnvironment, keepUpToDate } from '../engine/browser.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import { mountApp } from './app.tsx'

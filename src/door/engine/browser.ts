@@ -1,4 +1,4 @@
-import { type DoorLanguage, doorEnglish } from '../../core/rules/redemption/door-language.ts'
+import { type DoorLanguage, doorEnglish } from '../../core/rules/redemption/scan-message.ts'
 import { makeTimeOrdered, uuidText } from '../../core/uuid.ts'
 import { type EngineEnvironment, phoneSettings } from './environment.ts'
 import { openIndexedDb } from './indexed-db.ts'

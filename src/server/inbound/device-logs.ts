@@ -1,5 +1,4 @@
-import { Uuid } from '../../core/ids.ts'
-import { deviceDigest } from '../../core/rules/crypto/device-digest.ts'
+import { deviceDigest, Uuid } from '../../core/ids.ts'
 import type { NewDeviceLog } from '../../storage/devices/device-logs-repository.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { JobServices, Services } from '../context.ts'

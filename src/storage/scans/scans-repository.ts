@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
-import { takeRandom } from '../../core/random.ts'
+import { takeRandom } from '../../core/ids.ts'
 import { rejections } from '../../core/rules/redemption/scan-reasons.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'

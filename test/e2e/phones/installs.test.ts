@@ -6,7 +6,7 @@ import { deviceIdOf, type FleetPhone } from '../../../bench/support/fleet/fleet-
 import { createRandom } from '../../../bench/support/random.ts'
 import type { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
 import type { PassSecret } from '../../../src/cli/device/passkit.ts'
-import { deviceDigest } from '../../../src/core/rules/crypto/device-digest.ts'
+import { deviceDigest } from '../../../src/core/ids.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'

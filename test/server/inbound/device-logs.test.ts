@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import { deviceDigest } from '../../../src/core/rules/crypto/device-digest.ts'
+import { deviceDigest } from '../../../src/core/ids.ts'
 import { sweep } from '../../../src/server/background/maintenance.ts'
 import { MAX_LOGS_OF_PASS, MAX_LOGS_OF_WORKSPACE } from '../../../src/storage/devices/device-logs-repository.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

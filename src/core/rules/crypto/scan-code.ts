@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { takeRandom } from '../../random.ts'
+import { takeRandom } from '../../ids.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 

@@ -1,13 +1,12 @@
-import { degreeKeys, type EventFacts, momentKeys, type Stop, type TripFacts } from '../../contract/about.ts'
-import { Timestamp } from '../../contract/common.ts'
+import type { EventFacts, maxDegrees, Stop, TripFacts } from '../../contract/about.ts'
 import type { Definition } from '../../contract/definition.ts'
 import { isJsonObject } from '../../json.ts'
-import { isTimeZone } from '../redemption/time-zones.ts'
+import { readFact } from '../template/fact-rules.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 
 /** An event or a trip with its placeholders filled. Empty values and values of the wrong kind are omitted. */
 export type Filled<Facts> = Facts extends object
-  ? { [Key in keyof Facts]?: Key extends keyof typeof degreeKeys ? number : Filled<Facts[Key]> }
+  ? { [Key in keyof Facts]?: Key extends keyof typeof maxDegrees ? number : Filled<Facts[Key]> }
   : Facts
 
 /** The event or the trip that a pass is for. */
@@ -27,22 +26,13 @@ export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
 }
 
 function filled(key: string, value: unknown, scope: Scope): unknown {
-  if (typeof value === 'string') return isSaid(key, fill(value, scope).trim())
+  if (typeof value === 'string') return readFact(key, fill(value, scope).trim())
   if (!isJsonObject(value)) return value
   const entries = Object.entries(value).flatMap(([name, item]) => {
     const said = filled(name, item, scope)
     return said === undefined ? [] : [[name, said] as const]
   })
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
-}
-
-function isSaid(key: string, text: string): string | number | undefined {
-  if (text === '') return undefined
-  if ((momentKeys as readonly string[]).includes(key)) return Timestamp.safeParse(text).success ? text : undefined
-  if (key === 'timeZone') return isTimeZone(text) ? text : undefined
-  if (!Object.hasOwn(degreeKeys, key)) return text
-  const degrees = Number(text)
-  return Math.abs(degrees) <= degreeKeys[key as keyof typeof degreeKeys] ? degrees : undefined
 }
 
 /** Facts with placeholders, as in a definition, or filled. */

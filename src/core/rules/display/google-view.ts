@@ -5,9 +5,7 @@ import { UNSAID_LANGUAGE } from '../template/definition-languages.ts'
 import type { Card, CardField } from './card.ts'
 import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-value.ts'
 import { nearestLanguage } from './language-match.ts'
-import { nativeRows } from './native-rows.ts'
-
-import { walletWord } from './wallet-words.ts'
+import { nativeRows, walletLabel } from './native-rows.ts'
 
 /** The number of texts that Google shows below the front of an object, and the number of links. */
 export const MAX_GOOGLE_MODULES = 10
@@ -124,7 +122,7 @@ export function readGoogleView(
       ...own.textModulesData.filter(({ id }) => !onFront.has(id)).map(toField),
     ],
     links: own.linksModuleData.uris.map(({ uri, description }) => ({
-      label: description ?? walletWord('Link', locale.language),
+      label: description ?? walletLabel('link', locale.language),
       url: uri,
     })),
     barcode: {
@@ -152,7 +150,7 @@ function* nativeFields(
   }
   if (balance) {
     const { language: labelLanguage } = locale
-    const label = walletWord('Balance', labelLanguage)
+    const label = walletLabel('balance', labelLanguage)
     yield ['object.balance', { key: 'balance', label, labelLanguage, value: amountIn(balance) }]
   }
 }

@@ -8,8 +8,8 @@ import type {
   WarningCode,
 } from '../../contract/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
-import { exampleScope } from '../template/definition.ts'
 import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
+import { exampleScope } from '../template/resolve.ts'
 import {
   type FrontField,
   type FrontRow,

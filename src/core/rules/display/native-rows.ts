@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import type { SpokenLanguage } from '../../../locales/languages.ts'
+import { type PageWords, pagesTexts } from '../../../locales/page-texts.ts'
 import { isJsonObject } from '../../json.ts'
 import type { CardField } from './card.ts'
 import { formatMoment, type ValueLocale } from './format-value.ts'
-import { walletWord } from './wallet-words.ts'
+import { bareTag } from './language-match.ts'
 
 const text = z.string().optional().catch(undefined)
 
@@ -46,38 +48,45 @@ export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocal
   const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)
   const { seatInfo, boardingAndSeatingInfo: seating, ticketLeg: leg, ...own } = OfObject.parse(object)
   const rows = [
-    { Venue: [venue.name, venue.address].filter(Boolean).join('\n') },
-    { Doors: timeOf(dateTime.doorsOpen), Starts: timeOf(dateTime.start), Ends: timeOf(dateTime.end) },
-    { Gate: seatInfo.gate, Section: seatInfo.section, Row: seatInfo.row, Seat: seatInfo.seat },
+    { venue: [venue.name, venue.address].filter(Boolean).join('\n') },
+    { doors: timeOf(dateTime.doorsOpen), starts: timeOf(dateTime.start), ends: timeOf(dateTime.end) },
+    { gate: seatInfo.gate, section: seatInfo.section, row: seatInfo.row, seat: seatInfo.seat },
     {
-      Boarding: timeOf(flight.localBoardingDateTime),
-      Departure: timeOf(flight.localScheduledDepartureDateTime ?? leg.departureDateTime),
-      Arrival: timeOf(flight.localScheduledArrivalDateTime ?? leg.arrivalDateTime),
+      boarding: timeOf(flight.localBoardingDateTime),
+      departure: timeOf(flight.localScheduledDepartureDateTime ?? leg.departureDateTime),
+      arrival: timeOf(flight.localScheduledArrivalDateTime ?? leg.arrivalDateTime),
     },
     {
-      Terminal: origin.terminal,
-      Gate: origin.gate,
-      Platform: leg.platform,
-      Carriage: leg.carriage,
-      Seat: seating.seatNumber ?? leg.ticketSeat.seat,
-      Group: seating.boardingGroup,
-      Sequence: seating.sequenceNumber,
+      terminal: origin.terminal,
+      gate: origin.gate,
+      platform: leg.platform,
+      carriage: leg.carriage,
+      seat: seating.seatNumber ?? leg.ticketSeat.seat,
+      group: seating.boardingGroup,
+      sequence: seating.sequenceNumber,
     },
     {
-      Passenger: own.passengerName ?? own.passengerNames,
-      Confirmation: own.reservationInfo.confirmationCode ?? own.purchaseDetails.confirmationCode,
-      Operator: leg.transitOperatorName,
+      passenger: own.passengerName ?? own.passengerNames,
+      confirmation: own.reservationInfo.confirmationCode ?? own.purchaseDetails.confirmationCode,
+      operator: leg.transitOperatorName,
     },
   ]
   return rows.map((row) => fieldsOf(row, locale)).filter((row) => row.length > 0)
 }
 
-function fieldsOf(row: Record<string, string | undefined>, { language }: ValueLocale): CardField[] {
-  return Object.entries(row).flatMap(([label, value]) =>
-    value
-      ? [{ key: `native-${label.toLowerCase()}`, label: walletWord(label, language), labelLanguage: language, value }]
-      : [],
-  )
+function fieldsOf(row: Partial<Record<WalletLabel, string | undefined>>, { language }: ValueLocale): CardField[] {
+  return Object.entries(row).flatMap(([key, value]) => {
+    const label = walletLabel(key as WalletLabel, language)
+    return value ? [{ key: `native-${key}`, label, labelLanguage: language, value }] : []
+  })
+}
+
+type WalletLabel = keyof PageWords['wallet']
+
+/** Returns a label of the wallets in a language (BCP 47), or in English if there is no translation. */
+export function walletLabel(label: WalletLabel, language: string): string {
+  const { wallet } = pagesTexts[bareTag(language) as SpokenLanguage] ?? pagesTexts.en
+  return wallet[label]
 }
 
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../json.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
 import { formatValue, type ValueLocale } from './format-value.ts'
-import { walletWord } from './wallet-words.ts'
+import { walletLabel } from './native-rows.ts'
 
 /** A poster ticket as iPhones with iOS 18 or later show it, based on its semantic tags. */
 export interface Poster {
@@ -13,7 +13,7 @@ export interface Poster {
   seat: CardField[]
 }
 
-const seatTags = { seatSection: 'Section', seatRow: 'Row', seatNumber: 'Seat' }
+const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
 /**
  * Reads the poster of a pass.json. Returns `null` if the pass requests no poster or lacks the required tags. Phones
@@ -33,10 +33,10 @@ export function readPoster(passJson: Record<string, unknown>, locale: ValueLocal
     venue,
     starts: starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, locale),
     seat: [
-      ...(gate === undefined ? [] : [{ key: 'gate', label: walletWord('Gate', locale.language), value: gate }]),
+      ...(gate === undefined ? [] : [{ key: 'gate', label: walletLabel('gate', locale.language), value: gate }]),
       ...Object.entries(seatTags).flatMap(([key, label]) => {
         const value = seat.text(key)
-        return value === undefined ? [] : [{ key, label: walletWord(label, locale.language), value }]
+        return value === undefined ? [] : [{ key, label: walletLabel(label, locale.language), value }]
       }),
     ],
   }

@@ -4,6 +4,7 @@ import type { Issue } from '../../errors.ts'
 import { barcodeMessage } from '../display/card.ts'
 import { placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
+import { exampleScope } from './resolve.ts'
 
 /** The capacity of the largest symbol of a format. The first entry whose pattern matches the whole message applies. */
 interface Capacity {
@@ -65,11 +66,7 @@ export function findUndrawable(format: BarcodeFormat, message: string): string |
 
 /** Checks at publish, with examples and defaults, that the message can be drawn. */
 export function* checkBarcode(definition: Definition): Generator<Issue> {
-  const known = definition.variables.flatMap(({ name, example, default: fallback }) => {
-    const value = example ?? fallback
-    return value === undefined ? [] : [[name, value] as const]
-  })
-  const reason = undrawableMessage(definition, new Map(known))
+  const reason = undrawableMessage(definition, exampleScope(definition))
   if (reason) yield { path: ['design', 'barcode', 'message'], message: `Cannot be drawn: it ${reason}` }
 }
 

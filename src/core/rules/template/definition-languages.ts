@@ -1,4 +1,4 @@
-import { type Definition, fieldGroups, type WrittenDefinition } from '../../contract/definition.ts'
+import type { Definition, WrittenDefinition } from '../../contract/definition.ts'
 import type { Languages, Translations } from '../../contract/language-tags.ts'
 import type { Issue } from '../../errors.ts'
 import { imagesIn, isByLanguage } from './image-choice.ts'
@@ -86,69 +86,38 @@ function* listTranslated(
   }
 }
 
+type Places = 'text' | { [key: string]: Places }
+
+/** The places of translatable texts, in the order in which they are listed. A star is any item or key. */
+const places: Places = {
+  design: {
+    fields: { '*': { '*': { label: 'text', value: 'text', changeMessage: 'text' } } },
+    organizationName: 'text',
+    description: 'text',
+    logoText: 'text',
+    barcode: { altText: 'text' },
+    locations: { '*': { relevantText: 'text' } },
+    links: { '*': { label: 'text' } },
+  },
+  event: { name: 'text', venue: { name: 'text', address: 'text' } },
+  trip: { from: { name: 'text' }, to: { name: 'text' } },
+  door: { notice: 'text' },
+}
+
 /** Returns the definition with each translatable text replaced. */
 function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
-  const { design, door, event, trip } = written
-  const optional = (text: WrittenText | undefined, key: string, path: Path) =>
-    text === undefined ? {} : { [key]: change(text, [...path, key]) }
-  const inDesign = (...path: Path): Path => ['design', ...path]
-  const fields = Object.fromEntries(
-    fieldGroups.map((group) => [
-      group,
-      design.fields[group].map((field, index) => {
-        const path = inDesign('fields', group, index)
-        return {
-          ...field,
-          label: change(field.label, [...path, 'label']),
-          value: change(field.value, [...path, 'value']),
-          ...optional(field.changeMessage, 'changeMessage', path),
-        }
-      }),
-    ]),
-  )
-  return {
-    ...written,
-    design: {
-      ...design,
-      organizationName: change(design.organizationName, inDesign('organizationName')),
-      description: change(design.description, inDesign('description')),
-      ...optional(design.logoText, 'logoText', inDesign()),
-      fields,
-      barcode: design.barcode && {
-        ...design.barcode,
-        ...optional(design.barcode.altText, 'altText', inDesign('barcode')),
-      },
-      locations: design.locations.map((location, index) => ({
-        ...location,
-        ...optional(location.relevantText, 'relevantText', inDesign('locations', index)),
-      })),
-      links: design.links.map((link, index) => ({
-        ...link,
-        label: change(link.label, inDesign('links', index, 'label')),
-      })),
-    },
-    ...(event && {
-      event: {
-        ...event,
-        ...optional(event.name, 'name', ['event']),
-        ...(event.venue && {
-          venue: {
-            ...event.venue,
-            ...optional(event.venue.name, 'name', ['event', 'venue']),
-            ...optional(event.venue.address, 'address', ['event', 'venue']),
-          },
-        }),
-      },
-    }),
-    ...(trip && {
-      trip: {
-        ...trip,
-        ...(trip.from && { from: { ...trip.from, ...optional(trip.from.name, 'name', ['trip', 'from']) } }),
-        ...(trip.to && { to: { ...trip.to, ...optional(trip.to.name, 'name', ['trip', 'to']) } }),
-      },
-    }),
-    ...(door && { door: { ...door, ...optional(door.notice, 'notice', ['door']) } }),
-  } as Definition
+  const mapAt = (value: unknown, at: Places, path: Path): unknown => {
+    if (value === undefined || value === null) return value
+    if (at === 'text') return change(value as WrittenText, path)
+    const any = at['*']
+    if (Array.isArray(value)) return value.map((item, index) => mapAt(item, any!, [...path, index]))
+    const mapped: Record<string, unknown> = { ...value }
+    for (const key of Object.keys(any ? mapped : at)) {
+      if (key in mapped) mapped[key] = mapAt(mapped[key], any ?? at[key]!, [...path, key])
+    }
+    return mapped
+  }
+  return mapAt(written, places, []) as Definition
 }
 
 /** Returns each translatable text with its path. */

@@ -143,18 +143,6 @@ function samplesOfUses(definition: Definition): Map<string, string> {
   return new Map([...factSamples(definition), ...typedSamples(definition)])
 }
 
-/**
- * Returns the values that a definition gives: its examples, else its defaults. Variables without either are omitted.
- */
-export function exampleScope({ variables }: Definition): Scope {
-  return new Map(
-    variables.flatMap(({ name, example, default: fallback }) => {
-      const value = example ?? fallback
-      return value === undefined ? [] : [[name, value] as const]
-    }),
-  )
-}
-
 /** Like `sampleScope`, with long values: the longer of example and default, else text of `maxLength` characters. */
 export function longScope(definition: Definition): Scope {
   const typed = samplesOfUses(definition)

@@ -1,4 +1,4 @@
-import { degreeKeys, momentKeys } from '../../contract/about.ts'
+import { factKind, maxDegrees } from '../../contract/about.ts'
 import { Timestamp } from '../../contract/common.ts'
 import type { Definition } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
@@ -9,11 +9,7 @@ import { factTexts } from './variable-uses.ts'
 type Facts = Pick<Definition, 'event' | 'trip'>
 
 /** Checks the event or trip of a definition. Values from placeholders are checked for each pass. */
-export function* checkFacts({
-  event,
-  trip,
-  variables,
-}: Pick<Definition, 'event' | 'trip' | 'variables'>): Generator<Issue> {
+export function* checkFacts({ event, trip, variables }: Facts & Pick<Definition, 'variables'>): Generator<Issue> {
   if (event && trip) yield { path: ['trip'], message: 'A pass can have an event or a trip: remove one of them' }
   for (const { path, place } of placesOf({ event, trip })) {
     if ((place?.latitude === undefined) === (place?.longitude === undefined)) continue
@@ -21,8 +17,9 @@ export function* checkFacts({
   }
   for (const { text, path } of stringsDeep({ event, trip })) {
     if (placeholdersIn(text).length > 0) continue
-    const wanted = wantedInstead(String(path.at(-1)), text.trim())
-    if (wanted) yield { path, message: `Must be ${wanted}` }
+    const key = String(path.at(-1))
+    const wanted = wantedOf(key)
+    if (wanted && readFact(key, text.trim()) === undefined) yield { path, message: `Must be ${wanted}` }
   }
   for (const { begins, ends, path, name } of spansOf({ event, trip })) {
     const isSaid = placeholdersIn(begins + ends).length === 0
@@ -78,42 +75,32 @@ function placesOf({ event, trip }: Facts) {
   ]
 }
 
-function wantedInstead(key: string, text: string): string | undefined {
-  if (isMoment(key)) return Timestamp.safeParse(text).success ? undefined : wantedOf(key)
-  if (key === 'timeZone') return isTimeZone(text) ? undefined : wantedOf(key)
-  if (!isDegrees(key)) return undefined
-  return text !== '' && Math.abs(Number(text)) <= degreeKeys[key] ? undefined : wantedOf(key)
+/** Returns the value of a filled fact. Returns `undefined` if it is empty or not of its kind. */
+export function readFact(key: string, text: string): string | number | undefined {
+  if (text === '') return undefined
+  const kind = factKind(key)
+  if (kind === undefined) return text
+  if (kind === 'moment') return Timestamp.safeParse(text).success ? text : undefined
+  if (kind === 'timeZone') return isTimeZone(text) ? text : undefined
+  return Math.abs(Number(text)) <= maxDegrees[kind] ? Number(text) : undefined
 }
 
-function wantedOf(key: string): string {
-  if (isMoment(key)) return 'a date-time with Z or an offset, such as 2027-05-31T19:30:00+01:00'
-  return isDegrees(key)
-    ? `degrees from -${degreeKeys[key]} to ${degreeKeys[key]}`
-    : 'an IANA time zone, such as Europe/Lisbon'
+function wantedOf(key: string): string | undefined {
+  const kind = factKind(key)
+  if (kind === 'moment') return 'a date-time with Z or an offset, such as 2027-05-31T19:30:00+01:00'
+  if (kind === 'timeZone') return 'an IANA time zone, such as Europe/Lisbon'
+  return kind && `degrees from -${maxDegrees[kind]} to ${maxDegrees[kind]}`
 }
 
-function isMoment(key: string): boolean {
-  return (momentKeys as readonly string[]).includes(key)
-}
-
-function isDegrees(key: string): key is keyof typeof degreeKeys {
-  return Object.hasOwn(degreeKeys, key)
-}
+const samples = { moment: '2030-01-31T18:00:00Z', timeZone: 'UTC', latitude: '1', longitude: '1' }
 
 /** Returns sample values for the variables that facts use, by name. */
 export function factSamples({ event, trip }: Facts): Map<string, string> {
   return new Map(
-    [...stringsDeep({ event, trip })].flatMap(({ text, path }) => {
+    stringsDeep({ event, trip }).flatMap(({ text, path }) => {
       const name = lonePlaceholder(text.trim())
-      const key = String(path.at(-1))
-      const sample = isMoment(key)
-        ? '2030-01-31T18:00:00Z'
-        : key === 'timeZone'
-          ? 'UTC'
-          : isDegrees(key)
-            ? '1'
-            : undefined
-      return name !== undefined && sample !== undefined ? [[name, sample] as const] : []
+      const kind = factKind(String(path.at(-1)))
+      return name !== undefined && kind ? [[name, samples[kind]] as const] : []
     }),
   )
 }

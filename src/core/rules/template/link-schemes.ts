@@ -2,6 +2,7 @@ import { type Definition, overridesOf } from '../../contract/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
+import { exampleScope } from './resolve.ts'
 
 /** Schemes that open a page, a call, a message, or a map, and never run the content of the link. */
 const schemes = ['https', 'http', 'tel', 'mailto', 'sms', 'geo']
@@ -34,12 +35,7 @@ function schemeOf(url: string): string | undefined {
 
 /** Links that are unsafe by the definition alone: by their text, and by examples and defaults of variables. */
 export function* checkLinks(definition: Definition): Generator<Issue> {
-  const known = new Map(
-    definition.variables.flatMap(({ name, example, default: fallback }) => {
-      const value = example ?? fallback
-      return value === undefined ? [] : [[name, value] as const]
-    }),
-  )
+  const known = exampleScope(definition)
   for (const { text, path, isSafe, wanted } of linksOf(definition)) {
     if (!isSafe(fill(text, known))) yield { path, message: `Must ${wanted}` }
   }

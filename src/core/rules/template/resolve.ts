@@ -56,6 +56,18 @@ export function buildScope(
   return scope
 }
 
+/**
+ * Returns the values that a definition gives: its examples, else its defaults. Variables without either are omitted.
+ */
+export function exampleScope({ variables }: Pick<Definition, 'variables'>): Scope {
+  return new Map(
+    variables.flatMap(({ name, example, default: fallback }) => {
+      const value = example ?? fallback
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+}
+
 /** Returns the expiry and policy of a pass, or all issues of its values. */
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
   const expiresAt = resolveExpiry(definition, buildScope(definition.variables, facts))

@@ -1,4 +1,4 @@
-import { degreeKeys, momentKeys } from '../../contract/about.ts'
+import { factKind, maxDegrees } from '../../contract/about.ts'
 import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
 import { type Definition, fieldGroups, type ValueKind } from '../../contract/definition.ts'
 import { policyBounds } from '../../contract/redemption.ts'
@@ -82,13 +82,14 @@ export function* factTexts({ event, trip }: Users): Generator<PolicyText> {
 
 function usesInFact(key: string, text: string): { known: PolicyText['uses'] } | undefined {
   const name = lonePlaceholder(text)
-  if ((momentKeys as readonly string[]).includes(key)) {
+  const kind = factKind(key)
+  if (kind === undefined) return undefined
+  if (kind === 'moment') {
     const lone = { rule: { pattern: `^\\s*(?:${moment}\\s*)?$` }, wanted: `${DATE_TIME} or empty`, isNeeded: false }
     return { known: name === undefined ? usesInDateTime(text) : [{ name, use: lone }] }
   }
-  if (key === 'timeZone') return { known: usesInTimeZone(text, { mayBeEmpty: name !== undefined }) }
-  if (!Object.hasOwn(degreeKeys, key)) return undefined
-  const max = degreeKeys[key as keyof typeof degreeKeys]
+  if (kind === 'timeZone') return { known: usesInTimeZone(text, { mayBeEmpty: name !== undefined }) }
+  const max = maxDegrees[kind]
   const pattern = `^\\s*(?:-?(?:${max}(?:\\.0+)?|(?:0|${upTo(max - 1)})(?:\\.\\d+)?)\\s*)?$`
   return {
     known:

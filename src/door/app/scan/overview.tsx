@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from 'preact/hooks'
-import { badgeOf } from '../../../core/rules/door/badge.ts'
+import { badgeOf } from '../../../core/rules/door/outcome.ts'
 import { reasonCodes } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { Decision, GateCount } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'

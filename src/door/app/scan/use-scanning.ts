@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
-import { badgeOf } from '../../../core/rules/door/badge.ts'
-import { rejectedFirst } from '../../../core/rules/door/outcome.ts'
+import { badgeOf, rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { Decision, ScanRequest } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 

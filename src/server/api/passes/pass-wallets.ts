@@ -1,6 +1,6 @@
 import type { PassWallets, PlatformRejection } from '../../../core/contract/wallets.ts'
 import { validationError } from '../../../core/errors.ts'
-import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
+import { deviceDigest } from '../../../core/ids.ts'
 import type { StoredRejection } from '../../../storage/operations/rejections.ts'
 import type { StoredGoogleObject } from '../../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'

@@ -4,7 +4,7 @@ import {
   type StaleReason,
   type WalletItem,
 } from '../../../core/contract/wallets.ts'
-import { deviceDigest } from '../../../core/rules/crypto/device-digest.ts'
+import { deviceDigest } from '../../../core/ids.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'

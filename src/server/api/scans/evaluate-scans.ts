@@ -1,6 +1,5 @@
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { statusAsOf } from '../../../core/rules/pass/pass-status.ts'
-import type { DoorLanguage } from '../../../core/rules/redemption/door-language.ts'
 import {
   planRedemption,
   type RedemptionHistory,
@@ -12,6 +11,7 @@ import {
   type ScanDecision,
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
+import type { DoorLanguage } from '../../../core/rules/redemption/scan-message.ts'
 import { decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'

@@ -1,7 +1,7 @@
 import type { PassSummary, ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { ApiError } from '../../../core/errors.ts'
-import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/door-language.ts'
+import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/scan-message.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { grouped } from '../../../storage/db/grouped.ts'

@@ -2,8 +2,8 @@ import type { Warning } from '../../../core/contract/definition.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
+import { walletLabel } from '../../../core/rules/display/native-rows.ts'
 import type { Poster } from '../../../core/rules/display/poster.ts'
-import { walletWord } from '../../../core/rules/display/wallet-words.ts'
 import { UNSAID_LANGUAGE } from '../../../core/rules/template/definition-languages.ts'
 import { browserFile } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
@@ -171,7 +171,7 @@ ${fieldListHtml('seat', poster.seat)}</div>
 
 /** The waves of an NFC reader: a poster ticket has no barcode. */
 const readerSign = (language = UNSAID_LANGUAGE) =>
-  `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletWord('Hold near the reader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
+  `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletLabel('holdNearReader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
 
 /** Returns the style of a poster, with the color of the card behind its images. */
 function posterStyle({ colors }: Card): string {

@@ -1,12 +1,7 @@
 import { expect, test } from 'vitest'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
-import { walletWord } from '../../../../src/core/rules/display/wallet-words.ts'
-
-const spokenLanguages = ['de', 'fr', 'es', 'pt', 'it', 'nl', 'pl', 'tr', 'uk', 'ar', 'he', 'ja', 'ko', 'zh']
-const walletLabels =
-  'Venue Doors Starts Ends Gate Section Row Seat Boarding Departure Arrival Terminal Platform Carriage Group Sequence Passenger Confirmation Operator Balance Link'
-    .split(' ')
-    .concat('Hold near the reader')
+import { spokenLanguages } from '../../../../src/locales/languages.ts'
+import { pagesTexts } from '../../../../src/locales/page-texts.ts'
 
 const said = (value: string) => ({ defaultValue: { language: 'en', value } })
 const shown = (rows: { label: string; value: string }[][]) =>
@@ -79,10 +74,7 @@ test.each(spokenLanguages)('each label of a wallet has its word in %s', (languag
       ko: /^[\uac00-\ud7af ]+$/,
       zh: /^[\u4e00-\u9fff]+$/,
     }[language as string] ?? /^[\p{Script=Latin} ]+$/u
-  for (const word of walletLabels) expect(walletWord(word, language), word).toMatch(script)
-  // The last of its row is English where one before it is missing.
-  expect(walletWord('Hold near the reader', language)).not.toBe('Hold near the reader')
-  expect(walletWord('Unheard of', language)).toBe('Unheard of')
+  for (const label of Object.values(pagesTexts[language].wallet)) expect(label).toMatch(script)
 })
 
 test.each([[null], ['x'], [{ venue: 7, dateTime: 'x', seatInfo: { seat: { defaultValue: 3 } }, origin: [] }]])(

@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { bucketStarts } from '../../../../src/core/rules/lists/buckets.ts'
-import { doorLanguage } from '../../../../src/core/rules/redemption/door-language.ts'
 import { expiryDate, periodOf, placesInTime } from '../../../../src/core/rules/redemption/redemption-windows.ts'
-import { reversalMessage } from '../../../../src/core/rules/redemption/scan-message.ts'
+import { doorLanguage, reversalMessage } from '../../../../src/core/rules/redemption/scan-message.ts'
 import { isTimeZone } from '../../../../src/core/rules/redemption/time-zones.ts'
 
 const at = new Date('2026-11-26T22:30:00Z')
