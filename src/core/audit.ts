@@ -64,10 +64,8 @@ export const auditActions = [
   'database.restore',
   'database.copy',
 ] as const
-/** The action, as `resource.verb`. */
 export type AuditAction = (typeof auditActions)[number]
 
-/** The actor of an action: a token, or an operator on the command line. */
 export interface Actor {
   /** `null` for an operator. */
   tokenId: string | null
@@ -75,7 +73,6 @@ export interface Actor {
   name: string
 }
 
-/** Returns the kind of an action's target. */
 export function targetKind(action: AuditAction): string {
   return action.slice(0, action.indexOf('.'))
 }

@@ -12,7 +12,6 @@ export const barcodeFormats = {
   },
 } as const
 
-/** A format of the barcode. */
 export type BarcodeFormat = keyof typeof barcodeFormats
 
 export const barcodeFormatNames = Object.keys(barcodeFormats) as [BarcodeFormat, ...BarcodeFormat[]]

@@ -1,6 +1,5 @@
 const LONE_SURROGATE_OR_NUL = /[\0\p{Surrogate}]/u
 
-/** Returns the length of a text in code points. */
 export function codePointLength(text: string): number {
   let length = text.length
   for (const char of text) if (char.length === 2) length -= 1
@@ -15,7 +14,6 @@ export function isWellFormedText(text: string): boolean {
 /** The maximum length of a barcode's content, in code points. */
 export const MAX_PAYLOAD_CHARACTERS = 2048
 
-/** Whether a text can be the code of a pass. */
 export function isPayload(text: string): boolean {
   return text !== '' && isWellFormedText(text) && codePointLength(text) <= MAX_PAYLOAD_CHARACTERS
 }
@@ -26,10 +24,7 @@ export function isPayload(text: string): boolean {
  */
 export const FEW_REPORTS = 10
 
-/**
- * The range of times whose year in UTC has four digits, in milliseconds. ISO 8601 writes other years in a form that
- * many parsers reject.
- */
+/** The range of times, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
 /** Exclusive. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)

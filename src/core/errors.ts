@@ -94,7 +94,6 @@ export interface Issue {
   message: string
 }
 
-/** Optional properties of an `ApiError`. */
 export interface ApiErrorOptions {
   /** The problem and how to fix it. Default: the meaning of the code. */
   message?: string
@@ -126,10 +125,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * A setup problem that the operator has to fix. The message has the problem, its reason, and the fix. It is shown
- * without a stack.
- */
+/** A setup problem that the operator has to fix. It is shown without a stack. */
 export class SetupError extends Error {
   override readonly name: string = 'SetupError'
   /** The fix, if the message does not explain it. */
@@ -156,7 +152,6 @@ export function listIssues(found: Iterable<Issue>): Issue[] {
   return issues
 }
 
-/** Yields issues with their paths below a key. */
 export function* below(key: string, issues: Iterable<Issue>): Generator<Issue> {
   for (const { path, message } of issues) yield { path: [key, ...path], message }
 }
@@ -172,13 +167,11 @@ export function validationError(issues: readonly Issue[]): ApiError {
   })
 }
 
-/** Returns the `details` for issues. `omittedIssues` is set only if some are omitted. */
 export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issues: Issue[]; omittedIssues?: number } {
   const omittedIssues = issues.length - max
   return omittedIssues > 0 ? { issues: issues.slice(0, max), omittedIssues } : { issues: [...issues] }
 }
 
-/** A parsed value, or all issues that prevent parsing it. */
 export type Parsed<T> = { value: T } | { issues: Issue[] }
 
 /** Parses a value. Returns all issues at once, each with the expected form. Each unknown key is a separate issue. */
@@ -213,7 +206,6 @@ const TYPES: Record<string, string> = {
   null: 'null',
 }
 
-/** The units of size limits. */
 const UNITS: Record<string, string> = { string: 'characters', array: 'items' }
 
 function describeBound(origin: string, bound: string): string {
@@ -238,10 +230,7 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 interface RescheduleOptions {
   /** The minimum delay before the next run, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
-  /**
-   * Whether the run counts as an attempt; true by default. Set it to false if nothing was tried, such as a request that
-   * was never sent.
-   */
+  /** Whether the run counts as an attempt; true by default. False if nothing was tried, such as an unsent request. */
   countsAsAttempt?: boolean
   cause?: unknown
 }

@@ -50,7 +50,6 @@ export type ChangedField =
   | 'groupKey'
   | 'manual_requeue'
 
-/** Every event type, including those without subscriptions. */
 export type EventType = keyof EventData
 
 /** The events that endpoints can subscribe to. */
@@ -110,7 +109,6 @@ function holding(at: Date, devices: number): Holding {
   return { id: newId(at), externalPassId, projectId: newId(at), platform: 'apple', devices }
 }
 
-/** Returns example data of an event, with IDs that do not exist. */
 export function exampleData(type: Exclude<EventType, 'webhook.test'>, at: Date): EventData[typeof type] {
   return examples[type](at)
 }

@@ -24,11 +24,9 @@ function remembered<Options extends object, Format>(make: (language: string, opt
 
 const MAX_REMEMBERED = 500
 
-/** Returns the cached number format of a language. */
 export const numberFormat = remembered(
   (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
 )
-/** Returns the cached date format of a language. */
 export const dateFormat = remembered(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )

@@ -97,7 +97,6 @@ export const examples: Examples = {
   },
 }
 
-/** Example `details` of error codes that have any. */
 export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> = {
   VALIDATION_ERROR: { issues: [{ path: ['label'], message: 'Must have 1 to 255 characters' }] },
   FORBIDDEN: { scope: 'passes:write' },
@@ -181,7 +180,6 @@ function client(operationId: string, route: Route, { params, query, body }: Samp
   return `for await (const event of client.${operationId}(${given})) console.log(event)`
 }
 
-/** Formats JSON as JavaScript source. */
 function asCode(value: object): string {
   return JSON.stringify(value, null, 2).replaceAll(/^( *)"([A-Za-z_]\w*)":/gm, '$1$2:')
 }

@@ -3,7 +3,6 @@ import { errorTable } from './errors.ts'
 
 /** The texts of the API description that do not belong to an endpoint. */
 
-/** The resources, in the order of the contract. */
 export const tags: Record<keyof Contract, { name: string; description: string }> = {
   projects: {
     name: 'Projects',

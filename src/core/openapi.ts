@@ -124,7 +124,6 @@ function exampleOf(resource: keyof Contract, operation: string): unknown {
   return (examples[resource] as Record<string, unknown> | undefined)?.[operation]
 }
 
-/** Returns the recorded responses of an endpoint by status, and their request. */
 function answersOf(resource: keyof Contract, operation: string): Partial<Record<string, unknown>> {
   return (answers as Record<string, Record<string, unknown>>)[`${resource}.${operation}`] ?? {}
 }
@@ -238,7 +237,6 @@ function errorExamples() {
   return Object.fromEntries(codes.map((errorCode) => [errorCode, { value: errorExample(errorCode) }]))
 }
 
-/** Returns an example error response for the API reference. */
 export function errorExample(errorCode: ErrorCode): ErrorBody {
   const [, message] = errorTable[errorCode]
   return {
@@ -249,10 +247,7 @@ export function errorExample(errorCode: ErrorCode): ErrorBody {
   }
 }
 
-/**
- * Returns the name of a schema that appears only once in the description, because it is large or shared by several
- * routes.
- */
+/** Returns the name of a schema that is large or shared by several routes, and therefore described once. */
 function nameOnce(schema: unknown, io: 'input' | 'output'): string | undefined {
   if (schema === Definition) return io === 'input' ? 'Definition' : 'StoredDefinition'
   if (schema === Pass) return 'Pass'

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 
-/** The scopes of an access token. */
 export const scopes = [
   'passes:read',
   'passes:write',
@@ -14,32 +13,25 @@ export const scopes = [
   'webhooks:read',
   'webhooks:write',
 ] as const
-/** A scope of an access token. */
 export type Scope = (typeof scopes)[number]
 
 /** The roles of tokens. Only an owner can manage webhooks, import passes, and invite doors. */
 export const roles = ['owner', 'member'] as const
-/** The role of a token. */
 export type Role = (typeof roles)[number]
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** A body that is a file, not JSON. */
 export interface RawBody {
   contentTypes: readonly string[]
   maxBytes: number
 }
 
-/** The default limit of a JSON body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 /** The limit for bodies with many rows: 100 passes with 64 KiB of variables each. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 
-/**
- * An endpoint, declared once: the server mounts it, the client calls it, /openapi.json describes it, and the tests fuzz
- * it.
- */
+/** An endpoint, declared once for the server, the client, /openapi.json, and the tests. */
 export interface Route {
   method: Method
   /** Parameters are in braces: /v1/passes/{id}. */
@@ -60,15 +52,11 @@ export interface Route {
   query?: z.ZodObject
   /** Headers that the endpoint reads in addition to the common ones, in lower case. */
   headers?: z.ZodObject
-  /** A JSON body. */
   body?: z.ZodType
   /** The limit of the body, in bytes; 1 MiB by default. */
   maxBodyBytes?: number
   rawBody?: RawBody
-  /**
-   * Whether the response is read from very many rows although the route is not a list. It is then scheduled like a
-   * list.
-   */
+  /** Whether many rows are read although the route is not a list. It is then scheduled like a list. */
   readsMuch?: true
   /** Whether a definition is read and rendered. A workspace runs few such requests concurrently, and others wait. */
   rendersDefinition?: true
@@ -76,10 +64,7 @@ export interface Route {
   compressed?: true
   /** The types of files that the endpoint can return instead of JSON. */
   files?: readonly string[]
-  /**
-   * Whether a success is a stream of server-sent events until one side ends it. The response schema is that of each
-   * event.
-   */
+  /** Whether a success is a stream of server-sent events, each with the response schema. */
   eventStream?: true
   /** The schema of each success response by status, or `null` without content. */
   responses: { readonly [status: number]: z.ZodType | null }
@@ -89,7 +74,6 @@ export interface Route {
   errors?: readonly ErrorCode[]
 }
 
-/** Returns the limit of a request body, in bytes. */
 export function maxBodyBytesOf({ rawBody, maxBodyBytes = MAX_BODY_BYTES }: Route): number {
   return rawBody?.maxBytes ?? maxBodyBytes
 }
@@ -115,7 +99,6 @@ export type StreamedEvents = readonly {
 /** Starts a stream that runs until the signal is aborted. */
 export type OpenStream = (ended: AbortSignal) => AsyncIterable<StreamedEvents>
 
-/** The response of a handler: a status of its route, with the matching body. */
 export type RouteReply<R extends Route> = {
   [S in keyof R['responses'] & number]: {
     status: S

@@ -18,7 +18,6 @@ export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
   return random
 }
 
-/** Returns the text of a UUID from its 32 hexadecimal digits. */
 export function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }

@@ -285,9 +285,7 @@ export const Definition = z.strictObject({
   /** If omitted, texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /**
-   * The zone of dates without a time: a relevantDate is the start of its day, and an expiresAt the end. Default: UTC.
-   */
+  /** The zone of dates without a time: a relevantDate is the start of its day, an expiresAt the end. Default: UTC. */
   timeZone: Timezone.optional(),
   apple: AppleOverrides.optional(),
   google: GoogleOverrides.optional(),

@@ -16,9 +16,7 @@ export const policyBounds = {
   validForHours: 87_840,
 } as const
 
-/**
- * Returns the schema of a redemption policy with the given leaves, so that the policy and its template stay the same.
- */
+/** Returns the schema of a policy with the given leaves: those of a policy, or of its template. */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
   dateTime: D

@@ -3,16 +3,12 @@ import { takeRandom } from '../../ids.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/**
- * Returns a new scan code: 128 random bits as 26 characters of base32 (RFC 4648, without padding). The first character
- * encodes three bits.
- */
+/** Returns 128 random bits as 26 characters of base32 (RFC 4648, without padding). The first has three bits. */
 export function newScanCode(): string {
   const [first, ...others] = takeRandom(26)
   return [first! & 7, ...others.map((byte) => byte & 31)].map((bits) => ALPHABET[bits]).join('')
 }
 
-/** Returns the digest of an identifier, which is stored and looked up. */
 export function identifierDigest(identifier: string): Buffer {
   return createHash('sha256').update(identifier).digest()
 }

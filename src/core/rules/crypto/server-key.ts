@@ -16,7 +16,6 @@ export class ServerKeyError extends SetupError {
   override readonly name = 'ServerKeyError'
 }
 
-/** The keys that seal secrets and sign links. */
 export interface ServerKeys {
   current: Buffer
   /** The keys of earlier rotations. Secrets and links that they protect are still accepted. */
@@ -26,7 +25,6 @@ export interface ServerKeys {
 /** The purpose of a subkey. Never rename one: everything that was made with it would become invalid. */
 export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
 
-/** The kinds of secrets that are sealed at rest. */
 export type SecretPurpose = 'webhook-secrets' | 'identities'
 
 /** Returns a new key: 32 random bytes as base64url. */
@@ -34,10 +32,7 @@ export function newServerKey(): string {
   return randomBytes(MIN_BYTES).toString('base64url')
 }
 
-/**
- * Reads a key of at least 32 bytes in hex, base64url, or base64. Surrounding white space is ignored.
- * @throws ServerKeyError
- */
+/** Reads a key of at least 32 bytes in hex, base64url, or base64. @throws ServerKeyError */
 export function parseServerKey(text: string): Buffer {
   const trimmed = text.trim()
   if (trimmed === '') throw new ServerKeyError(`The server key is empty. ${HOW_TO_MAKE_ONE}`)
@@ -58,9 +53,7 @@ export function deriveKey(serverKey: Uint8Array, purpose: KeyPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', serverKey, new Uint8Array(), `passes/${purpose}`, 32))
 }
 
-/**
- * Returns 16 hex characters that identify a server key and reveal nothing about it, so they can be stored and shown.
- */
+/** Returns 16 hex characters that identify a server key and reveal nothing about it. */
 export function fingerprint(serverKey: Uint8Array): string {
   return deriveKey(serverKey, 'fingerprint').toString('hex', 0, 8)
 }
@@ -116,15 +109,11 @@ export function unseal(
   }
 }
 
-/** Whether the secret was sealed with this key. */
 export function isSealedUnder(sealed: string, serverKey: Uint8Array): boolean {
   return sealed.startsWith(`${fingerprint(serverKey)}:`)
 }
 
-/**
- * Returns the result of work that opens secrets. If no key opens one, passes the error to `tell` and returns
- * `undefined`. Throws other errors.
- */
+/** Returns the result of work that opens secrets, or `undefined` after `tell` if no key opens one. */
 export function unlessLost<T>(work: () => T, tell: (error: SealError) => void): T | undefined {
   try {
     return work()

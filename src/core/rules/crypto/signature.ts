@@ -20,13 +20,11 @@ export const TOLERANCE_SECONDS = 300
 /** The reason that a signature is invalid, which helps to find the error in a receiver. */
 export type RejectionReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
 
-/** The result of a signature check. */
 export type SignatureCheck =
   | { ok: true; signedAt: Date }
   /** `message` explains the problem in one sentence. `hint` suggests what to check. */
   | { ok: false; reason: RejectionReason; message: string; hint?: string }
 
-/** The time of the check, and the maximum age of the signature (default 300 s). */
 export interface VerifyOptions {
   at: Date
   toleranceSeconds?: number

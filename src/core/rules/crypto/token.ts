@@ -11,7 +11,6 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const SHAPE = /^psk_[0-9A-Za-z]{38}$/
 
-/** Returns a new access token. */
 export function newToken(): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
   return `${PREFIX}${random}${checksum(PREFIX + random)}`

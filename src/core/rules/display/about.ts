@@ -9,7 +9,6 @@ export type Filled<Facts> = Facts extends object
   ? { [Key in keyof Facts]?: Key extends keyof typeof maxDegrees ? number : Filled<Facts[Key]> }
   : Facts
 
-/** The event or the trip that a pass is for. */
 export interface About {
   event?: Filled<EventFacts> | undefined
   trip?: (Filled<TripFacts> & Pick<TripFacts, 'mode'>) | undefined
@@ -17,7 +16,6 @@ export interface About {
 
 type AboutContent = Pick<Definition, 'event' | 'trip'>
 
-/** Fills the event or trip of a definition with the variables of a pass. */
 export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   return {
     ...(event && { event: (filled('event', event, scope) ?? {}) as About['event'] }),
@@ -41,10 +39,7 @@ interface Facts {
   trip?: TripFacts | About['trip']
 }
 
-/**
- * Returns the top-level keys of pass.json that Apple derives from the facts: the semantic tags, and the transit type of
- * a trip. Overrides take precedence.
- */
+/** Returns the keys of pass.json that Apple derives from the facts: semantic tags, and the transit type of a trip. */
 export function appleOf({ event, trip }: Facts): Record<string, unknown> {
   const semantics = known({ ...(event && eventTags(event)), ...(trip && tripTags(trip)) })
   return known({ semantics, transitType: trip && transitTypes[trip.mode] }) ?? {}
@@ -143,10 +138,7 @@ export function mergeUnder(
   return Object.fromEntries(merged)
 }
 
-/**
- * Returns the Apple keys of a card: its overrides over those derived from its facts. Apple's `flightNumber` is a
- * number, so any other flight number is omitted.
- */
+/** Returns the Apple keys of a card. Apple's `flightNumber` is a number, so any other flight number is omitted. */
 export function appleKeys(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
   const { trip } = about
   if (!about.event && !trip) return overrides

@@ -10,11 +10,8 @@ import type { Card, CardField } from './card.ts'
 export const CONTENT_WIDTH = 320
 /** The gap between the fields of a row, and between an image and the text next to it. */
 export const GAP = 16
-/** The font size of field labels. */
 export const LABEL_SIZE = 11
-/** The font size of small values. */
 export const VALUE_SIZE = 17
-/** The maximum size of the logo. */
 export const LOGO = { width: 160, height: 40 } as const
 /** The side of the thumbnail. */
 export const THUMBNAIL = 90
@@ -23,7 +20,6 @@ export const HEADER_SHARE = 0.6
 /** The width of the transit icon between origin and destination, including its gaps. */
 export const SIGN_WIDTH = 64
 
-/** The font size of large values. */
 export const primarySizes: Record<PassType, number> = {
   generic: 28,
   eventTicket: 28,
@@ -52,13 +48,11 @@ export interface FrontRow {
   fields: FrontField[]
   /** Fields beyond `max`, which no phone shows. */
   surplus: FrontField[]
-  /** The maximum number of fields in the row. */
   max: number
   /** The scale of the values, relative to their usual size. */
   scale: number
 }
 
-/** The parts of a card that determine the layout of the front. */
 export type FrontContent = Pick<Card, 'passType' | 'images' | 'fields' | 'barcode'>
 
 /** Lays out the rows of the front, from the top. Empty fields are omitted, as in wallets. */
@@ -81,16 +75,10 @@ export function layOutFront(card: FrontContent): FrontRow[] {
   return [header, primary, secondary, toRow(card, ['auxiliary'], left)]
 }
 
-/**
- * The maximum number of secondary and auxiliary fields together, if they share a row or if a generic pass has a square
- * barcode.
- */
+/** The maximum number of secondary and auxiliary fields that share a row, or are above a square barcode. */
 const MAX_TOGETHER = 4
 
-/**
- * Returns the width that remains in the first line for the text next to the logo. `logoRatio` is the logo's width
- * divided by its height.
- */
+/** Returns the width that the first line leaves for the text next to a logo with this ratio of width to height. */
 export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_RATIO): number {
   const taken = header.fields.reduce((sum, { width, room }) => sum + Math.min(width, room) + GAP, 0)
   const brand = CONTENT_WIDTH - taken
@@ -101,12 +89,10 @@ export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_R
 /** The assumed aspect ratio of an unknown logo. */
 const SOME_RATIO = 2
 
-/** Returns the estimated width of the text next to the logo. */
 export function logoTextWidth(text: string): number {
   return estimateWidth(text.trim()) * VALUE_SIZE * SEMIBOLD
 }
 
-/** The width factor of semibold text. */
 const SEMIBOLD = 1.05
 
 interface RowOptions {
@@ -137,7 +123,6 @@ function toRow(card: FrontContent, groups: FrontGroup[], max: number, options: R
   }
 }
 
-/** Whether a field shows any text. */
 export function saysSomething({ label, value }: Pick<CardField, 'label' | 'value'>): boolean {
   return `${label}${value}`.trim() !== ''
 }
@@ -146,10 +131,7 @@ function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean 
   return message !== '' && (format === 'qr' || format === 'aztec')
 }
 
-/**
- * Returns the maximum width of one field of a row. Each field takes the width it needs up to that maximum, and the
- * others share the rest.
- */
+/** Returns the maximum width of a field of a row. Fields take the width they need, and the others share the rest. */
 function largestShare(widths: number[], space: number): number {
   let left = space
   const ascending = widths.toSorted((a, b) => a - b)

@@ -1,6 +1,5 @@
 import type { Card } from './card.ts'
 
-/** The properties of a pass that a calendar entry needs in addition to the card. */
 export interface CalendarFacts {
   /** The permanent ID of the entry. A later file with the same ID replaces the entry. */
   uid: string
@@ -9,7 +8,6 @@ export interface CalendarFacts {
   changedAt: Date
 }
 
-/** A calendar entry. */
 export interface Appointment {
   title: string
   place: string | undefined
@@ -19,10 +17,7 @@ export interface Appointment {
   end: Date | undefined
 }
 
-/**
- * Returns the event or trip of a pass as an appointment, or `undefined` if it has no time. Doors and boarding times are
- * not part of it.
- */
+/** Returns the event or trip of a pass, without doors and boarding, or `undefined` if it has no time. */
 export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
   const [from, until] = event
     ? [event.startsAt ?? event.doorsAt, event.endsAt]

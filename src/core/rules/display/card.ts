@@ -42,9 +42,7 @@ export interface Card extends About {
   colors: { background: string | null; foreground: string | null; label: string | null }
   /** Image IDs by role. Roles without an image are omitted. */
   images: Partial<Record<ImageRole, string>>
-  /**
-   * The roles whose image differs from pass to pass. The images of other roles are shared by all passes of a version.
-   */
+  /** The roles whose image differs from pass to pass. Passes of a version share the others. */
   ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
@@ -62,7 +60,6 @@ export interface Card extends About {
   expiresAt: Date | null
   /** A void pass is still served, and shown as no longer valid. */
   voided: boolean
-  /** The holder's name. */
   holder?: string | undefined
   /** Only for a boarding pass by air with all facts that Google requires. */
   flight?: Flight | undefined
@@ -70,7 +67,6 @@ export interface Card extends About {
   google: { kind?: GoogleKind; points?: string; class?: Record<string, unknown>; object?: Record<string, unknown> }
 }
 
-/** A field of a card, filled for one pass. */
 export interface CardField {
   key: string
   label: string
@@ -85,7 +81,6 @@ export interface CardField {
   changeMessage?: string
 }
 
-/** The input of `renderCard`. */
 export interface CardFacts {
   passType: PassType
   definition: Definition
@@ -181,7 +176,6 @@ function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): 
   return { value: formatValue(text, type, locale), typed: { ...type, text } }
 }
 
-/** The language and zones in which the values of a card are formatted. */
 export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZone'>): ValueLocale {
   const { language = UNSAID_LANGUAGE, timeZone, fallbackZone } = card
   return { language, timeZone, fallbackZone }
@@ -203,10 +197,7 @@ function zonesOf(
   return isZone ? { fallbackZone: name } : {}
 }
 
-/**
- * Returns the content of the barcode: the one that another provider printed, else the message of the definition, or the
- * scan code if the definition has no message or no barcode.
- */
+/** Returns the content of the barcode: a printed one of another provider, else the message, else the scan code. */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
 }
@@ -220,10 +211,7 @@ export function showsScanCode(definition: Definition): boolean {
   return [...placeholdersDeep({ design, ...overridesOf(definition) })].some(({ name }) => name === code)
 }
 
-/**
- * Returns the relevant time of a card, or `null` if its text is not a date or date-time. A date means the start of that
- * day.
- */
+/** Returns the relevant time of a card: the start of the day for a date, and `null` for any other text. */
 export function relevantMoment({
   relevantDate,
   timeZone = 'UTC',

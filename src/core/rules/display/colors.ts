@@ -48,7 +48,6 @@ export function colorVariants(colors: DesignColors): { keys: string[]; colors: S
   })
 }
 
-/** Colors as `#rrggbb`. */
 export interface CardColors {
   background: string
   foreground: string
@@ -61,10 +60,7 @@ export const MIN_CONTRAST = 4.5
 const WHITE = '#ffffff'
 const BLACK = '#000000'
 
-/**
- * Returns the colors with which phones draw a card. Given colors are kept regardless of their contrast. Missing text
- * colors are chosen for contrast.
- */
+/** Returns the colors with which phones draw a card. Missing text colors are chosen for contrast. */
 export function cardColors({ background, foreground, label }: ShownColors): CardColors {
   const behind = background ?? WHITE
   const text = foreground ?? farthest(behind)
@@ -88,9 +84,7 @@ export function parseRgb(text: string | undefined): string | null {
 
 const STEPS = 20
 
-/**
- * Returns the color, moved towards black or white in steps until its contrast is sufficient. Black or white always is.
- */
+/** Returns the color, moved towards black or white until its contrast is sufficient. */
 function readable(color: string, background: string): string {
   const target = farthest(background)
   for (let step = 0; step < STEPS; step++) {

@@ -9,10 +9,7 @@ const MAX_LENGTH = 500
 
 type DoorDefinition = Pick<Definition, 'door' | 'variables' | 'event' | 'trip'>
 
-/**
- * Returns the fields and notice that the operator sees for a pass, or `undefined` if its version defines no door view.
- * Empty fields are omitted.
- */
+/** Returns the non-empty fields and the notice that the operator sees, or `undefined` without a door view. */
 export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView | undefined {
   const { door, variables } = definition
   if (!door) return undefined

@@ -84,9 +84,7 @@ export function flightVariables(definition: FlightContent): string[] {
   return [...required, ...others].flatMap((leaf) => leaf?.names ?? [])
 }
 
-/** One fact of a flight. */
 interface Leaf {
-  /** The placeholders in its texts. */
   names: readonly string[]
   /** Returns the value, or `undefined` if the filled text is not of the right kind. */
   read(scope: Scope): string | undefined
@@ -149,10 +147,7 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   }
 }
 
-/**
- * Returns a predicate: whether a text is the same for all passes of a class. Without a key, only texts without
- * placeholders are.
- */
+/** Returns whether a text is the same for all passes of a class. Without a key, it must have no placeholder. */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
   const isShared = (name: string) =>

@@ -5,7 +5,6 @@ import { dateFormat, numberFormat, writeMoment } from '../../intl-formats.ts'
 /** The type of a value, with the placeholders of its currency filled. */
 export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>
 
-/** The language and zones in which a value is formatted. */
 export interface ValueLocale {
   /** BCP 47. */
   language: string
@@ -45,7 +44,6 @@ export function isNumberKind(kind: ValueKind | undefined): kind is 'number' | 'p
 
 let knownCurrencies: readonly string[] | undefined
 
-/** Returns the currency codes of ISO 4217 in use. */
 export function currencies(): readonly string[] {
   knownCurrencies ??= Intl.supportedValuesOf('currency')
   return knownCurrencies
@@ -84,10 +82,7 @@ function formatNumber(text: string, options: Intl.NumberFormatOptions, { languag
 
 type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
 
-/**
- * Formats a date, a time, or a date-time. A text with an offset is shown in the zone of the locale, and its time
- * includes the zone name. A text without an offset is shown as written.
- */
+/** Formats a text with an offset in the zone of the locale, with the zone name, and any other text as written. */
 export function formatMoment(text: string, style: MomentStyle, locale: ValueLocale): string {
   const { language, timeZone, fallbackZone = 'UTC' } = locale
   const { timeStyle } = style
@@ -117,7 +112,6 @@ function hasTime(text: string): boolean {
   return text.includes(':')
 }
 
-/** Removes trailing zeros from the digits after a decimal point. */
 export function withoutTrailingZeros(fraction: string): string {
   return fraction.slice(0, [...fraction].findLastIndex((digit) => digit !== '0') + 1)
 }

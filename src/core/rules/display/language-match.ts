@@ -36,7 +36,6 @@ function scriptOf(locale: string): string | undefined {
 
 const RIGHT_TO_LEFT = /^(?:ar|he|iw|fa|ur|ps|sd|ug|yi|dv|ckb)\b/i
 
-/** Returns the reading direction of a language. */
 export function directionOfLanguage(language: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.test(language) ? 'rtl' : 'ltr'
 }

@@ -23,13 +23,11 @@ import { cardColors, colorVariants, contrast, MIN_CONTRAST } from './colors.ts'
 import { missingOfFlight } from './flight.ts'
 import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
 
-/** The size of an image file, in pixels. */
 export interface PixelSize {
   width: number
   height: number
 }
 
-/** The input of the lint: a definition, and a sample of it as each wallet draws it. */
 export interface LintFacts {
   definition: Definition
   passType: PassType
@@ -43,10 +41,7 @@ export interface LintFacts {
   wantedPixels: Partial<Record<ImageRole, PixelSize>>
 }
 
-/**
- * Returns warnings about problems that holders would see: unreadable text, fields and texts that are not shown, missing
- * or blurred images. Omits warnings that the definition accepts. Returns at most 100.
- */
+/** Returns at most 100 warnings about problems that holders would see, without those that the definition accepts. */
 export function lintDefinition(facts: LintFacts): Warning[] {
   const accepted = new Set(facts.definition.accept)
   const warnings: Warning[] = []

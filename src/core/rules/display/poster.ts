@@ -15,10 +15,7 @@ export interface Poster {
 
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
-/**
- * Reads the poster of a pass.json. Returns `null` if the pass requests no poster or lacks the required tags. Phones
- * then show the older style.
- */
+/** Returns `null` if a pass.json requests no poster or lacks required tags. Phones then show the older style. */
 export function readPoster(passJson: Record<string, unknown>, locale: ValueLocale): Poster | null {
   const schemes = passJson.preferredStyleSchemes
   const isAsked = Array.isArray(schemes) && schemes[0] === 'posterEventTicket' && isJsonObject(passJson.eventTicket)

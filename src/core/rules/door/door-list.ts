@@ -1,7 +1,6 @@
 import type { SnapshotItem } from '../../contract/scanner.ts'
 import { searchByName } from './matches.ts'
 
-/** One page of the changes since a snapshot. */
 export interface SnapshotDelta {
   items: readonly SnapshotItem[]
   removed?: readonly string[] | undefined

@@ -12,7 +12,6 @@ import { candidateOfItem, type Matches } from './matches.ts'
 import { type Attempt, failedOutcome, type Outcome, passFacts, type Station } from './outcome.ts'
 import type { OfflineDecision } from './own-scans.ts'
 
-/** The facts that a door uses to evaluate an attempt offline. */
 export interface OfflineFacts {
   snapshotId: string
   matches: Matches
@@ -26,10 +25,7 @@ export interface OfflineFacts {
 
 const MAX_CANDIDATES = 20
 
-/**
- * Evaluates an attempt against a list, with the rules of the server. Returns the outcome to show and the record to
- * store and upload.
- */
+/** Evaluates an attempt against a list with the rules of the server. Returns what to show, and what to upload. */
 export function evaluateOffline(
   attempt: Attempt,
   { snapshotId, matches: { items, isStale }, members, acceptedScansOf, station, language }: OfflineFacts,
@@ -77,10 +73,7 @@ export function evaluateOffline(
   return { outcome, record }
 }
 
-/**
- * Returns how many members of a pass's group are admitted, including the current scan, or `null` if the pass has no
- * group.
- */
+/** Returns how many members of a pass's group are admitted, including this scan, or `null` without a group. */
 export function groupOf(
   { passId, groupId }: SnapshotItem,
   { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,

@@ -5,7 +5,6 @@ import type { PassStatus } from '../pass/pass-status.ts'
 export const MAX_GROUP_AT_DOOR = 100
 const MAX_OPEN = 20
 
-/** A pass of a group as a door sees it. */
 export interface GroupMember {
   passId: string
   externalPassId: string
@@ -15,10 +14,7 @@ export interface GroupMember {
   isUsed: boolean
 }
 
-/**
- * Summarizes the group of a scanned pass.
- * @param members ordered by ID, at most one more than a door evaluates
- */
+/** @param members ordered by ID, at most one more than a door evaluates */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
   const counted = members.slice(0, MAX_GROUP_AT_DOOR).filter(({ status, isUsed }) => isUsed || status !== 'VOID')
   const open = counted.filter(({ passId, status, isUsed }) => {

@@ -1,7 +1,6 @@
 import type { SnapshotItem } from '../../contract/scanner.ts'
 import type { Attempt, Candidate } from './outcome.ts'
 
-/** The passes of a list that match an attempt. */
 export interface Matches {
   items: readonly SnapshotItem[]
   /** Whether the code is a former identifier of the pass. */
@@ -27,10 +26,7 @@ export function matchesOf(
   return active.length > 0 ? { items: active, isStale: false } : { items: found, isStale: true }
 }
 
-/**
- * Returns at most `limit` entries whose name or external ID contains a text, exact matches first. Ignores case and
- * diacritics: "wojcik" finds Wójcik.
- */
+/** Returns at most `limit` entries by name or external ID, exact matches first, ignoring case and diacritics. */
 export function searchByName<T extends Pick<SnapshotItem, 'label' | 'externalPassId'>>(
   items: Iterable<T>,
   text: string,
@@ -52,7 +48,6 @@ function foldMarks(text: string): string {
   return plain.toLowerCase()
 }
 
-/** Returns a pass of a list as one of several candidates. */
 export function candidateOfItem(item: Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status'>): Candidate {
   const { passId, label, externalPassId, templateName, status } = item
   return { passId, label, externalPassId, templateName, standing: status === 'ISSUED' ? '' : status.toLowerCase() }

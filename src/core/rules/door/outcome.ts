@@ -9,14 +9,12 @@ import type {
   ScanResult,
 } from '../../contract/scan-shapes.ts'
 
-/** The properties that all scans of a door share. */
 export interface Station {
   projectId: string | undefined
   deviceId: string | undefined
   context: ScanContext
 }
 
-/** One scan attempt, with the settings at that time. */
 export interface Attempt {
   /** The payload as read, or `null` if a pass was selected manually. */
   payload: string | null
@@ -29,7 +27,6 @@ export interface Attempt {
   validityDate: string | null
 }
 
-/** A pass that the operator can select. */
 export interface Candidate {
   passId: string
   label: string
@@ -45,7 +42,6 @@ export interface Outcome {
   externalRef: string
   result: ScanResult | 'same_scan' | 'error'
   reasonCode: ScanReasonCode | null
-  /** The message for the operator. */
   message: string
   /** The mode of the decision, or `null` if there was none. */
   verified: 'online' | 'offline' | null
@@ -58,7 +54,6 @@ export interface Outcome {
   door: DoorView | null
   /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
-  /** The time of the attempt. */
   readAt: string
   /** The time of the scan in the ledger. It is on another day if the date was overridden. */
   scannedAt: string
@@ -70,7 +65,6 @@ export interface Outcome {
   conflict: LedgerReason | null
 }
 
-/** Returns the outcome that a door shows for a server response. */
 export function outcomeOfResponse(attempt: Attempt, { scan, pass, ...answer }: ScanResponse): Outcome {
   return {
     ...failedOutcome(attempt, answer.message),

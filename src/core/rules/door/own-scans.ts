@@ -17,7 +17,6 @@ export function reportOf({ kind, snapshotId, acceptedPassId, operationalAt, ...s
   return scan
 }
 
-/** An accepted scan of a pass, as a list or a door knows it. */
 export interface ListedScan {
   scannedAt: string
   scanContextKey: string | null
@@ -45,10 +44,7 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 /** A list is read page by page while scans continue, so it may lack scans recorded shortly before. */
 const OVERLAP_MS = 5_000
 
-/**
- * Whether a list generated at that time contains a scan recorded at `recordedAt`. A rejected scan is in no list, so it
- * counts as listed.
- */
+/** Whether a list contains a scan recorded at that time. A rejected scan is in no list and counts as listed. */
 export function isListed(recordedAt: string | null | undefined, generatedAt: string): boolean {
   if (recordedAt === undefined) return false
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS

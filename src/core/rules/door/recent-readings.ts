@@ -9,10 +9,7 @@ export interface RecentScans {
   forget(outcome: Outcome): void
 }
 
-/**
- * The period during which a failed attempt is retried with the same externalRef, in milliseconds. The server may have
- * recorded it.
- */
+/** The time, in milliseconds, in which a failed attempt keeps its externalRef: the server may have recorded it. */
 const UNRESOLVED_MS = 10 * 60_000
 
 interface Reading {

@@ -7,7 +7,6 @@ import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /** The chains of each workspace: the ledger of scans, and the audit log. */
 export const chainNames = ['scans', 'audit'] as const
-/** The name of a chain. */
 export type ChainName = (typeof chainNames)[number]
 
 /** The digest before the first entry. */
@@ -34,7 +33,6 @@ export function commitmentOf(salt: Uint8Array, personal: EntryValues): Uint8Arra
   return sha256(salt, canonicalText(personal))
 }
 
-/** Returns the digest of an entry, given the previous digest. */
 export function entryDigest(previous: Uint8Array, { values, commitment, isAdopted }: ChainedEntry): Uint8Array {
   const beside = { ...(isAdopted && { adopted: 1 }), ...(commitment && { personal: hex(commitment) }) }
   return sha256(previous, canonicalText({ ...values, ...beside }))
@@ -67,7 +65,6 @@ export interface Head {
   signedAt: number
 }
 
-/** Returns the text that is signed. */
 function headText(head: Head): string {
   const { chain, workspaceId, sequence, digest, baseSequence, baseDigest, retainedFrom, signedAt } = head
   const digests = { digest: hex(digest), baseDigest: hex(baseDigest) }
@@ -92,7 +89,6 @@ export function signHead(head: Head, privateKey: KeyObject): Uint8Array {
   return sign(null, Buffer.from(headText(head)), privateKey)
 }
 
-/** Whether the signature of the head is valid. */
 export function isSignedBy(head: Head, signature: Uint8Array, publicKey: KeyObject): boolean {
   return signature.length === 64 && verify(null, Buffer.from(headText(head)), publicKey, signature)
 }

@@ -27,7 +27,6 @@ export const HeadJson = z.strictObject({
   signature: Bytes,
 })
 
-/** The first line of a file. */
 export const EvidenceStart = z.strictObject({
   format: z.literal('passes-evidence-1'),
   publicKey: z.string(),
@@ -49,14 +48,12 @@ export const EvidenceLine = z.union([
   }),
 ])
 
-/** Returns a signed head in the form of `HeadJson`. */
 export function headJson(head: SignedHead): z.input<typeof HeadJson> {
   const { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt } = head
   const bytes = { digest: hex(head.digest), baseDigest: hex(head.baseDigest), signature: hex(head.signature) }
   return { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt, ...bytes }
 }
 
-/** Returns an entry in the form of `EvidenceLine`. */
 export function entryJson(entry: ChainedEntry): z.input<typeof EvidenceLine> {
   const { sequence, id, isAdopted, salt, commitment, digest, fixed, personal } = entry
   return {

@@ -4,7 +4,6 @@ import { commitmentOf, type EntryValues, entryDigest, type Head, hex, isSameDige
 
 export type SignedHead = Head & { signature: Uint8Array }
 
-/** An entry of a chain with its values. */
 export interface ChainedEntry {
   sequence: number
   id: string
@@ -18,7 +17,6 @@ export interface ChainedEntry {
   personal: EntryValues
 }
 
-/** A fault of a chain and its position. */
 export interface ChainFault {
   kind: 'altered' | 'removed' | 'inserted' | 'missing' | 'rewritten' | 'cut' | 'unsigned'
   /** The first and the last affected entry. */
@@ -28,22 +26,17 @@ export interface ChainFault {
   message: string
 }
 
-/** The result of a verification. */
 export interface ChainReport {
-  /** The number of entries checked. */
   entries: number
   /** The number of entries that are older than the chain. */
   adopted: number
-  /** The number of erased entries. */
   erased: number
   /** The number of faults. `faults` has only the first ones. */
   faultCount: number
   faults: ChainFault[]
 }
 
-/** The data against which a chain is verified. */
 export interface VerificationOptions {
-  /** The head of the chain. */
   head: SignedHead
   /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
@@ -188,10 +181,7 @@ export class Verification {
     })
   }
 
-  /**
-   * Compares the digest with the signed heads at this position. A mismatch that an earlier fault explains is not
-   * reported again.
-   */
+  /** Compares the digest with signed heads at this position. An explained mismatch is not reported again. */
   private passHeads(isExplained: boolean): void {
     for (let head = this.heads.at(-1); head && head.sequence <= this.sequence; head = this.heads.at(-1)) {
       this.heads.pop()

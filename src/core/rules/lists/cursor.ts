@@ -19,7 +19,6 @@ export interface Cursor {
   key: string | number | null
 }
 
-/** The type of the keys of a sort. */
 export type KeyType = 'text' | 'integer' | 'none'
 
 const FINGERPRINT_BYTES = 9

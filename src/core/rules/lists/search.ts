@@ -11,10 +11,7 @@ export function foldCase(text: string): string {
 
 const MAX_INDEXED = 128
 
-/**
- * Returns the indexed form of a name or value. Long texts are indexed by their digest, since the index only compares
- * for equality.
- */
+/** Returns the indexed form of a text. Long texts are indexed by digest, since the index only finds equal ones. */
 export function indexedText(text: string): string {
   const trimmed = text.trim()
   if (trimmed.length <= MAX_INDEXED && !/[\0\p{Surrogate}]/u.test(trimmed)) return trimmed

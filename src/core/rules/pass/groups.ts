@@ -12,7 +12,6 @@ export interface PassGroup {
 
 const MAX_GROUP_KEY_CHARACTERS = 255
 
-/** Returns the group with a key in a project, or among passes without a project. */
 export function groupOf(workspaceId: string, projectId: string | null, key: string): PassGroup {
   return { id: contentId(JSON.stringify([workspaceId, projectId, key])), key }
 }
@@ -22,10 +21,7 @@ export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): 
   return (group && fill(group.key, scope).trim()) || null
 }
 
-/**
- * Compiles the check of the group key's length. Issues are at a variable of the key. Returns `undefined` if the
- * definition has no group.
- */
+/** Compiles the check of the group key's length, or `undefined` without a group. Issues are at one of its variables. */
 export function compileGroup(
   definition: Pick<Definition, 'group' | 'variables'>,
 ): ((scope: Scope) => Issue[]) | undefined {

@@ -59,10 +59,7 @@ export function mergeVariables(stored: Variables, supplied: Variables): Variable
   return Object.fromEntries(merged)
 }
 
-/**
- * Returns the fields that `pass.updated` reports: those that the request wrote, whether or not their values changed.
- * Empty if it wrote none.
- */
+/** Returns the fields that `pass.updated` reports: those that the request wrote, even with the same values. */
 export function changedFields(written: {
   label: boolean
   variables: boolean
@@ -79,10 +76,7 @@ export function changedFields(written: {
   ]
 }
 
-/**
- * Returns the status after an update of a pass that is not void: a failed pass is queued again, and an expired pass
- * with a new expiry is issued again.
- */
+/** Returns the status after an update: a failed pass is queued again, and an expired one can be valid again. */
 export function statusAfterUpdate(status: PassStatus, expiresAt: Date | null, at: Date): PassStatus {
   if (status === 'FAILED') return 'QUEUED'
   if (status === 'EXPIRED' && (expiresAt === null || expiresAt > at)) return 'ISSUED'

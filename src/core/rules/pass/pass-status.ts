@@ -1,4 +1,3 @@
-/** Every status of a pass. */
 export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'] as const
 /**
  * A pass is QUEUED until a worker takes it (ISSUING), then ISSUED or FAILED. An ISSUED pass becomes EXPIRED at its
@@ -6,9 +5,7 @@ export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'E
  */
 export type PassStatus = (typeof passStatuses)[number]
 
-/**
- * Returns the status that readers see: an issued pass is expired as of `expiresAt`, even before the sweep stores it.
- */
+/** Returns the status that readers see: an issued pass expires at `expiresAt`, even before the sweep stores it. */
 export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
   return pass.status === 'ISSUED' && pass.expiresAt !== null && at >= pass.expiresAt ? 'EXPIRED' : pass.status
 }

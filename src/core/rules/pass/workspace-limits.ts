@@ -1,4 +1,3 @@
-/** The limits of a workspace. */
 export const limitNames = [
   'webhooks',
   'passes',
@@ -8,9 +7,7 @@ export const limitNames = [
   'scheduledSends',
   'requestsInFlight',
 ] as const
-/** The name of a limit. */
 export type LimitName = (typeof limitNames)[number]
-/** The value of each limit. */
 export type WorkspaceLimits = Record<LimitName, number>
 
 /** The limits if an operator set no others. */
@@ -28,10 +25,7 @@ export const defaultLimits: WorkspaceLimits = {
   requestsInFlight: 256,
 }
 
-/**
- * The maximum number of passes of a workspace on one Apple Wallet device. The list of changes on the device names all
- * of them.
- */
+/** The maximum number of passes of a workspace on one Apple device, whose list of changes names all of them. */
 export const MAX_PASSES_PER_DEVICE = 300
 
 /** The maximum value of a limit, so that its counters stay integers. */

@@ -11,13 +11,11 @@ import {
   windowsOf,
 } from './redemption-windows.ts'
 
-/** The input of an evaluation, apart from the history. */
 export interface RedemptionFacts {
   /** The effective status at the time of the attempt. */
   status: PassStatus
   expiresAt: Date | null
   policy: RedemptionPolicy | null
-  /** The time of the attempt. */
   realTime: Date
   /** YYYY-MM-DD, if an operator evaluates for another date. */
   validityDate?: string | undefined
@@ -38,7 +36,6 @@ export interface PlacedAttempt extends RedemptionFacts, Placement {
   windows: Window[]
   /** Whether each window is a separate scan context. */
   areWindowsContexts: boolean
-  /** The period in which the attempt counts. */
   period: Period | null
   /** The windows that have not ended. The pass becomes void once all of them are full. */
   exhaustible: Window[]
@@ -58,7 +55,6 @@ export interface RedemptionPlan {
   scanContextKey: string | null
   /** The possible times in order of preference. The first whose window has uses left is used, else the last. */
   places: [PlacedAttempt, ...PlacedAttempt[]]
-  /** The ranges to count. */
   counted: CountedRange[]
 }
 
@@ -71,20 +67,14 @@ export interface RedemptionHistory {
   inContext: number
   contextFirstAt: Date | null
   contextLastAt: Date | null
-  /**
-   * The nearest scans before and after the attempt among those without a validity date. A scan at the same time is
-   * `previousAt`.
-   */
+  /** The nearest scans without a validity date before and after the attempt. `previousAt` can be the same time. */
   previousAt: Date | null
   nextAt: Date | null
   /** By the key of the counted range. */
   counts: ReadonlyMap<string, { count: number; firstAt: Date | null }>
 }
 
-/**
- * Returns the history to read for an evaluation, so that the whole history is never read. This is the first half of an
- * evaluation.
- */
+/** Returns the history to read for an evaluation, so that the whole history is never read. */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
   const all = windowsOf(policy)

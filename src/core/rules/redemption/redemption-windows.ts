@@ -9,7 +9,6 @@ export interface Range {
   to: number
 }
 
-/** A fixed window of a policy. */
 export interface Window extends Range {
   /** The key under which a debit is stored, independent of the window's position in the policy. */
   key: string
@@ -25,7 +24,6 @@ export interface Window extends Range {
 /** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-/** Returns the windows of a policy, in the order of the policy. */
 export function windowsOf(policy: RedemptionPolicy | null): Window[] {
   const seen = new Map<string, number>()
   return (policy?.windows ?? []).map(({ start, end, maxUses }) => {
@@ -50,7 +48,6 @@ export function contains({ from, to }: Range, at: Date): boolean {
   return from <= at.getTime() && at.getTime() < to
 }
 
-/** Whether two ranges overlap. */
 export function overlaps(one: Range, other: Range): boolean {
   return one.from < other.to && other.from < one.to
 }
@@ -88,7 +85,6 @@ export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): st
   return DateTime.fromJSDate(expiresAt, { zone: luxonZone(zoneOf(policy)) }).toISODate()!
 }
 
-/** The position of an attempt in time. */
 export interface Placement {
   /** The operational time. */
   at: Date
@@ -137,10 +133,7 @@ function storable(time: number): Date {
   return new Date(Math.max(EARLIEST_MOMENT, Math.min(time, LATEST_MOMENT - 1)))
 }
 
-/**
- * Returns the day, week (from Monday), or month that contains a time in a zone. A day has 23 to 25 hours when clocks
- * change.
- */
+/** Returns the day, week (from Monday), or month that contains a time in a zone. Days can have 23 to 25 hours. */
 export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPeriod']>, at: Date): Range {
   const start = firstInstant(DateTime.fromJSDate(at, { zone: oneSpelling(timezone) }).startOf(unit))
   return { from: start.toMillis(), to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis() }

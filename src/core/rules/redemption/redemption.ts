@@ -22,9 +22,7 @@ export type RedemptionDecision =
   | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit)
   | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }
 
-/** The effect of an accepted attempt. */
 export interface RedemptionDebit {
-  /** The window that is debited. */
   window: Window | null
   /** Whether this is the last use and the policy voids the pass with it. */
   exhausts: boolean
@@ -52,7 +50,6 @@ export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): Red
   return { window, exhausts: isExhaustedBy(window, attempt, history) }
 }
 
-/** The result of one check of a scan. */
 export interface ExplainedCheck {
   check: RedemptionCheckName
   outcome: 'passed' | 'failed' | 'not_applicable'
@@ -69,9 +66,7 @@ export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHis
   })
 }
 
-/**
- * Whether a pass is expired. Without a validity date the time decides, and with one only an earlier expiry date does.
- */
+/** Whether a pass is expired: by the time, or with a validity date only by an earlier expiry date. */
 export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
   if (expiresAt === null) return false
   return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate
@@ -173,7 +168,6 @@ function usesOf(key: string, { counts }: RedemptionHistory): number {
   return counts.get(key)?.count ?? 0
 }
 
-/** Returns the number of uses of the windows and the time of the first use. */
 export function windowUses(
   windows: Window[],
   { counts }: RedemptionHistory,

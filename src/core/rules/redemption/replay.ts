@@ -7,7 +7,6 @@ import { decideScan, type ScanDecision } from './scan-decision.ts'
 import { ledgerReason } from './scan-reasons.ts'
 import { createUseRecord, type RecordedUse, type UseRecord } from './use-record.ts'
 
-/** A ledger entry to evaluate again. */
 export interface LedgerEntry {
   id: string
   result: LedgerResult
@@ -31,7 +30,6 @@ export interface ReplayedScan<Entry> {
   to: LedgerReason
 }
 
-/** The parameters of a replay. */
 export interface ReplayRequest {
   policy: RedemptionPolicy
   /** The range of operational times to evaluate again, inclusive. Other attempts keep their result. */

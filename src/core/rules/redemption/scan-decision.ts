@@ -4,31 +4,24 @@ import { choosePlace, debitOf, evaluateRedemption, type RedemptionDebit, windowU
 import type { PlacedAttempt, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { placesInTime } from './redemption-windows.ts'
 
-/** The input of a decision: the passes found for a payload or an ID. */
 export interface ScanFacts {
-  /** The time of the attempt. */
   realTime: Date
   /** YYYY-MM-DD, if an operator evaluates for another date. */
   validityDate?: string | undefined
-  /** The number of passes that match. */
   matchCount: number
   /** The single match, or `null` if there is none or several. */
   found: FoundPass | null
 }
 
-/** The single pass that matches, with the facts for its decision. */
 export interface FoundPass {
   plan: RedemptionPlan
   history: RedemptionHistory
-  /**
-   * Set if the pass belongs to a project other than the scanned one. The name is `null` if it belongs to no project.
-   */
+  /** Set if the pass belongs to a project other than the scanned one; the name is `null` without a project. */
   elsewhere?: { projectName: string | null } | undefined
   /** Whether the payload is a former identifier of the pass. */
   isStaleCode?: boolean | undefined
 }
 
-/** The result of an attempt and its reason. */
 export interface ScanDecision {
   result: ScanResult
   reasonCode: ScanReasonCode
@@ -62,10 +55,7 @@ export function decidingUse({ reasonCode, attempt }: ScanDecision, { found }: Sc
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 
-/**
- * Returns the time of the first use that causes the rejection, in the scan context, the pass, the period, or the
- * window.
- */
+/** Returns the first use that causes the rejection: in the scan context, the pass, the period, or the window. */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt
   if (code === 'already_scanned' && !areWindowsContexts) return history.contextFirstAt
@@ -75,7 +65,6 @@ export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history
   return windowUses(windows, history).firstAt
 }
 
-/** Whether the pass has no uses left. */
 export function isUsedUpForGood(
   policy: RedemptionPolicy | null,
   { total }: RedemptionHistory,
@@ -83,7 +72,6 @@ export function isUsedUpForGood(
   return policy?.maxUses !== undefined && total >= policy.maxUses
 }
 
-/** Whether the period has no uses left. */
 export function isPeriodFull({ policy, period }: PlacedAttempt, { counts }: RedemptionHistory): boolean {
   return period !== null && (counts.get(period.key)?.count ?? 0) >= policy!.perPeriod!.count
 }

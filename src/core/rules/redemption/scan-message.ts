@@ -18,7 +18,6 @@ export interface DoorLanguage {
   zone?: string | undefined
 }
 
-/** The default language. */
 export const doorEnglish: DoorLanguage = { locale: 'en', words: scansTexts.en }
 
 /**
@@ -38,15 +37,12 @@ function knownLocale(text: string): string | undefined {
   }
 }
 
-/** Options of a message. */
 export interface MessageOptions {
   /** The place of the use that caused the rejection, as its operator named it. */
   firstPlace?: string | undefined
-  /** The default is English. */
   language?: DoorLanguage | undefined
 }
 
-/** Returns the message about an attempt for the operator, in one or two sentences. */
 export function decisionMessage(
   decision: ScanDecision,
   { matchCount, found }: ScanFacts,
@@ -63,7 +59,6 @@ export function decisionMessage(
   return redemptionMessage(reasonCode, { attempt, history: found.history, firstPlace, language })
 }
 
-/** Returns the message about a reversed scan for the operator. */
 export function reversalMessage(
   scannedAt: Date,
   policy: RedemptionPolicy | null,
@@ -169,7 +164,6 @@ function usedMessage(code: ScanReasonCode, facts: MessageFacts): string {
   return use === undefined ? words.alreadyUsed : say(words.alreadyUsedOn, { use })
 }
 
-/** Returns the time and place of the use that caused the rejection. */
 function firstUse(code: ScanReasonCode, { attempt, history, firstPlace, language }: MessageFacts): string | undefined {
   const at = firstUseAt(code, attempt, history)
   return at ? describeMoment(at, attempt.policy, language) + (firstPlace ? `, ${firstPlace}` : '') : undefined

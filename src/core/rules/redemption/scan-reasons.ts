@@ -16,7 +16,6 @@ const ledgerReasons: Record<ScanReasonCode, LedgerReason> = {
   multiple_matches: 'multiple_matches',
 }
 
-/** Returns the ledger's reason for a reason code. */
 export function ledgerReason(code: ScanReasonCode): LedgerReason {
   return ledgerReasons[code]
 }

@@ -1,6 +1,5 @@
 import type { RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 
-/** A use of a pass, for later evaluations. */
 export interface RecordedUse {
   at: Date
   scanContextKey: string | null
@@ -13,7 +12,6 @@ export interface RecordedUse {
 /** The uses of one pass. It computes histories by bisection, without reading each use. */
 export interface UseRecord {
   add(use: RecordedUse): void
-  /** Reverses a use. */
   remove(use: RecordedUse): void
   historyOf(plan: RedemptionPlan): RedemptionHistory
 }

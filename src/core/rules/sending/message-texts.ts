@@ -44,14 +44,11 @@ export function* checkMessageLanguages(
   }
 }
 
-/** Whether a message has texts by language. */
 export function isByLanguage({ body, options }: Pick<MessageCreate, 'body' | 'options'>): boolean {
   return typeof body === 'object' || typeof options.google?.header === 'object'
 }
 
-/**
- * Returns the texts of a message for the holders of a pass: one for each language of the definition, or a single text.
- */
+/** Returns a message's texts for the holders of a pass: one per language of the definition, or a single text. */
 export function textsOf(
   text: WrittenText,
   { languages }: Pick<WrittenDefinition, 'languages'>,

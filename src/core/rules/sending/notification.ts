@@ -2,13 +2,11 @@ import { fieldGroups } from '../../contract/definition.ts'
 import type { DeliveryState, NotificationStatus } from '../../contract/notifications.ts'
 import type { Card } from '../display/card.ts'
 
-/** The progress of a notification. */
 export interface NotificationProgress {
   /** `null` if it is sent immediately. */
   sendAt: Date | null
   /** The start of delivery, or `null` before. */
   startedAt: Date | null
-  /** The state of each platform. */
   states: readonly DeliveryState[]
 }
 
@@ -32,10 +30,7 @@ const DAY_MS = 86_400_000
 /** Sends that are further away than this, in milliseconds, never count. */
 export const CAP_WINDOW_MS = DAY_MS
 
-/**
- * Returns whether a send at `at` would be the fourth within a 24-hour window. Sends exactly 24 hours apart never share
- * a window.
- */
+/** Whether a send at `at` would be the fourth within 24 hours. Sends exactly 24 hours apart share no window. */
 export function exceedsCap(others: readonly Date[], at: Date): boolean {
   const t = at.getTime()
   const times = [...others.map((other) => other.getTime()).filter((other) => Math.abs(other - t) < DAY_MS), t]
@@ -79,10 +74,7 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
 const OPENING = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 
-/**
- * Returns the text of the n-th message of a pass. A phone announces only changed values, so a repeated text must differ
- * invisibly.
- */
+/** Returns the text of the n-th message, invisibly distinct, since a phone announces only changed values. */
 export function distinctText(text: string, n: number): string {
   return text + OPENING + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')
 }

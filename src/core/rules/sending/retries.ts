@@ -5,9 +5,7 @@ import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/**
- * The delays, in seconds, between a failed automatic attempt and the next one. After the last, the delivery is FAILED.
- */
+/** The seconds between a failed automatic attempt and the next. After the last, the delivery is FAILED. */
 export const RETRY_SECONDS = [
   5,
   5 * MINUTE,
@@ -26,7 +24,6 @@ const JITTER = 0.1
 /** The time without any success, in seconds, after which an endpoint is disabled. */
 const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
-/** The progress of a delivery. */
 export interface DeliveryProgress {
   status: DeliveryStatus
   /** The time of the next attempt, or `null` if there is none. */
@@ -48,10 +45,8 @@ export interface Outcome {
   error: string | null
 }
 
-/** The facts about a finished attempt. */
 export interface AttemptFacts {
   outcome: Outcome
-  /** The end of the attempt. */
   at: Date
   /** A random number from 0 to 1. */
   jitter: number
@@ -102,7 +97,6 @@ export function nextAttemptAt(scheduledAttempts: number, at: Date, jitter: numbe
   return seconds === undefined ? null : new Date(at.getTime() + Math.round(seconds * (1 + JITTER * jitter) * 1000))
 }
 
-/** The health of an endpoint, and the reason to disable it. */
 export interface Health {
   /** The time of the first failure since the last success, or `null` for a healthy endpoint. */
   failingSince: Date | null
@@ -129,11 +123,7 @@ function ended(status: 'SUCCESS' | 'FAILED') {
   return { status, dueAt: null, isRedelivery: false, resumeAt: null }
 }
 
-/**
- * Returns the body that is sent to an endpoint. It is composed of immutable parts, so that every attempt sends the same
- * bytes.
- * @param data the event's data as JSON, inserted unchanged
- */
+/** Returns the body of a delivery, the same bytes in every attempt. @param data JSON, which is inserted unchanged */
 export function envelopeText({ id, type, timestamp, correlationId }: Omit<Envelope, 'data'>, data: string): string {
   const head = JSON.stringify({ id, type, timestamp, correlationId })
   return `${head.slice(0, -1)},"data":${data}}`
@@ -156,16 +146,10 @@ export const MAX_JOB_LAPSES = 3
 /** The error message of a quarantined job and of its pass or notification. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
-/**
- * The number of runs (about four minutes) after which an undelivered notification is FAILED, since it would be too
- * late.
- */
+/** The number of runs (about four minutes) after which an undelivered notification is FAILED. */
 export const MAX_SEND_ATTEMPTS = 8
 
-/**
- * The delays, in seconds after the first push of a version, after which a silent phone is pushed again. There are no
- * further pushes for that version.
- */
+/** The seconds from the first push of a version to each further push of a silent phone. */
 const NUDGE_SECONDS = [600, 3600, 86_400] as const
 
 /** The minimum time between two pushes of a phone, in seconds, no matter how often a nudge is requested. */

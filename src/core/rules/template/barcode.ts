@@ -52,10 +52,7 @@ export function isLatin1(message: string): boolean {
   return !/[^\0-\xff]/u.test(message)
 }
 
-/**
- * Returns the reason that no phone can draw the message in the format, as a phrase that completes "It". Returns
- * `undefined` if phones can draw it.
- */
+/** Returns why no phone can draw the message in the format, as a phrase that completes "It", or `undefined`. */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   const foreign = format === 'code128' ? NOT_ASCII.exec(message)?.[0] : undefined
   if (foreign !== undefined) return `holds ${JSON.stringify(foreign)}, and code128 supports ASCII only`
@@ -70,10 +67,7 @@ export function* checkBarcode(definition: Definition): Generator<Issue> {
   if (reason) yield { path: ['design', 'barcode', 'message'], message: `Cannot be drawn: it ${reason}` }
 }
 
-/**
- * Compiles the check of a pass's values and of a printed barcode from another provider. Returns `undefined` if there is
- * no barcode.
- */
+/** Compiles the check of values and printed barcodes. Returns `undefined` if there is no barcode. */
 export function compileBarcode(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
   if (!definition.design.barcode) return undefined
   const names = placeholdersIn(definition.design.barcode.message ?? '').filter((name) => pathOfValue(name).length > 0)

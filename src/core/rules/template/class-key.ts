@@ -8,7 +8,6 @@ import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Sco
 export interface ClassClaim {
   /** The digest of the filled `google.classKey`. */
   keyDigest: string
-  /** The placeholder values that appear in the class, by name. */
   values: Record<string, string>
 }
 
@@ -32,16 +31,12 @@ export function claimClass(
   return { keyDigest: digest.slice(0, DIGEST_LENGTH), values: Object.fromEntries(values) }
 }
 
-/**
- * Whether passes of a version need different classes: because of `google.classKey`, or because a fact of the event or
- * the flight that Google stores in classes contains a placeholder.
- */
+/** Whether passes of a version need different classes: by `google.classKey`, or by a placeholder in a shared fact. */
 export function hasClassKeys(definition: Definition, passType: PassType): boolean {
   if (definition.google?.classKey !== undefined) return true
   return factVariables(definition, passType).some((name) => !isShared(name))
 }
 
-/** The placeholders in the facts that a class shows of the event or the trip. */
 function factVariables(definition: Definition, passType: PassType): string[] {
   const { event, trip, google } = definition
   const { kind = passType } = google ?? {}
@@ -55,7 +50,6 @@ function factVariables(definition: Definition, passType: PassType): string[] {
 /** The length in hex digits. 128 bits make collisions infeasible. */
 const DIGEST_LENGTH = 32
 
-/** Returns the names of the values that differ between two passes of a class. */
 export function differingNames(some: ClassClaim['values'], others: ClassClaim['values']): string[] {
   return Object.keys(others).filter((name) => some[name] !== others[name])
 }
@@ -71,10 +65,7 @@ function classVariables(definition: Definition, passType: PassType): string[] {
   return names
 }
 
-/**
- * Returns the placeholders with values of the pass in a class: those of its key, of `google.class`, of its event, and
- * of its flight.
- */
+/** Returns the placeholders of a class: in its key, `google.class`, event, and flight. */
 function findClassVariables(definition: Definition, passType: PassType): string[] {
   const { google } = definition
   const names = [
@@ -90,15 +81,11 @@ function namesDeep(value: unknown): string[] {
   return [...placeholdersDeep(value)].map(({ name }) => name)
 }
 
-/** Whether the value is the same for all passes of a version. */
 function isShared(name: string): boolean {
   return name === 'template.name' || name === 'project.name'
 }
 
-/**
- * Checks that a class contains no value of a single holder, since all holders of the class see it. A class key for each
- * value allows it.
- */
+/** Checks that a class, which all of its holders see, contains no value of a single holder, unless its key does. */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)

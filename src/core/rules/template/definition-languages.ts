@@ -49,7 +49,6 @@ export function languageOf(definition: Definition): string | undefined {
   return origins.get(definition)?.language
 }
 
-/** Returns the definition in its other languages. */
 export function otherLanguages(definition: Definition): Definition[] {
   const written = writtenOf(definition)
   const language = languageOf(definition)
@@ -74,7 +73,6 @@ function hasTranslations(written: WrittenDefinition): boolean {
   return [...listTranslated(written)].length > 0
 }
 
-/** Yields the texts and images that differ by language. */
 function* listTranslated(
   written: WrittenDefinition,
 ): Generator<{ what: 'text' | 'image'; translations: Record<string, unknown>; path: Path }> {
@@ -104,7 +102,6 @@ const places: Places = {
   door: { notice: 'text' },
 }
 
-/** Returns the definition with each translatable text replaced. */
 function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
   const mapAt = (value: unknown, at: Places, path: Path): unknown => {
     if (value === undefined || value === null) return value
@@ -120,7 +117,6 @@ function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: 
   return mapAt(written, places, []) as Definition
 }
 
-/** Returns each translatable text with its path. */
 export function listTexts(written: WrittenDefinition): { text: WrittenText; path: Path }[] {
   return splitTexts(written).texts
 }

@@ -69,10 +69,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/**
- * Maps a path within the image of one language to the path in the written definition. Returns `undefined` if the image
- * has no value for that language.
- */
+/** Maps a path within the image of one language to the written definition. `undefined` without that language. */
 function imagePlace(
   { design }: WrittenDefinition,
   path: Issue['path'],
@@ -138,7 +135,6 @@ export function sampleScope(definition: Definition): Scope {
   ])
 }
 
-/** Samples for variables that a typed field or a fact uses. */
 function samplesOfUses(definition: Definition): Map<string, string> {
   return new Map([...factSamples(definition), ...typedSamples(definition)])
 }
@@ -162,10 +158,7 @@ export function longScope(definition: Definition): Scope {
 /** Longer text fits nowhere. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/**
- * Whether the text at a path contains a variable without any known value. A sample then proves nothing, and each pass
- * is checked with its own value.
- */
+/** Whether a text contains a variable without a known value. A sample then proves nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false
@@ -216,10 +209,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 
 const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
 
-/**
- * Checks that each placeholder in the policies has a rule that the variables schema can express. System variables are
- * not part of the schema.
- */
+/** Checks that each placeholder in the policies has a rule that the variables schema can express. */
 function* checkPolicyTexts(definition: Definition): Generator<Issue> {
   const declared = new Set(definition.variables.map(({ name }) => name))
   for (const { path, text, uses } of policyTexts(definition)) {

@@ -33,10 +33,7 @@ export function* checkFacts({ event, trip, variables }: Facts & Pick<Definition,
   }
 }
 
-/**
- * Compiles the check that the event or trip of a pass does not end before it begins. Returns `undefined` if neither
- * time has a placeholder, or one of them is not given.
- */
+/** Compiles the check that an event or trip does not end before it begins. `undefined` if no placeholder decides it. */
 export function compileFacts(facts: Facts): ((scope: Scope) => Issue[]) | undefined {
   const spans = spansOf(facts).filter(({ begins, ends }) => placeholdersIn(begins + ends).length > 0)
   if (spans.length === 0) return undefined
@@ -94,7 +91,6 @@ function wantedOf(key: string): string | undefined {
 
 const samples = { moment: '2030-01-31T18:00:00Z', timeZone: 'UTC', latitude: '1', longitude: '1' }
 
-/** Returns sample values for the variables that facts use, by name. */
 export function factSamples({ event, trip }: Facts): Map<string, string> {
   return new Map(
     stringsDeep({ event, trip }).flatMap(({ text, path }) => {

@@ -4,10 +4,7 @@ import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/forma
 import { lonePlaceholder, placeholdersIn } from './placeholder.ts'
 import { typedTexts } from './variable-uses.ts'
 
-/**
- * Checks the types of fields: values that no pass could show, and placeholders without a rule that the schema can
- * express.
- */
+/** Checks for typed values that no pass could show, and for placeholders without a rule that the schema can express. */
 export function* checkFieldTypes(definition: Definition): Generator<Issue> {
   const { design, google } = definition
   for (const group of fieldGroups) {
@@ -82,7 +79,6 @@ const samples: Record<Exclude<ValueKind, 'text'>, string> = {
   relative: '2030-01-31',
 }
 
-/** Returns sample values for the variables that typed fields use, by name. */
 export function typedSamples({ design }: Pick<Definition, 'design'>): Map<string, string> {
   const found = new Map<string, string>()
   for (const { as = 'text', value, currency = '' } of fieldGroups.flatMap((group) => design.fields[group])) {

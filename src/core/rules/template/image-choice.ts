@@ -5,7 +5,6 @@ import { formatPatterns } from './variables.ts'
 
 const IMAGE_ID = new RegExp(formatPatterns.image.pattern)
 
-/** One of several values, selected by a filled text. */
 export interface Choice<Value> {
   by: string
   map: Record<string, Value>
@@ -14,7 +13,6 @@ export interface Choice<Value> {
 
 type ByLanguage = Exclude<DesignImage, ImageChoice>
 
-/** Whether an image differs by language. */
 export function isByLanguage(image: DesignImage | undefined): image is ByLanguage {
   return typeof image === 'object' && !('by' in image)
 }
@@ -51,7 +49,6 @@ export function resolveImages(
   return images
 }
 
-/** Returns the roles whose image differs from pass to pass. */
 export function ownImageRoles({ design }: Pick<Definition, 'design'>): ImageRole[] {
   const choices = Object.entries(design.images) as [ImageRole, ImageChoice | undefined][]
   return choices
@@ -65,7 +62,6 @@ export function imageVariables({ variables }: Pick<WrittenDefinition, 'variables
   return variables.filter(({ format }) => format === 'image').map(({ name }) => name)
 }
 
-/** Returns the images in the variables of a pass. */
 export function imagesOfPass(definition: Pick<Definition, 'variables'>, variables: Record<string, unknown>) {
   return imageVariables(definition).flatMap((name) => {
     const id = Object.hasOwn(variables, name) ? variables[name] : undefined

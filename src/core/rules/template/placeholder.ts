@@ -1,6 +1,4 @@
-/**
- * Placeholders are {{name}}: a variable of the version, or a system variable. There is no logic and there are no loops.
- */
+/** Placeholders are {{name}}: a variable of the version or a system variable, without logic or loops. */
 
 const PLACEHOLDER = /\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}/g
 const LONE_PLACEHOLDER = /^\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}$/
@@ -16,7 +14,6 @@ export const systemVariables = [
   'project.name',
 ] as const
 
-/** A variable that every definition can use without declaring it. */
 export type SystemVariable = (typeof systemVariables)[number]
 
 /** A scope value under this name replaces the barcode message of the template. Templates cannot use the name. */
@@ -31,10 +28,7 @@ export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'p
  */
 export type Scope = ReadonlyMap<string, string>
 
-/**
- * Replaces every placeholder once. Placeholders inside a value stay as text. The result is well-formed, since wallets
- * reject half a surrogate pair.
- */
+/** Replaces every placeholder once. The result is well-formed, since wallets reject half a surrogate pair. */
 export function fill(template: string, scope: Scope): string {
   return template.includes('{{') ? oncePerScope(template, scope, fillText) : template.toWellFormed()
 }
@@ -46,9 +40,7 @@ function fillText(template: string, scope: Scope): string {
   return filled.toWellFormed()
 }
 
-/**
- * Fills every string inside a JSON value and keeps its keys. Returns parts without a placeholder without copying them.
- */
+/** Fills every string in a JSON value. Parts without a placeholder are not copied. */
 export function fillDeep<T>(value: T, scope: Scope): T {
   const isTree = value !== null && typeof value === 'object'
   return isTree ? oncePerScope(value, scope, fillWithin) : fillWithin(value, scope)
@@ -124,17 +116,14 @@ export function compileText(text: string): CompiledText {
   return compiled
 }
 
-/** Returns the text without its placeholders. */
 export function literalPart(text: string): string {
   return text.includes('{{') ? compileText(text).literals.join('') : text
 }
 
-/** Yields each placeholder inside a JSON value, with the path of its string. */
 export function* placeholdersDeep(value: unknown): Generator<{ name: string; path: (string | number)[] }> {
   for (const { text, path } of stringsDeep(value)) for (const name of placeholdersIn(text)) yield { name, path }
 }
 
-/** Returns each string inside a JSON value, with its path. */
 export function stringsDeep(value: unknown): StringInValue[] {
   const found: StringInValue[] = []
   collectStrings(value, [], found)

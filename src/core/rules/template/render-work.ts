@@ -3,24 +3,15 @@ import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './definition-languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/**
- * The maximum number of placeholders that a pass renders in all of its languages. The conference example would have 540
- * in 20 languages.
- */
+/** The maximum number of placeholders of a pass in all languages. The conference example would have 540 in 20. */
 export const MAX_PLACEHOLDERS = 5_000
 /** The maximum number of names and values in the overrides of a platform, at any depth. */
 export const MAX_OVERRIDE_VALUES = 2_000
 
-/**
- * The maximum number of currencies of all fields, times the number of languages. Each needs a separate formatter, which
- * is slow to create.
- */
+/** The maximum of currencies times languages. Each needs a separate formatter, which is slow to create. */
 export const MAX_CURRENCY_FORMATS = 200
 
-/**
- * Checks that a definition is not too much work to render, which its size in bytes does not show (decisions/0016). Run
- * it before any other check of the definition.
- */
+/** Checks the work to render a definition (decisions/0016), which its size does not show. Run it first. */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
   const issues = Object.entries(overridesOf(written)).flatMap(([key, overrides]) => {
     const values = countValues(overrides)

@@ -22,7 +22,6 @@ const SYSTEM_BYTES: Record<SystemVariable, number> = {
   'project.name': 255,
 }
 
-/** A text, or the whole card, that is too large after filling. */
 export interface Oversize {
   /** The path below the definition. Empty for the whole card. */
   path: (string | number)[]
@@ -32,21 +31,16 @@ export interface Oversize {
   cause: { name: string; count: number } | undefined
 }
 
-/** Finds texts that are too large, by the size of each placeholder's value. */
 export type FindOversizes = (bytesOf: (name: string) => number) => Oversize[]
 
 interface Size {
   path: Oversize['path']
   max: number
-  /** The size of the text without its placeholders. */
   fixedBytes: number
   counts: Map<string, number>
 }
 
-/**
- * Reads a definition once, so that each pass costs one addition per placeholder. Sizes are computed without filling any
- * text.
- */
+/** Reads a definition once, so that each pass costs one addition per placeholder, without filling any text. */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
   // Measure all languages together, which are one package.
   const written = writtenOf(rendered as Definition)
@@ -95,7 +89,6 @@ function measure({ path, max, fixedBytes, counts }: Size, known: Map<string, num
   return { path, bytes, max, cause: cause && { name: cause[0], count: cause[1] } }
 }
 
-/** Returns the size of each value of a pass. */
 export function bytesIn(scope: Scope): (name: string) => number {
   // Before the expiry is resolved, assume its maximum length.
   return (name) => bytesOfText(scope.get(name) ?? '') || (name === 'pass.expiresAt' ? SYSTEM_BYTES[name] : 0)
@@ -149,10 +142,7 @@ function placeOf(path: Oversize['path']): string {
   return path.length > 0 ? path.join('.') : 'the whole card'
 }
 
-/**
- * Rejects a pass that would be too large. Passes created before the limits can be.
- * @throws ApiError PASS_ISSUING_FAILED
- */
+/** Rejects a pass that is too large, such as one from before the limits. @throws ApiError PASS_ISSUING_FAILED */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const findOversizes = compileSizes(rendered)
   // Sizes include all languages, which share a scope.

@@ -8,13 +8,11 @@ import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
 
-/** The expiry and policy of a pass, with placeholders filled. */
 export interface Resolved {
   expiresAt: Date | null
   redemption: RedemptionPolicy | null
 }
 
-/** The values of a pass for system variables, in addition to its own variables. */
 export interface PassFacts {
   id: string
   externalPassId: string
@@ -27,10 +25,7 @@ export interface PassFacts {
   projectName: string | null
 }
 
-/**
- * Returns the values of placeholders: stored variables, else their defaults, and the system variables.
- * @param expiresAt undefined before it is resolved
- */
+/** Returns the values of placeholders. @param expiresAt undefined before it is resolved */
 export function buildScope(
   declared: readonly VariableDefinition[],
   facts: PassFacts,
@@ -56,9 +51,7 @@ export function buildScope(
   return scope
 }
 
-/**
- * Returns the values that a definition gives: its examples, else its defaults. Variables without either are omitted.
- */
+/** Returns the examples of a definition, else its defaults. Variables without either are omitted. */
 export function exampleScope({ variables }: Pick<Definition, 'variables'>): Scope {
   return new Map(
     variables.flatMap(({ name, example, default: fallback }) => {
@@ -68,7 +61,6 @@ export function exampleScope({ variables }: Pick<Definition, 'variables'>): Scop
   )
 }
 
-/** Returns the expiry and policy of a pass, or all issues of its values. */
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
   const expiresAt = resolveExpiry(definition, buildScope(definition.variables, facts))
   if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }
@@ -77,10 +69,7 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
-/**
- * Moves an issue to the variable that caused it, if only one did. The request has no field with the path in the
- * definition.
- */
+/** Moves an issue to the variable that caused it, if only one did. */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
     (part, key) => (part as Record<string, unknown> | undefined)?.[key],
@@ -91,10 +80,7 @@ function atVariable(issue: Issue, definition: Definition): Issue {
   return isOne ? { ...issue, path: ['variables', name!] } : issue
 }
 
-/**
- * Returns the expiry of a pass. An empty text means none. A date means the end of that day in the definition's time
- * zone.
- */
+/** Returns the expiry of a pass: none for an empty text, and the end of the day in the zone for a date. */
 export function resolveExpiry(
   { expiresAt, timeZone = 'UTC' }: Pick<Definition, 'expiresAt' | 'timeZone'>,
   scope: Scope,
@@ -118,7 +104,6 @@ function endOfDay(date: string, timeZone: string): Date {
 
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Returns the policy of a pass with its placeholders filled. */
 export function resolveRedemption(
   { redemption }: Pick<Definition, 'redemption'>,
   scope: Scope,

@@ -12,7 +12,6 @@ export interface VariableUse {
   rule: { pattern: string } | { values: readonly string[] }
   /** A phrase that completes "Must be". */
   wanted: string
-  /** Whether the value is required. */
   isNeeded: boolean
 }
 
@@ -31,7 +30,6 @@ export interface PolicyText {
   uses: { name: string; use: VariableUse }[] | undefined
 }
 
-/** Returns the uses of each variable. */
 export function usesOf(users: Users): Map<string, VariableUse[]> {
   const byName = new Map<string, VariableUse[]>()
   for (const { uses = [] } of [...policyTexts(users), ...typedTexts(users), ...factTexts(users)]) {
@@ -40,7 +38,6 @@ export function usesOf(users: Users): Map<string, VariableUse[]> {
   return byName
 }
 
-/** Yields each text with placeholders in the expiry and the policy. */
 export function* policyTexts({ expiresAt, redemption }: Policies): Generator<PolicyText> {
   if (expiresAt && placeholdersIn(expiresAt).length > 0) {
     yield { path: ['expiresAt'], text: expiresAt, uses: usesInExpiry(expiresAt, EXPIRY) }
@@ -52,7 +49,6 @@ export function* policyTexts({ expiresAt, redemption }: Policies): Generator<Pol
   }
 }
 
-/** Yields each text with placeholders in typed fields: values, and the currencies of amounts. */
 export function* typedTexts({ design }: Users): Generator<PolicyText> {
   if (!design) return
   for (const group of fieldGroups) {
@@ -71,7 +67,6 @@ export function* typedTexts({ design }: Users): Generator<PolicyText> {
   }
 }
 
-/** Yields each typed text of an event or a trip: times, degrees, and time zones. */
 export function* factTexts({ event, trip }: Users): Generator<PolicyText> {
   for (const { text, path } of stringsDeep({ event, trip })) {
     const key = String(path.at(-1))
@@ -189,7 +184,6 @@ function upTo(max: number): string {
   return [...shorter, ...sameLength, digits].join('|')
 }
 
-/** The rule for one placeholder of a composed date-time. */
 export interface DateTimePiece {
   name: string
   /** Without anchors. */
@@ -234,10 +228,7 @@ const forms = [
   `${piece('dateAndTime')}${piece('offset')}`,
 ].map((form) => new RegExp(`^${form}$`))
 
-/**
- * Returns the rule for each placeholder of a date-time, or `undefined` if the text is ambiguous or can never be a
- * date-time.
- */
+/** Returns the rule for each placeholder of a date-time, or `undefined` if the text is ambiguous or never valid. */
 function dateTimePieces(text: string): DateTimePiece[] | undefined {
   if (text.includes(MARK)) return undefined
   const { names, literals } = compileText(text)

@@ -57,7 +57,6 @@ export function variablesSchema(definition: VariableRules) {
   }
 }
 
-/** Returns all issues of the variables of a pass, or an empty list. */
 export type CheckVariables = (variables: Variables) => Issue[]
 
 /** Compiles a check that is equivalent to `variablesSchema`. Paths start at `variables`. */
@@ -113,7 +112,6 @@ interface VariableRule {
   shapes: Pick<VariableUse, 'rule' | 'wanted'>[]
 }
 
-/** Returns the rules that the published schema and the server's check share. */
 function rulesOf({ variables, ...users }: VariableRules): VariableRule[] {
   const usesByName = usesOf(users)
   return variables.map((variable) => {
