@@ -125,7 +125,7 @@ export const clientGuards: Fault[] = [
   {
     name: 'nudged-at-once-again',
     breaks: 'A silent phone is pushed again at the time of its last push.',
-    file: 'src/core/rules/sending/retries.ts',
+    file: 'src/core/rules/sending/nudging.ts',
     text: 'moment > now)',
     replacement: 'moment >= now)',
     tests: ['test/core/rules/sending/nudging.test.ts'],

@@ -118,7 +118,7 @@ export const faults: Fault[] = [
   {
     name: 'nudged-for-ever',
     breaks: 'Outdated phones are pushed again every day instead of three times per version.',
-    file: 'src/core/rules/sending/retries.ts',
+    file: 'src/core/rules/sending/nudging.ts',
     text: 'moments.find((moment) => moment > now)',
     replacement: 'moments.find((moment) => moment > now) ?? new Date(now.getTime() + 86_400_000)',
     tests: ['test/server/wallet-sync/nudge-silent.test.ts'],

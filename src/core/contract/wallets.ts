@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { NUDGE_SPACING_SECONDS } from '../rules/sending/retries.ts'
+import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
 import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './common.ts'
 import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list-parameters.ts'
 import { Platform } from './platform.ts'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { NUDGE_SPACING_SECONDS } from '../../core/rules/sending/retries.ts'
+import { NUDGE_SPACING_SECONDS } from '../../core/rules/sending/nudging.ts'
 import type { Nudged } from '../../storage/passes/nudges.ts'
 import type { LongJobServices, Services } from '../context.ts'
 import { queuePushes } from './holders.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { groupBy } from '../../core/group-by.ts'
-import { nextNudge } from '../../core/rules/sending/retries.ts'
+import { nextNudge } from '../../core/rules/sending/nudging.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 

@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon'
+import english from '../../../locales/en/scans.json' with { type: 'json' }
 import type { SpokenLanguage } from '../../../locales/languages.ts'
 import { type DoorWords, scansTexts } from '../../../locales/scan-texts.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
@@ -18,7 +19,8 @@ export interface DoorLanguage {
   zone?: string | undefined
 }
 
-export const doorEnglish: DoorLanguage = { locale: 'en', words: scansTexts.en }
+// Imported by itself, so that the engine of a door is bundled without the other languages.
+export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
 /**
  * Returns the language of a door.

@@ -148,15 +148,3 @@ export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} t
 
 /** The number of runs (about four minutes) after which an undelivered notification is FAILED. */
 export const MAX_SEND_ATTEMPTS = 8
-
-/** The seconds from the first push of a version to each further push of a silent phone. */
-const NUDGE_SECONDS = [600, 3600, 86_400] as const
-
-/** The minimum time between two pushes of a phone, in seconds, no matter how often a nudge is requested. */
-export const NUDGE_SPACING_SECONDS = 600
-
-/** Returns the time of the next nudge. Missed ones are skipped. Returns `undefined` if none is left. */
-export function nextNudge(firstPushedAt: Date, now: Date): Date | undefined {
-  const moments = NUDGE_SECONDS.map((seconds) => new Date(firstPushedAt.getTime() + seconds * 1000))
-  return moments.find((moment) => moment > now)
-}

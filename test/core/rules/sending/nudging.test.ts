@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextNudge } from '../../../../src/core/rules/sending/retries.ts'
+import { nextNudge } from '../../../../src/core/rules/sending/nudging.ts'
 
 test('the next push of a silent phone is later than the present one', () => {
   const after = (seconds: number) => new Date(seconds * 1000)
