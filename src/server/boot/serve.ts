@@ -9,11 +9,12 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
+import { operator } from '../api/audit.ts'
 import { giveUp, jobHandlers, queueOptions } from '../background/job-handlers.ts'
 import { startScheduler } from '../background/scheduler.ts'
 import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
-import { endingTokens } from '../create-token.ts'
+import { createToken, endingTokens, type MadeToken } from '../create-token.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createLimits } from '../http/middleware/rate-limit.ts'
 import { createReadiness } from '../http/readiness.ts'
@@ -30,7 +31,6 @@ import { loadBadges } from '../pages/badges.ts'
 import { createOutbound } from '../webhooks/outbound.ts'
 import { createApp } from './app.ts'
 import { assertSound, onDatabase } from './database-error.ts'
-import { createFirstToken } from './first-token.ts'
 import { startInstances } from './instances.ts'
 import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
 import { startProviders } from './providers.ts'
@@ -231,7 +231,20 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   }
 }
 
-/** Checks that stop a start that would lose passes, which phones keep for years. */
+/** Creates the workspace `default` and an owner token for it, if the database is empty. */
+export function createFirstToken(store: Store, at: Date): Promise<MadeToken | undefined> {
+  return store.transaction(async (tx) => {
+    if (!(await tx.workspaces.isEmpty())) return undefined
+    const workspace = await tx.workspaces.insert('default', at)
+    // Another server that started concurrently was first.
+    if (!workspace) return undefined
+    const made = await createToken(tx, workspace.id, { name: 'first owner', role: 'owner' }, at)
+    const entry = { actor: operator('serve'), correlationId: null }
+    await tx.auditLog.insert(workspace.id, { ...entry, action: 'workspace.create', targetId: workspace.id }, at)
+    await tx.auditLog.insert(workspace.id, { ...entry, action: 'token.create', targetId: made.token.id }, at)
+    return made
+  })
+}
 
 /** A setting that cannot work, with the reason and the fix. Stops the start of the server. */
 class SettingsError extends SetupError {

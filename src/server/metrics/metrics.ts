@@ -2,8 +2,12 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ApiError } from '../../core/errors.ts'
 import { limitNames } from '../../core/rules/pass/workspace-limits.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
+import type { DroppedRegistration } from '../../storage/passes/registrations.ts'
 import { SERVER_IDENTITY } from '../../storage/workspaces/identities-repository.ts'
+import type { PushResult } from '../../wallets/apple/push.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
+import { createLineLimit } from '../line-limit.ts'
+import type { Logger } from '../log.ts'
 
 /**
  * The metrics of this process, in a separate registry. docs/metrics.md describes each. Labels have few possible values:
@@ -130,4 +134,30 @@ export function countProviderCall(metrics: Metrics, call: ProviderCall): void {
 export function countRejection({ limitRefusals }: Metrics, { details }: ApiError): void {
   const limit = limitNames.find((name) => name === details.limit)
   if (limit) limitRefusals.inc({ limit })
+}
+
+/** Records registrations that Apple reports as dead. */
+export interface DroppedRegistrations {
+  note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
+}
+
+/**
+ * Creates a record that counts dropped registrations and logs some of them with Apple's reason: any holder of a pass
+ * can register invalid tokens. Tokens and device IDs are not logged.
+ */
+export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }): DroppedRegistrations {
+  const limit = createLineLimit((leftOut, workspaces) =>
+    log.warn({ leftOut, workspaces }, `${leftOut} more device registrations were dropped`),
+  )
+  return {
+    note(dropped, results) {
+      if (dropped.length === 0) return
+      metrics.droppedRegistrations.inc(dropped.length)
+      const reasons = new Map([...results].map(({ pushToken, reason }) => [pushToken, reason]))
+      for (const { workspaceId, passId, pushToken } of dropped) {
+        if (!limit.admits(workspaceId)) continue
+        log.warn({ workspaceId, passId, reason: reasons.get(pushToken) }, 'a device registration was dropped')
+      }
+    },
+  }
 }

@@ -51,21 +51,8 @@ interface ReferenceFiles {
 /** The folder of the built files, next to this module. When run from source, the files come from the package. */
 const builtFolder = fileURLToPath(new URL('./swagger-ui/', import.meta.url))
 
-let loaded: Promise<ReferenceFiles> | undefined
-
-/**
- * Loads the files with the first request, since most servers never serve the page.
- * @throws ApiError SERVICE_UNAVAILABLE that names what is missing
- */
-export function loadReferenceFiles(): Promise<ReferenceFiles> {
-  loaded ??= load().catch((error) => {
-    loaded = undefined
-    throw error
-  })
-  return loaded
-}
-
-async function load(): Promise<ReferenceFiles> {
+/** @throws ApiError SERVICE_UNAVAILABLE that names what is missing */
+export async function readReferenceFiles(): Promise<ReferenceFiles> {
   const folder = await findFolder()
   const file = async (name: string, contentType: string) => {
     const { path, ...content } = asset(name, contentType, await readFile(join(folder, name)))

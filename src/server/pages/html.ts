@@ -40,6 +40,11 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
+/** Fills in the placeholders of a sentence with HTML. The sentence itself is escaped. */
+export function fillHtml(sentence: string, parts: Record<string, string>): string {
+  return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
+}
+
 /** Returns a page that runs, loads, and shows only content of this server, and that cannot be framed or cached. */
 export function buildPage(parts: PageParts): Page {
   const { title, main, language = 'en', head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts

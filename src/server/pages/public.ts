@@ -1,6 +1,7 @@
 import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
+import { createLoadingCache } from '../../core/loading-cache.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
 import { mapInSlices } from '../../core/slices.ts'
 import type { Services } from '../context.ts'
@@ -21,9 +22,9 @@ import {
   touchIcon,
   trialLogo,
 } from './assets.ts'
-import { docsScript, docsStyle, loadReferenceFiles, tryPage, tryPath } from './docs.ts'
+import { docsScript, docsStyle, readReferenceFiles, tryPage, tryPath } from './docs.ts'
 import type { Page } from './html.ts'
-import { sharedPicturePath } from './link/share-tags.ts'
+import { sharedPicturePath } from './link/link-parts.ts'
 import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
 import { deskPath, doorPath, loadDesk, loadDoor } from './scripted-pages.ts'
 
@@ -50,21 +51,15 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
     return answer
   }
 
-  const images = createImageCache(store)
-  app.get('/images/:id', async (event) => {
+  const sendImage = (images: ImageCache) => async (event: H3Event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
     const image = id && (await images.find(id))
     if (!image) throw new ApiError('NOT_FOUND', { message: 'Image not found.' })
     return send(event, image)
-  })
-
-  const shared = createImageCache({ images: { findPublic: (id) => findShared(id, services) } }, SHARED_BYTES)
-  app.get(sharedPicturePath(':id'), async (event) => {
-    const { data: id } = Uuid.safeParse(event.context.params?.id)
-    const picture = id && (await shared.find(id))
-    if (!picture) throw new ApiError('NOT_FOUND', { message: 'Image not found.' })
-    return send(event, picture)
-  })
+  }
+  app.get('/images/:id', sendImage(createImageCache(store)))
+  const shared = { images: { findPublic: (id: string) => findShared(id, services) } }
+  app.get(sharedPicturePath(':id'), sendImage(createImageCache(shared, SHARED_BYTES)))
 
   const badges = new Map(services.badges.all.map((badge) => [badge.path, once(() => precompress(badge))]))
   app.get('/favicon.ico', (event) => send(event, favicon))
@@ -121,6 +116,7 @@ async function findShared(id: string, { store, images }: Pick<Services, 'store' 
 /** Each is created with the first request. */
 const loadReference = onceDescribed(() => fileOf(referencePage()))
 const loadErrors = onceDescribed(() => fileOf(errorsPage()))
+const loadReferenceFiles = once(readReferenceFiles)
 const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
 
 /** Pages that a script renders, with their files. */
@@ -187,42 +183,15 @@ const SHARED_BYTES = 8 * 1024 * 1024
 
 /** Creates a cache of public images that evicts the least recently used ones. */
 export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES): ImageCache {
-  /** In order of use, the most recent last. */
-  const cached = new Map<string, PublicFile>()
-  const loading = new Map<string, Promise<PublicFile | undefined>>()
-  let bytes = 0
-
-  async function load(id: string): Promise<PublicFile | undefined> {
-    const image = await images.findPublic(id)
-    if (!image) return undefined
-    const headers = { 'cross-origin-resource-policy': 'cross-origin' }
-    const { contentType, data: content } = image
-    const file = publicFile({ contentType, cacheControl: IMMUTABLE, content, headers })
-    keep(id, file)
-    return file
-  }
-
-  function keep(id: string, file: PublicFile): void {
-    cached.set(id, file)
-    bytes += file.content.length
-    for (const [oldest, { content }] of cached) {
-      if (bytes <= maxBytes) break
-      cached.delete(oldest)
-      bytes -= content.length
-    }
-  }
-
+  const files = createLoadingCache<PublicFile | undefined>(maxBytes, (file) => file?.content.length ?? 0)
   return {
-    async find(id) {
-      const known = cached.get(id)
-      if (known) {
-        cached.delete(id)
-        cached.set(id, known)
-        return known
-      }
-      const pending = loading.get(id) ?? load(id).finally(() => loading.delete(id))
-      loading.set(id, pending)
-      return pending
-    },
+    find: (id) =>
+      files(id, async () => {
+        const image = await images.findPublic(id)
+        if (!image) return undefined
+        const headers = { 'cross-origin-resource-policy': 'cross-origin' }
+        const { contentType, data: content } = image
+        return publicFile({ contentType, cacheControl: IMMUTABLE, content, headers })
+      }),
   }
 }

@@ -1,6 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { ImageRole, PassType } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
+import { createLoadingCache } from '../../core/loading-cache.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
@@ -141,55 +142,18 @@ export interface ImageSet {
 /** Returns the image files of a card. Equal images give the same set. */
 export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
+const MAX_KEPT_BYTES = 64 * 1024 * 1024
+
 /**
  * Creates a cache of image files, shared by all passes that show the same images (IDs are derived from the content).
- * The most recently used sets are kept, up to maxBytes in total. Concurrent callers share one build, and a failed build
- * is not cached.
  */
-export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = 64 * 1024 * 1024 } = {}): ImageSets {
-  const building = new Map<string, Promise<ImageSet>>()
-  // A Map keeps insertion order: the first set is the least recently used.
-  const held = new Map<string, ImageSet>()
-  let heldBytes = 0
-
-  function hold(key: string, set: ImageSet): void {
-    held.set(key, set)
-    heldBytes += sizeOf(set)
-    for (const [oldest, oldSet] of held) {
-      if (heldBytes <= maxBytes) break
-      held.delete(oldest)
-      heldBytes -= sizeOf(oldSet)
-    }
-  }
-
-  async function build(key: string, card: CardImages): Promise<ImageSet> {
-    try {
+export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = MAX_KEPT_BYTES } = {}): ImageSets {
+  const sets = createLoadingCache<ImageSet>(maxBytes, ({ part }) => part.size)
+  return (card) =>
+    sets(keyOf(card), async () => {
       const files = await buildImageFiles(card, loadImageFiles)
-      const digests = Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex]))
-      const set = { part: zipPart(files), digests }
-      hold(key, set)
-      return set
-    } finally {
-      building.delete(key)
-    }
-  }
-
-  return async (card) => {
-    const key = keyOf(card)
-    const known = held.get(key)
-    if (known) {
-      held.delete(key)
-      held.set(key, known)
-      return known
-    }
-    const running = building.get(key) ?? build(key, card)
-    building.set(key, running)
-    return running
-  }
-}
-
-function sizeOf({ part }: ImageSet): number {
-  return part.size
+      return { part: zipPart(files), digests: Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex])) }
+    })
 }
 
 function keyOf({ images, background, language = '' }: CardImages): string {

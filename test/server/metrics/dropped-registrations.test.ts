@@ -1,7 +1,6 @@
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
-import { createDroppedRegistrations } from '../../../src/server/metrics/dropped-registrations.ts'
-import { createMetrics } from '../../../src/server/metrics/metrics.ts'
+import { createDroppedRegistrations, createMetrics } from '../../../src/server/metrics/metrics.ts'
 
 test('a phone that registers with a thousand dead tokens gets ten lines, and all are counted', async () => {
   vi.useFakeTimers()

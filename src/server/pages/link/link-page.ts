@@ -20,9 +20,13 @@ import {
   PARTS_STYLE,
   phoneHtml,
   ribbonHtml,
+  type SharedLink,
+  shareDescription,
+  sharedLanguage,
+  shareTags,
+  shareTitle,
   timeHtml,
 } from './link-parts.ts'
-import { type SharedLink, shareDescription, sharedLanguage, shareTags, shareTitle } from './share-tags.ts'
 import { isOfPhone, type VisitorPhone } from './visitors.ts'
 
 /** The pass of a smart link, and the device that opens it. */

@@ -3,10 +3,11 @@ import { ApiError } from '../../../core/errors.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
 import { browserFile, fromLink, pageIcon } from '../assets.ts'
-import { buildPage, escapeHtml, type Page } from '../html.ts'
+import { buildPage, escapeHtml, fillHtml, type Page } from '../html.ts'
 import type { Contact, IssuerFacts } from '../issuer-facts.ts'
-import { fillHtml, type ProblemKind } from '../page-words.ts'
 import { english, nameWallets } from '../words.ts'
+
+type ProblemKind = keyof PageWords['problems']
 
 /** The link of a pass that has ended. Its page names the issuer; the API error does not. */
 export class LinkEnded extends ApiError {
