@@ -1,6 +1,4 @@
-/** A field in the table of a platform's resources. */
 export interface FieldWord {
-  /** A type of the table, a plain type, or the names of an enum. */
   type: string | readonly string[]
   /** The maximum number of items of a list (infinity without a known limit), or `undefined` if it is not a list. */
   maxItems: number | undefined

@@ -12,7 +12,6 @@ export interface WalletPass {
   /** The serial number at Apple, if another provider issued it. Otherwise, it is the ID. */
   serialNumber?: string
   templateId: string
-  /** The number of the version that the pass renders. */
   templateVersion: number
   /** The suffix of the object's ID if the platform has one. A new object is named after the pass and its kind. */
   objectSuffix?: string
@@ -23,22 +22,15 @@ export interface WalletPass {
   webServiceUrl?: string
   /** Shared by the passes of a group. Wallets show them in one stack. */
   groupId?: string
-  /** The card in the other languages of its definition. */
   translations?: Card[]
   /** The images in these languages, where translations are left out. */
   translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
-  /**
-   * The text of the last notification, by language if it was sent by language. Apple can only show it on the pass
-   * itself.
-   */
+  /** The text of the last notification, by language if it was sent so. Apple can only show it on the pass itself. */
   message?: string | Record<string, string> | undefined
   /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
-  /**
-   * The card without values of its holder, for content that a platform shows to all holders, such as classes.
-   */
+  /** The card without values of its holder, for what all holders see, such as classes. */
   templateCard: Card
-  /** The template card in the other languages. */
   templateTranslations?: Card[]
 }
 
@@ -51,7 +43,6 @@ export interface ImageSize {
   isEnlarged?: boolean
 }
 
-/** An image as PNG, fitted into one of its sizes. */
 export interface ImageFile extends ImageSize {
   bytes: Uint8Array
 }
@@ -74,21 +65,16 @@ export interface ProviderCall {
   seconds: number
 }
 
-/**
- * An invalid credential. The message has the file or setting, the reason, and the fix. It prevents the start of the
- * server.
- */
+/** Prevents the start of the server. The message has the file or setting, the reason, and the fix. */
 export class CredentialError extends SetupError {
   override readonly name = 'CredentialError'
 }
 
-/** The content of a version. */
 interface VersionContent {
   definition: Definition
   passType: PassType
 }
 
-/** One wallet platform, for issuing. */
 export interface Wallet {
   readonly platform: Platform
   /** The account at the platform that passes belong to: the pass type identifier, or the ID of the issuer. */

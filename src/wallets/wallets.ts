@@ -12,17 +12,14 @@ export interface Side {
   close?(): Promise<void>
 }
 
-/** The sides of platforms that have a connection. */
 interface ConnectedSides {
   apple: Side & { wallet: AppleWallet; push: (ApplePush & Partial<RenewablePush>) | undefined }
   /** Requests are paced for each identity. */
   google: Side & { wallet: GoogleWallet; api: GoogleApi; callbacks: CallbackVerifier }
 }
 
-/** The side of each platform. */
 export type Sides = { [P in Platform]: P extends keyof ConnectedSides ? ConnectedSides[P] : Side }
 
-/** The configured platforms. */
 export interface Wallets extends Partial<{ [P in Platform]: Sides[P]['wallet'] }> {
   all: Wallet[]
   /** The platforms that use an emulator. No real phone accepts their passes. */

@@ -35,7 +35,6 @@ export interface AppOptions {
   trustedProxies: number
   /** Further paths that serve phones, for passes from other providers; each of `applePrefixesOf`. */
   applePrefixes?: readonly string[]
-  /** Default: a separate log. */
   security?: SecurityLog
 }
 
@@ -44,7 +43,6 @@ const linkPath = '/l/:token'
 /** Tells virtual phones the addresses of the emulators. */
 const sandboxPath = '/sandbox'
 
-/** Creates the HTTP app of the server. */
 export function createApp(options: AppOptions): H3 {
   const { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes = [] } = options
   const { security = createSecurityLog(services.log) } = options
@@ -133,10 +131,7 @@ function requireOneHost(event: H3Event): void {
   }
 }
 
-/**
- * Limits requests that need no token: by address, and by number in flight, so that they take no capacity from clients
- * with a token. New routes outside the contract are limited by default.
- */
+/** Limits requests without a token, by address and by number in flight. Routes outside the contract are included. */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
   walletPaths: readonly string[],

@@ -4,7 +4,6 @@ import { sqliteFile } from '../../storage/db/database.ts'
 import { clearDamage } from '../../storage/db/sqlite/sqlite-client.ts'
 import { findFault } from '../../storage/db/sqlite/sqlite-file.ts'
 
-/** A database is not usable. The message names it, the reason, and the fix. */
 class DatabaseError extends SetupError {
   override readonly name = 'DatabaseError'
   constructor(databaseUrl: string, { why, fix }: Trouble, options?: ErrorOptions) {
@@ -23,10 +22,7 @@ interface Trouble {
   isQuoted?: boolean
 }
 
-/**
- * Runs work on a database and describes known errors of the database, without the SQL statement.
- * @throws DatabaseError
- */
+/** Runs work, and describes known errors of the database without the SQL statement. @throws DatabaseError */
 export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -51,7 +47,6 @@ export async function assertSound(databaseUrl: string): Promise<void> {
   })
 }
 
-/** The error if a SQLite file does not exist. */
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
     why: 'the file does not exist',

@@ -75,7 +75,6 @@ export function toApiError(thrown: unknown): ApiError {
   return new ApiError('INTERNAL_ERROR', { cause: error })
 }
 
-/** Returns the response to an error: `error` with code, message, correlation ID, and details. */
 function errorResponse(problem: ApiError, correlationId: string, { withoutCode }: { withoutCode: boolean }): Response {
   const { code, message, details } = problem
   const shared: ErrorBodyWithoutCode = { message, correlationId, details }

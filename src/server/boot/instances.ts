@@ -5,9 +5,7 @@ import type { Services } from '../context.ts'
 import type { Buckets } from '../http/middleware/rate-limit.ts'
 import { monotonicSeconds } from '../monotonic-clock.ts'
 
-/** The exchange of rate-limit usage with the other servers on the database. */
 export interface Instances {
-  /** Deregisters this server. */
   stop(): Promise<void>
 }
 

@@ -105,32 +105,25 @@ export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** Limits of one connection, one address, and all connections. */
 export interface ConnectionsOptions {
   /** The maximum number of connections. Further ones are closed immediately. */
   maxConnections: number
   /** Whether clients connect directly, so that the address of a connection identifies a client. */
   isDirect: boolean
-  /** Called for each connection that the server closes on a client. */
   onRejected(reason: string, address: string): void
-  /** Overrides for tests. */
   patience?: Partial<typeof PATIENCE>
 }
 
 /** The maximum number of pipelined requests that wait on a connection. Honest clients send a handful. */
 const MAX_WAITING = 16
 
-/**
- * The number of connections of one address that are closed for pipelining within the interval, after which its new
- * connections are not served.
- */
+/** After this many connections of an address that were closed for pipelining, its new ones are not served. */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
 /** The fraction of all connections that can be held unserved. Further ones are closed immediately. */
 const HELD_PART = 0.1
 
-/** Time limits of clients. */
 const PATIENCE = {
   headersMs: 10_000,
   /** For a whole request: 8 MiB at 1 Mbit/s take 70 s. */
@@ -140,10 +133,7 @@ const PATIENCE = {
   bodyMs: 10_000,
   /** The time after which a response is dropped if the client has read no byte of it. */
   unreadMs: 20_000,
-  /**
-   * The time for which an offender is held: it would otherwise reconnect at once, and opening connections is its main
-   * cost.
-   */
+  /** How long an offender is held. It would reconnect at once, and opening connections is its main cost. */
   heldMs: 10_000,
 }
 const CHECK_EVERY_MS = 500
@@ -166,7 +156,6 @@ function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } |
   if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
 }
 
-/** Limits what connections take: concurrent requests, time, and memory. */
 function createConnections({ maxConnections, isDirect, onRejected, ...options }: ConnectionsOptions) {
   const patience = { ...PATIENCE, ...options.patience }
   /** Waiting requests of each busy connection. */
@@ -252,9 +241,7 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     })
   }
 
-  /**
-   * Whether to serve a connection. One address gets at most half of all connections, so that other clients can connect.
-   */
+  /** Whether to serve a connection. One address gets at most half of all connections. */
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {

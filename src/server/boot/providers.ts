@@ -18,9 +18,7 @@ import { loadSandboxApple, loadSandboxGoogle, sandboxIssuers } from '../identiti
 import type { Logger } from '../log.ts'
 import type { ServerIdentities } from './wallets.ts'
 
-/**
- * The connections to Apple and Google, or to their emulators, which differ only in addresses, keys, and trust roots.
- */
+/** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
   /** The same push, if its certificate is a real one that expires and is renewed. */
@@ -81,10 +79,6 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
   }
 }
 
-/**
- * One of the processes that share a sandbox folder emulates each platform, and another takes over when it ends. A
- * worker never does, since the Google emulator could not call it back.
- */
 function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): IdentityConnections {
   const counted = (name: string) => onCall && ((call: ProviderCall) => onCall({ ...call, identity: name }))
   return {

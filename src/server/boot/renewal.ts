@@ -9,13 +9,11 @@ export interface WatchAppleFilesOptions {
   config: Pick<Config, 'apple'>
   /** The identities in use, which `renew` changes. */
   identities: Pick<ServerIdentities, 'apple'>
-  /** Signs and pushes with the identity from now on. */
   renew: (identity: AppleIdentity) => void
   clock: () => Date
   log: Pick<Logger, 'info' | 'error'>
 }
 
-/** A watch over the files that the flags name. */
 export interface AppleFilesWatch {
   /** Checks now. The watch also checks every 3 seconds. */
   look(): void
@@ -70,7 +68,6 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
     log.info({ certificate: 'apple_pass', passTypeIdentifier, notAfter }, 'signs with the renewed Apple certificate')
   }
 
-  /** Whether the content is new and equals that of the previous check. */
   function isSettled(found: string): boolean {
     const before = seen
     seen = found

@@ -39,18 +39,14 @@ import { loadServerKeys } from './server-key.ts'
 import { createServices } from './services.ts'
 import { createWallets, loadIdentities, type ServerIdentities } from './wallets.ts'
 
-/** A running server: API, worker, or both. */
 export interface RunningServer {
   /** The listening address; empty for a worker. */
   url: string
   publicUrl: string
-  /** The address of the metrics. */
   metricsUrl: string | undefined
-  /** Platforms that use local emulators. */
   sandboxed: Platform[]
   /** An owner token of the workspace `default`, if the database was empty. */
   firstToken: string | undefined
-  /** The expiry of that token. */
   firstTokenEnds: Date | undefined
   /** Whether no token of the database was ever used: perhaps the operator has none. */
   lacksToken: boolean
@@ -66,18 +62,13 @@ export interface RunningServer {
 export interface ServeOptions {
   config: Config
   log: Logger
-  /** The version of the program, for metrics. */
   version?: string
   clock?: () => Date
   /** Whether an empty database gets an owner token, which the caller must show. Default: true. */
   makesFirstToken?: boolean
 }
 
-/**
- * Migrates the database, checks the credentials, and serves.
- * @throws SettingsError, CredentialError, ServerKeyError, DatabaseError, DatabaseUrlError, ListenError: each with its
- * fix
- */
+/** Migrates the database, checks the credentials, and serves. @throws SetupError with its fix */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
   await assertSound(config.databaseUrl)
@@ -251,10 +242,7 @@ class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/**
- * The public URL is written into every pass, and phones use no other address while they hold it.
- * @throws SettingsError in production, if it is not https
- */
+/** The public URL is written into every pass, and phones use no other address. @throws SettingsError */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`

@@ -35,10 +35,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
 /** The relation of the key next to a SQLite database to the one that its data was created with. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
-/**
- * Compares the key next to a database with its data. @param draft an up-to-date copy of the future content of
- * `database`
- */
+/** Compares the key next to a database with a draft of its future content. */
 export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
   const opened = openDatabase(`sqlite:${draft}`)
   try {
@@ -52,10 +49,7 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
   }
 }
 
-/**
- * Returns the configured key, or that of the file next to SQLite; undefined if the first start will create the file.
- * @throws ServerKeyError
- */
+/** Returns the configured key or that of the file; undefined if the first start creates it. @throws ServerKeyError */
 export async function findServerKey(config: Config): Promise<string | undefined> {
   if (config.serverKey !== undefined) return config.serverKey
   const file = serverKeyFile(config)

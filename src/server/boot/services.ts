@@ -30,7 +30,6 @@ import { releaseHeld } from '../wallet-sync/platform-calls.ts'
 import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 
-/** The options that differ among servers, tests, and benchmarks. */
 export interface ServicesOptions
   extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics'> {
   keys: ServerKeys
@@ -52,13 +51,11 @@ export interface ServicesOptions
   hangSeconds?: number
 }
 
-/** The services of a process, which end with `close`. */
 export interface RunningServices extends Services {
   /** Ends the process that decodes images, and the watch over the event loop. */
   close(): void
 }
 
-/** Creates the services of a process. No other place does. */
 export function createServices(options: ServicesOptions): RunningServices {
   const {
     keys,

@@ -47,7 +47,6 @@ export function createWallets(identities: ServerIdentities, options: WalletOptio
   }
 }
 
-/** Whether a platform has credentials, and so does not run in the sandbox. */
 export function hasCredentials(config: Config, platform: Platform): boolean {
   return setups[platform].hasCredentials(config)
 }

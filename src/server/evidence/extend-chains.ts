@@ -9,13 +9,11 @@ import type { Repositories, Services } from '../context.ts'
 import { createPace } from '../jobs/chunks.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** The services for chaining. */
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
   /** The last time that each broken chain was logged, by its name. The log reports it once an hour. */
   toldAt: Map<string, Date>
 }
 
-/** A chain that cannot be extended, and the reason. */
 interface BrokenChain extends ChainKey {
   why: string
 }
@@ -120,7 +118,6 @@ function nameOf({ workspaceId, chain }: ChainKey): string {
   return `${workspaceId} ${chain}`
 }
 
-/** The maximum number of entries in a block. */
 const BLOCK = 1_000
 
 /** Returns the blocks of entries after the head of their chain. Entries that no longer exist are skipped. */
@@ -149,7 +146,6 @@ async function chain(
   return blocks
 }
 
-/** Returns the parts of an entry that its digest covers. */
 function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEntry, 'isAdopted'> {
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }

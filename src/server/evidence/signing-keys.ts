@@ -28,7 +28,6 @@ interface KeyPair {
   publicKey: KeyObject
 }
 
-/** The maximum numbers of open keys and known heads. */
 const MAX_KEPT = 10_000
 
 export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {

@@ -7,7 +7,6 @@ import { type MadeFiles, makeFiles } from './make-files.ts'
  * hangs in native code would block an orderly exit.
  */
 
-/** A message from the parent. */
 export interface DecodeRequest {
   bytes: Uint8Array
   sizes: readonly ImageSize[]

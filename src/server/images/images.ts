@@ -14,7 +14,6 @@ import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
 import type { MadeFiles } from './make-files.ts'
 
-/** An uploaded image that was decoded without faults. */
 export interface AcceptedImage {
   contentType: ImageType
   /** The upload up to the end of the image data. */
@@ -26,10 +25,7 @@ export interface AcceptedImage {
 
 /** Decodes images once, in a separate process, and stores the files that passes need. */
 export interface Images {
-  /**
-   * Decodes an upload and creates all files that a pass can need.
-   * @throws ImageFault; ApiError RATE_LIMITED or SERVICE_UNAVAILABLE if too many uploads wait
-   */
+  /** Creates all files that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
   accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>
   /** Returns stored files. Files of an image that was uploaded to an older version are created and stored now. */
   loadFiles: LoadImageFiles
@@ -106,14 +102,10 @@ function busy({ isOwners }: QueueFull): ApiError {
 
 /** Runs a limited number of tasks at a time. Waiting owners take turns, regardless of how many tasks each has. */
 export interface FairQueue {
-  /**
-   * Settles with the result of the work.
-   * @throws QueueFull immediately, if the owner or the queue has the maximum number of tasks
-   */
+  /** @throws QueueFull immediately, if the owner or the queue has the maximum number of tasks */
   run<T>(owner: string, work: () => Promise<T>): Promise<T>
 }
 
-/** The queue is full. The caller must retry. */
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
   /** Whether the limit of the owner was reached, instead of the total limit. */
@@ -129,7 +121,6 @@ export interface FairQueueOptions {
   /** The maximum number of waiting and running tasks, per owner and in total. */
   maxOfOwner: number
   max: number
-  /** The maximum number of running tasks. Default: 1. */
   places?: number
 }
 
@@ -162,7 +153,6 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
   }
 }
 
-/** Decodes images in a separate process, one at a time. */
 export interface Decoder {
   /** @throws ImageFault if the image is damaged or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
@@ -178,15 +168,12 @@ export interface DecoderOptions {
   program?: string
 }
 
-/**
- * The timeout of an image. The most expensive image within the limits of inspectImage takes two seconds on one core.
- */
+/** The most expensive image within the limits of inspectImage takes two seconds on one core. */
 const KILL_AFTER_SECONDS = 15
 const START_SECONDS = 30
 /** The idle time after which the process ends, which frees its memory. */
 const IDLE_MS = 60_000
 
-/** Creates a decoder whose process starts on demand. */
 export function createDecoder(options: DecoderOptions): Decoder {
   const { log, killAfterSeconds = KILL_AFTER_SECONDS, program = siblingOf('child') } = options
   let running: Promise<DecoderProcess> | undefined
@@ -289,7 +276,6 @@ function setBusy(child: ChildProcess, isBusy: boolean): void {
   for (const handle of [child, child.channel]) isBusy ? handle?.ref() : handle?.unref()
 }
 
-/** Returns the path of a module in this folder, compiled or not. */
 function siblingOf(name: string): string {
   const own = fileURLToPath(import.meta.url)
   return fileURLToPath(new URL(`./${name}${extname(own)}`, import.meta.url))

@@ -9,10 +9,7 @@ export interface MadeFiles {
   files: ImageFile[]
 }
 
-/**
- * The timeout after which the decoder gives up and its process stays alive. If it does not give up, the parent kills
- * the process.
- */
+/** Less than the time after which the parent kills the process, so that it can stay alive. */
 const TIMEOUT_SECONDS = 10
 
 /**

@@ -4,7 +4,6 @@ import { findUnavailability } from '../../storage/db/database-errors.ts'
 import { assertWritable, findClockSkew } from '../../storage/operations/overview.ts'
 import type { Logger } from '../log.ts'
 
-/** The state of the database as of the last look. */
 export interface DatabaseWatch {
   /** Looks now; a timer does it every 5 seconds. */
   look(): Promise<void>
@@ -17,22 +16,17 @@ export interface DatabaseWatch {
   stop(): Promise<void>
 }
 
-/** The services that a watch works with. */
 export interface DatabaseWatchOptions {
   database: Database
   clock: () => Date
   log: Logger
-  /** Whether this server only reads. */
   isFrozen: boolean | undefined
 }
 
 /** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
 export const WARN_SKEW_SECONDS = 5
 
-/**
- * Beyond this, a server that claims jobs sends what another one sends too, and before its time. Receivers reject signatures
- * that are minutes old.
- */
+/** Beyond this, a server runs jobs of another one, and before their time, and receivers reject its signatures. */
 const MAX_SKEW_SECONDS = 30
 
 const INTERVAL_MS = 5_000

@@ -16,9 +16,7 @@ import type { Metrics } from './metrics.ts'
 export interface StartMetricsOptions {
   config: Pick<Config, 'metrics' | 'role'>
   certificates: () => Certificate[]
-  /** The version of the program. */
   version: string
-  /** Whether the database was found damaged. */
   isDamaged: () => boolean
   watch: Pick<DatabaseWatch, 'isWritable' | 'clockSkewSeconds'>
 }
@@ -40,7 +38,6 @@ export async function startMetrics(
 }
 
 export interface MetricsListener {
-  /** The address of the metrics, including the path. */
   url: string
   close(): Promise<void>
 }

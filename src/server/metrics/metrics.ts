@@ -21,7 +21,6 @@ const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 /** From the time of one row to that of a webhook's batch or a slow platform. */
 const WORK_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 15, 30]
 
-/** Creates the registry of a process with every metric (docs/metrics.md). */
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
@@ -96,10 +95,8 @@ export function createMetrics() {
   }
 }
 
-/** The outcome of an attempt by the state of its delivery. */
 const attemptOutcomes = { SUCCESS: 'delivered', PENDING: 'retrying', FAILED: 'gave_up' } as const
 
-/** Counts a committed event. */
 export function countEvent(metrics: Metrics, event: StoreEvent): void {
   switch (event.what) {
     case 'runs':
@@ -123,20 +120,17 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
   }
 }
 
-/** Counts a request to a platform, and its duration. */
 export function countProviderCall(metrics: Metrics, call: ProviderCall): void {
   const { provider, identity = SERVER_IDENTITY, outcomes, seconds } = call
   for (const outcome of outcomes) metrics.providerCalls.inc({ provider, outcome, identity })
   metrics.providerSeconds.observe({ provider, identity }, seconds)
 }
 
-/** Counts a rejection if a workspace is at a limit. */
 export function countRejection({ limitRefusals }: Metrics, { details }: ApiError): void {
   const limit = limitNames.find((name) => name === details.limit)
   if (limit) limitRefusals.inc({ limit })
 }
 
-/** Records registrations that Apple reports as dead. */
 export interface DroppedRegistrations {
   note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
 }

@@ -276,7 +276,6 @@ async function unseal(path: string, target: string): Promise<Unsealed> {
   return digest === line[2] ? 'sealed' : { fault: 'is damaged: its content does not match its checksum' }
 }
 
-/** Returns the SHA-256 of the copied bytes. */
 async function copy(path: string, target: string, bytes: number): Promise<string> {
   const hash = createHash('sha256')
   const file = await openPrivate(target, 'wx')

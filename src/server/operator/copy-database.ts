@@ -41,10 +41,7 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
   return copied
 }
 
-/**
- * Checks that a PostgreSQL database can be the target of a copy: it responds and is empty.
- * @throws OperatorError, DatabaseError, DatabaseUrlError
- */
+/** Checks that a PostgreSQL database responds and is empty. @throws OperatorError, DatabaseError, DatabaseUrlError */
 export async function requireEmpty(databaseUrl: string): Promise<void> {
   const database = openDatabase(databaseUrl)
   try {
@@ -82,7 +79,6 @@ async function copyInto({ from, to }: CopyAddresses, { at, ...options }: CopyOpt
   }
 }
 
-/** Whether an error comes from the SQLite database of a copy. */
 function isSqliteError(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith('SQLITE_')
 }

@@ -18,7 +18,6 @@ import { auditOperator, OperatorError } from './operator.ts'
 
 export interface Erased {
   id: string
-  /** The numbers of erased rows by kind. */
   erased: Holdings
   /** Whether the erasure voided it. False if it was void already. */
   voided: boolean

@@ -52,9 +52,7 @@ async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promi
   return count
 }
 
-/**
- * Deletes discarded or quarantined jobs permanently, and leaves their subjects unchanged. @returns the number of jobs
- */
+/** Deletes failed jobs permanently, and leaves their subjects unchanged. @returns their number */
 export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
 }

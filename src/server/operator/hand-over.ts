@@ -10,7 +10,6 @@ import { SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/i
 import { createDefinitions, type Definitions } from '../wallet-sync/definitions.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
-/** The passes to hand over, by names or ids. */
 export interface HandOverSearch {
   workspace: string
   project?: string | undefined
@@ -57,7 +56,6 @@ export interface HandOverCounts {
   valuesLeftOut: number
 }
 
-/** A hand-over that is read in pages. */
 export interface OpenHandOver {
   /** The number of passes to read. Each is read twice: the first time for the column names. */
   total: number
@@ -154,7 +152,6 @@ async function findIdentity(store: Store, name: string | undefined): Promise<str
   return identity.id
 }
 
-/** Returns the names of variables that can be columns, declared and used ones first. */
 async function collectVariables(
   store: Store,
   { workspaceId, filter }: { workspaceId: string; filter: HandOverFilter },
@@ -189,7 +186,6 @@ function isColumn(name: string): boolean {
 
 const OWN = new Set([...COLUMNS, 'error'].map(looseName))
 
-/** Creates the rows of passes and counts them. */
 function createRows(
   store: Store,
   { names, variables, counts }: { names: OwnNames; variables: string[]; counts: HandOverCounts },

@@ -13,10 +13,7 @@ export interface AppleFiles {
   wwdr?: string | undefined
 }
 
-/**
- * Returns the contents of the files, as they are stored. @throws OperatorError, SetupError
- * @param known the current intermediate certificate, used if no file is given
- */
+/** Returns the contents as they are stored. @param known used without a --wwdr file @throws SetupError */
 export function readFiles(
   { certificate, key, passphrase, wwdr }: AppleFiles,
   known?: AppleCredentials['wwdr'],
@@ -34,10 +31,7 @@ export function readFiles(
   }
 }
 
-/**
- * Returns the signing identity of an Apple certificate, after every check that a server runs when it starts.
- * @throws CredentialError
- */
+/** Runs every check of a certificate that a server runs when it starts. @throws CredentialError */
 export async function checkIdentity(credentials: AppleCredentials, at: Date): Promise<AppleIdentity> {
   const identity = parseAppleIdentity(credentials, at)
   // Imported on demand: it loads the APNs client, which other commands do not need.

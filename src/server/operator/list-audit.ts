@@ -6,7 +6,6 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import { toPage } from '../http/responses.ts'
 import { getWorkspace, OperatorError } from './operator.ts'
 
-/** The filters of an operator, by names or ids. */
 export interface AuditSearch {
   workspace?: string | undefined
   /** Token ids or names, or `operator`. */
@@ -18,7 +17,6 @@ export interface AuditSearch {
   until?: Date | undefined
 }
 
-/** An entry as it is printed. */
 export interface AuditEntry extends Omit<StoredAuditEntry, 'at'> {
   at: string
 }

@@ -26,7 +26,6 @@ import {
 
 export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
 
-/** An identity as commands show it, without its key. */
 export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
   /** The places where it is the default for new passes. */
   uses: IdentityUse[]
@@ -34,7 +33,6 @@ export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'
   workspaces: string[]
 }
 
-/** A workspace, or one of its projects, by name or id. */
 export interface UsePlace {
   workspace?: string | undefined
   project?: string | undefined
@@ -42,10 +40,7 @@ export interface UsePlace {
 
 const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
 
-/**
- * Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team.
- * @throws OperatorError, CredentialError
- */
+/** Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team. @throws SetupError */
 export function addApple(
   config: IdentityConfig,
   options: UsePlace & {

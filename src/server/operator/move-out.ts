@@ -5,7 +5,6 @@ import type { Store } from '../../storage/store.ts'
 import { findAddress, webServiceUrl } from '../inbound/own-address.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
-/** A move with its progress. */
 export interface Move extends StoredMove {
   workspaceId: string
   progress: MoveProgress
@@ -64,10 +63,7 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
   })
 }
 
-/**
- * Cancels a move, so that packages name this server again. Phones that already moved do not return. @throws
- * OperatorError
- */
+/** Makes packages name this server again. Phones that already moved do not return. @throws OperatorError */
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {
@@ -79,7 +75,6 @@ export async function cancelMove(store: Store, workspace: string, at: Date): Pro
 
 const CHECK_SECONDS = 10
 
-/** The maximum number of passes to request from the other address. */
 const MAX_CHECKED = 100
 
 /**

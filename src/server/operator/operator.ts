@@ -12,7 +12,6 @@ import type { StoredWorkspace } from '../../storage/workspaces/workspaces-reposi
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 
-/** The error of an operator command. The message says what is wrong and what to do. */
 export class OperatorError extends SetupError {
   override readonly name = 'OperatorError'
 }
@@ -34,10 +33,7 @@ export function databaseToMake(databaseUrl: string): string | undefined {
   return file && !existsSync(file) ? resolve(file) : undefined
 }
 
-/**
- * Runs work as withStore does, and creates a database that does not exist. For commands that can run before the first
- * start of a server.
- */
+/** Like withStore, but creates a database that does not exist, for commands before the first start of a server. */
 export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
   return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
 }
@@ -57,7 +53,6 @@ async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   }
 }
 
-/** The error if an older version created the database. */
 export function lacksMigrations(pending: string[]): OperatorError {
   return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
 }
@@ -69,10 +64,7 @@ export async function getWorkspace(store: Store, nameOrId: string): Promise<Stor
   return workspace
 }
 
-/**
- * Returns a workspace by its name or id. Creates the workspace `default` if it is missing, as the first start of a
- * server does.
- */
+/** Like getWorkspace, but creates the workspace `default` if it is missing, as the first start of a server does. */
 export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: Date): Promise<StoredWorkspace> {
   if (nameOrId !== 'default') return getWorkspace(store, nameOrId)
   const made = await insertWorkspace(store, nameOrId, at)
@@ -93,9 +85,7 @@ export function insertWorkspace(
   })
 }
 
-/**
- * Records an operator command in the audit log of its transaction. By default, the command is named like its action.
- */
+/** Records a command in the audit log of its transaction. By default, it is named like its action. */
 export function auditOperator(
   tx: Repositories,
   workspaceId: string | null,

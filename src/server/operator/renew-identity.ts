@@ -16,16 +16,12 @@ import {
 } from './manage-identities.ts'
 import { OperatorError, withStore } from './operator.ts'
 
-/** The source of a renewal: the files of a certificate, or the key file of a service account. */
 export interface RenewedFrom {
   files?: AppleFiles | undefined
   keyFile?: string | undefined
 }
 
-/**
- * Stores a renewed certificate, or another key for the same issuer. Servers use it within seconds.
- * @throws OperatorError; CredentialError if the pass type or team differs
- */
+/** Stores a renewed certificate or key. @throws OperatorError; CredentialError if the pass type or team differs */
 export async function renewIdentity(
   config: IdentityConfig,
   name: string,
@@ -34,10 +30,7 @@ export async function renewIdentity(
   return (await renew(config, name, given, () => false))!
 }
 
-/**
- * Renews an identity as renewIdentity does, unless the content is unchanged. Then nothing is written, and the result is
- * undefined.
- */
+/** Like renewIdentity, but writes nothing and returns undefined if the content is unchanged. */
 export function renewIfNew(
   config: IdentityConfig,
   name: string,
@@ -110,9 +103,7 @@ async function renewed(
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
 
-/**
- * Returns the stored intermediate. If the stored secrets cannot be read, a renewal with all files repairs the identity.
- */
+/** If the stored secrets cannot be read, a renewal with all files repairs the identity. */
 function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   try {
     return storedCredentials(known, keys).wwdr

@@ -14,7 +14,6 @@ import { ERASED } from '../../storage/evidence/entries.ts'
 import type { Store } from '../../storage/store.ts'
 import { getWorkspace, OperatorError, withStore } from './operator.ts'
 
-/** The state of a chain and its faults. */
 export interface VerifiedChain extends ChainReport {
   workspaceId: string
   chain: ChainName
@@ -37,7 +36,6 @@ export interface VerifyOptions {
   workspace?: string | undefined
   /** The key that must have signed, as PEM. Default: the key in the database. */
   publicKey?: string | undefined
-  /** Heads that were kept elsewhere. */
   kept?: SignedHead[]
   onEntries?: (count: number) => void
 }
@@ -177,7 +175,6 @@ function isOf(head: SignedHead, { workspaceId, chain }: ChainKey): boolean {
   return head.workspaceId === workspaceId && head.chain === chain
 }
 
-/** Verifies the chains of a database. @throws OperatorError, DatabaseError */
 export function verifyDatabase(
   chain: ChainName,
   { database, ...options }: VerifyOptions & { database: string },
@@ -185,9 +182,7 @@ export function verifyDatabase(
   return withStore(database, (store) => verifyChains(store, chain, options))
 }
 
-/**
- * Yields a proof of a chain that can be verified elsewhere, in lines of JSON. It includes personal data in the entries.
- */
+/** Yields a proof of a chain in lines of JSON, with the personal data of its entries. */
 export async function* proveChain(
   store: Store,
   { workspace, chain }: { workspace: string; chain: ChainName },
@@ -212,10 +207,7 @@ export async function* proveChain(
   }
 }
 
-/**
- * Writes a chain and its proof to a file that only its owner can read, or to `writeOut` if no file is given.
- * @throws OperatorError
- */
+/** Writes a proof to a private file, or to `writeOut` if no file is given. @throws OperatorError */
 export async function writeProof(
   chain: ChainName,
   { database, workspace, out }: { database: string; workspace: string; out?: string | undefined },

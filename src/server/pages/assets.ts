@@ -22,10 +22,7 @@ const types: Record<string, string> = {
   txt: 'text/plain; charset=utf-8',
 }
 
-/**
- * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. It does so once per history
- * entry, so that a visitor who comes back or reloads stays on the page.
- */
+/** Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link, once per history entry. */
 export const tabletScript = browserAsset('tablet.js')
 
 /** The icon of pages whose pass has none. */
@@ -61,7 +58,6 @@ export const touchIcon = asset(
   ),
 )
 
-/** Returns an icon file with one PNG of 32 × 32 pixels. */
 function iconFile(base64: string): Buffer {
   const png = Buffer.from(base64, 'base64')
   const header = Buffer.from([0, 0, 1, 0, 1, 0, 32, 32, 0, 0, 1, 0, 32, 0, 0, 0, 0, 0, 22, 0, 0, 0])
@@ -86,7 +82,6 @@ export function browserFile(name: string): string {
   return name.endsWith('.css') ? text.replaceAll(/\/\*.*?\*\/|\s+/gs, ' ') : text
 }
 
-/** Creates an asset from a file of the folder `browser`. */
 export function browserAsset(name: string): Asset {
   return asset(name, contentTypeOf(name)!, browserFile(name))
 }
@@ -98,7 +93,6 @@ export function fromLink(path: string): string {
   return `..${path}`
 }
 
-/** Creates a file of pages under a path that contains its digest. */
 export function asset(
   name: string,
   contentType: string,
@@ -117,12 +111,10 @@ export interface PublicFile {
   content: Uint8Array<ArrayBuffer>
   /** Compressed forms, if they are worth it. */
   compressed?: { br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }
-  /** The digest of the content. */
   digest: string
   headers?: Record<string, string>
 }
 
-/** The parts of a public file, before it is digested and compressed. */
 export type PublicFileParts = Pick<PublicFile, 'contentType' | 'cacheControl' | 'headers'> & {
   content: string | Uint8Array
 }

@@ -14,10 +14,7 @@ export interface Badges {
 /** Pages show text buttons. */
 export const noBadges: Badges = { find: () => undefined, all: [] }
 
-/**
- * The folder of badges is not usable. The message names the file, the reason, and the fix. Stops the start of the
- * server.
- */
+/** Stops the start of the server. */
 class BadgeError extends SetupError {
   override readonly name = 'BadgeError'
 }
@@ -28,10 +25,7 @@ const FALLBACK = 'en'
 
 const contentTypes: Record<string, string> = { '.svg': 'image/svg+xml', '.png': 'image/png' }
 
-/**
- * Reads the badges of a folder, such as `apple/pt-BR.png`: at most 100 per platform, of at most 256 KiB each.
- * @throws BadgeError
- */
+/** Reads the badges of a folder, such as `apple/pt-BR.png`. @throws BadgeError */
 export function loadBadges(folder: string): Badges {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new BadgeError(`--badges: there is no folder ${folder}.`)

@@ -7,16 +7,10 @@ import { type Asset, asset, browserAsset, pageIcon, precompress } from './assets
 import { htmlDocument, type Page, pageHeaders } from './html.ts'
 import { OWN_FILES } from './scripted-pages.ts'
 
-/** The path of the page that sends requests from the browser. */
 export const tryPath = '/docs/try'
 
-/**
- * Starts Swagger UI with the description of this server. It loads nothing from other hosts: without `validatorUrl:
- * null`, it would send the description to a validation service. A typed token is kept as long as the page.
- */
 export const docsScript = browserAsset('docs.js')
 
-/** The style of the page around Swagger UI. */
 export const docsStyle = browserAsset('docs.css')
 
 /** Returns the page to try the API. It loads only its own files and /openapi.json. */
@@ -42,7 +36,6 @@ function local(path: string): string {
   return `..${path}`
 }
 
-/** The script and the style sheet of Swagger UI, unmodified. */
 interface ReferenceFiles {
   script: Asset
   style: Asset

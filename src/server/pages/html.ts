@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto'
 import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
 import { browserFile } from './assets.ts'
 
-/** The style of all pages: light and dark colors, text, buttons, and visible focus. */
 const PAGE_STYLE = browserFile('page.css')
 
-/** A page with the headers that it requires. */
 export interface Page {
   html: string
   headers: Record<string, string>
@@ -23,19 +21,15 @@ export interface PageParts {
   head?: string | undefined
   /** Additional inline style sheets, which the policy allows by their digest. */
   styles?: string[]
-  /** The address of a script of this server. */
   script?: string | undefined
-  /** The address of the icon. */
   icon?: string | undefined
   /** Whether images are embedded as data URLs and none are loaded. */
   hasOwnImages?: true
   /** Whether the script sends requests to this server. */
   isLive?: true
-  /** The class of the body. */
   bodyClass?: string
 }
 
-/** Escapes text for HTML content and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
@@ -77,7 +71,6 @@ ${main}
   }
 }
 
-/** The parts of an HTML document. */
 export interface DocumentParts {
   /** Plain text. */
   title: string
@@ -107,10 +100,7 @@ ${body}
 `
 }
 
-/**
- * Returns the headers of a page: its policy, and protection from framing, form submission, type sniffing, and caching.
- * Only the door can request the camera.
- */
+/** Adds protection from framing, form submission, type sniffing, and caching. Only the door can request the camera. */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
   const whole = { ...policy, 'base-uri': "'none'", 'form-action': "'none'", 'frame-ancestors': "'none'" }
   return {

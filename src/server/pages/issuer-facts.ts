@@ -4,14 +4,10 @@ import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
-/**
- * Facts about a pass that pages can show to anyone, also in chat previews: its issuer and design, and nothing about its
- * holder.
- */
+/** Facts about a pass that pages can show to anyone, also in chat previews: nothing about its holder. */
 export interface IssuerFacts {
   /** Empty if the name depends on the holder. */
   organization: string
-  /** The name of the template. */
   template: string
   /** The kind of pass according to the definition. Empty if it contains a value of a holder. */
   description: string
@@ -25,19 +21,15 @@ export interface IssuerFacts {
   languages: Definition['languages']
 }
 
-/** A way to contact the issuer, from the links and back fields of a definition. */
 export interface Contact {
   label: string
   /** tel:, mailto: or https: */
   url: string
 }
 
-/** The maximum number of contacts on a page. */
 const MAX_CONTACTS = 5
 
-/**
- * Returns the parts of a definition that are the same for every holder. Texts with a placeholder of a pass are omitted.
- */
+/** Omits texts with a placeholder of a pass. */
 export function issuerFacts(
   { design, languages }: Pick<Definition, 'design' | 'languages'>,
   { templateName, projectName }: Pick<StoredPass, 'templateName' | 'projectName'>,

@@ -6,11 +6,9 @@ import type { Logger } from '../log.ts'
 /** The response to a visitor of a hosted link: a redirect to one wallet, or a page that offers all. */
 export type LinkOpen = Platform | 'other'
 
-/** A buffer of opened hosted links. */
 export interface LinkOpens {
   /** Counts an opening. Passes without a project are not counted. */
   note(pass: { workspaceId: string; projectId: string | null }, opening: LinkOpen, at: Date): void
-  /** Writes the counts, in one statement per workspace. */
   flush(): Promise<void>
   /** Stops the timer without writing. */
   close(): void
@@ -19,10 +17,7 @@ export interface LinkOpens {
 /** The interval of writes, regardless of the number of openings. */
 const FLUSH_MS = 2_000
 
-/**
- * Creates a buffer that counts openings in memory for two seconds, so that a bot which opens a link a million times
- * does not cause a million writes. A crash loses two seconds of openings.
- */
+/** Counts in memory, since a bot can open a link a million times. A crash loses two seconds of openings. */
 export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined

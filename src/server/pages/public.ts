@@ -38,10 +38,7 @@ export interface PublicOptions {
 /** A file debits one additional request per this number of bytes. */
 const BYTES_A_REQUEST = 256 * 1024
 
-/**
- * Mounts all routes without a token except hosted links: images, files of pages, the pages of the door and the desk,
- * the API description, and health.
- */
+/** Mounts all routes without a token except hosted links and those of wallets. */
 export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
   const { store } = services
   const send = (event: H3Event, file: PublicFile): HTTPResponse => {
@@ -103,10 +100,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
 /** The size that chats show. Some reject a file of more than 600 kB. */
 const sharedSize = { width: 800, height: 420, scale: 1 } as const
 
-/**
- * Returns an image in the size for chats. For an image that was uploaded before this size existed, it is created with
- * the first request.
- */
+/** Creates the image for chats with the first request, if it was uploaded before this size existed. */
 async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
   if (!(await store.images.isPublic(id))) return undefined
   const [file] = await images.loadFiles(id, [sharedSize])
@@ -119,7 +113,6 @@ const loadErrors = onceDescribed(() => fileOf(errorsPage()))
 const loadReferenceFiles = once(readReferenceFiles)
 const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
 
-/** Pages that a script renders, with their files. */
 const scriptedPages = [
   [doorPath, once(loadDoor)],
   [deskPath, once(loadDesk)],
@@ -181,7 +174,6 @@ const MAX_BYTES = 32 * 1024 * 1024
 
 const SHARED_BYTES = 8 * 1024 * 1024
 
-/** Creates a cache of public images that evicts the least recently used ones. */
 export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES): ImageCache {
   const files = createLoadingCache<PublicFile | undefined>(maxBytes, (file) => file?.content.length ?? 0)
   return {

@@ -11,7 +11,6 @@ const REFERENCE_STYLE = browserFile('reference.css')
 export const docsPath = '/docs'
 export const errorsPath = '/docs/errors'
 
-/** The parts of an operation that the reference shows. */
 interface Operation {
   operationId: string
   tags: string[]

@@ -37,12 +37,10 @@ export const OWN_FILES = {
   'connect-src': "'self'",
 }
 
-/** Returns the desk and its files, by path. */
 export async function loadDesk(): Promise<Files> {
   return filesOf('desk', await readBuild('desk'), { policy: OWN_FILES })
 }
 
-/** Returns the page of the door and its files, by path. */
 export async function loadDoor(): Promise<Files> {
   return doorFiles(await readBuild('door'))
 }
@@ -78,9 +76,7 @@ export function doorFiles(build: Build): Promise<Files> {
 interface PageOptions {
   policy: Record<string, string>
   permissions?: string
-  /** HTML for the head. */
   head?: string
-  /** Further files, by name. */
   more?: Record<string, PublicFile>
 }
 
@@ -128,7 +124,6 @@ ${head}
   return new Map(await Promise.all([...files].map(async ([path, file]) => [path, await precompress(file)] as const)))
 }
 
-/** Lets phones add the page to the home screen. */
 function webManifest(): PublicFile {
   const content = JSON.stringify({
     id: '../door',

@@ -4,7 +4,6 @@ import { bareTag, nearestLanguage } from '../../core/rules/display/language-matc
 import type { SpokenLanguage } from '../../locales/languages.ts'
 import { type PageWords, pagesTexts } from '../../locales/page-texts.ts'
 
-/** A language of hosted pages. */
 export interface PageLanguage {
   /** As in BCP 47, without a region. */
   tag: SpokenLanguage
@@ -18,10 +17,7 @@ export interface PageLanguage {
 /** The language for visitors who request none of ours. */
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
-/**
- * Fills the names of wallets, and the phones of the first one, into a sentence. In Italian, "a(d)" becomes "ad" before
- * an A.
- */
+/** Fills in names of wallets, and the phones of the first one. In Italian, "a(d)" becomes "ad" before an A. */
 export function nameWallets(sentence: string, platforms: readonly Platform[], { words, tag }: PageLanguage): string {
   const facts = platforms.map((platform) => platformFacts[platform])
   const names = facts.map(({ wallet, walletIn }) => walletIn?.[tag] ?? wallet)
@@ -52,7 +48,6 @@ export function pageLanguage(headers: Headers, languages?: Definition['languages
   return { ...ourLanguage(ours), ofTexts: found?.language ?? languages.default }
 }
 
-/** Returns the locales of `Accept-Language` in order of preference. */
 function wantedLocales(headers: Headers): string[] {
   return (headers.get('accept-language') ?? '')
     .split(',', MAX_LANGUAGES)

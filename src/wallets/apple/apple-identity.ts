@@ -14,7 +14,6 @@ export interface AppleIdentity {
   wwdr: ParsedCertificate
 }
 
-/** A parsed certificate with its validity. */
 export interface ParsedCertificate {
   der: Buffer
   notBefore: Date
@@ -28,7 +27,6 @@ export interface CredentialSource {
   pem: string | Buffer
 }
 
-/** The credentials of passes, and the expected contents of the certificate. */
 export interface AppleCredentials {
   certificate: CredentialSource
   key: CredentialSource & { passphrase?: string }
@@ -39,10 +37,7 @@ export interface AppleCredentials {
   teamIdentifier?: string
 }
 
-/**
- * Reads the signing identity and checks everything that would make phones silently reject its passes.
- * @throws CredentialError with the file or setting, the problem, and the fix
- */
+/** Checks everything that would make phones silently reject passes. @throws CredentialError with the fix */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
   const identity = readAppleIdentity(credentials)
   assertValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
@@ -50,10 +45,7 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
   return identity
 }
 
-/**
- * Reads an identity that was checked before. It may have expired since, which signing reports for each pass.
- * @throws CredentialError
- */
+/** Like parseAppleIdentity, but accepts expired certificates, which signing reports for each pass. */
 export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
   const leaf = parseCertificate(credentials.certificate, 'pass certificate')
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
@@ -72,10 +64,7 @@ export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certif
   )
 }
 
-/**
- * Returns the subject of the certificate, checked against the configuration.
- * @throws CredentialError
- */
+/** Returns the subject, checked against the configuration. @throws CredentialError */
 export function readSubject(
   leaf: X509Certificate,
   { certificate: { source }, passTypeIdentifier, teamIdentifier }: AppleCredentials,
@@ -94,11 +83,7 @@ export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, crede
   )
 }
 
-/**
- * Checks that the certificates are valid. Call it for each pass, since a server can run longer than its certificate is
- * valid, and phones reject passes signed with an expired one.
- * @throws ApiError APPLE_SIGNING_FAILED
- */
+/** Phones reject passes of an expired certificate, which a server can outlive. @throws ApiError APPLE_SIGNING_FAILED */
 export function assertSound(identity: AppleIdentity, at: Date): void {
   for (const [name, { notBefore, notAfter }] of [
     ['pass certificate', identity.certificate],
@@ -187,7 +172,6 @@ function subjectPart(
   return value
 }
 
-/** Returns the properties of a certificate that signing and checks need. */
 export function toParsed(certificate: X509Certificate): ParsedCertificate {
   return {
     der: certificate.raw,

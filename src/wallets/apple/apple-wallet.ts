@@ -11,10 +11,8 @@ import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './pa
 import { type ApplePass, buildPassJson } from './pass-json.ts'
 import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 
-/** Creates packages for Apple Wallet with one identity. */
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
-  /** Returns pass.json without a package. */
   passJson(pass: ApplePass): JsonObject
   /**
    * Prepares everything of a package except its signature, which is the slow part. The identity must be valid at the
@@ -22,10 +20,7 @@ export interface AppleWallet extends Wallet {
    * @throws ApiError PASS_ISSUING_FAILED if an image cannot be read, or the images are too large; APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
-  /**
-   * Signs a package. A signature is valid for any package with the same content.
-   * @throws ApiError APPLE_SIGNING_FAILED
-   */
+  /** A signature is valid for any package with the same content. @throws ApiError APPLE_SIGNING_FAILED */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
   /** Uses a renewed certificate of the same pass type and team for further signatures. */
   renew(identity: AppleIdentity): void
@@ -33,19 +28,14 @@ export interface AppleWallet extends Wallet {
 
 /** A package (application/vnd.apple.pkpass) without its signature. */
 export interface UnsignedPackage {
-  /**
-   * The ID of the signed content and the signer: SHA-256 of the manifest, which has a digest of every file, and the
-   * certificate.
-   */
+  /** The ID of the signed content and the signer: SHA-256 of the manifest, and the certificate. */
   digest: string
   manifestSha256: Buffer
   /** A text that is shown with the wrong translation in a language, because values made it equal to another one. */
   ambiguous?: AmbiguousText & { language: string }
-  /** Returns the package with the signature. */
   complete(signature: Buffer): Buffer
 }
 
-/** The identity and services of an Apple wallet. */
 export interface AppleWalletOptions {
   identity: AppleIdentity
   /** The base URL of the web service that phones call, without /v1. Phones require https. */
@@ -55,16 +45,12 @@ export interface AppleWalletOptions {
   maxImageBytes?: number
 }
 
-/**
- * A noisy poster in all scales has 12 MiB. The limit bounds the memory of a download with different images in many
- * languages.
- */
+/** A noisy poster in all scales has 12 MiB. The limit bounds the memory of a download in many languages. */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 const TOO_LARGE =
   'The images of the package exceed 20 MiB in all scales and languages. Use smaller ones, or fewer by language.'
 
-/** Creates the wallet of an Apple identity: see AppleWallet. */
 export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   const { webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
   let { identity, sign, name } = signerOf(options.identity)
@@ -83,7 +69,6 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     return sets
   }
   const passJson = (pass: ApplePass) => buildPassJson(pass, identity, webServiceUrl)
-  /** Returns pass.json, and the strings of each language if there are several. */
   async function filesOf(pass: ApplePass): Promise<Pick<UnsignedPackage, 'ambiguous'> & { files: PackageFile[] }> {
     const json = passJson(pass)
     const file = packageFile('pass.json', Buffer.from(JSON.stringify(json)))
@@ -154,9 +139,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   }
 }
 
-/**
- * Returns the signer of an identity, and a name that distinguishes its signatures from those of another certificate.
- */
+/** `name` distinguishes its signatures from those of another certificate. */
 function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }

@@ -7,7 +7,6 @@ import { ImageFault } from '../../core/rules/template/image.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
 
-/** The images of a card in Apple's passes, and the color of the plain icon if it has none. */
 export interface CardImages {
   images: Partial<Record<ImageRole, string>>
   /** The color of the plain icon, as `#rrggbb`; `undefined` if other images contain an icon. */
@@ -131,11 +130,9 @@ function imageSetsOf({ images, ownImages = [] }: ShownImages, background?: strin
 
 const PLAIN_ICON = '#8e8e93'
 
-/** The files of packages that show the same images. */
 export interface ImageSet {
   /** The files, as an archive starts with them. */
   part: ZipPart
-  /** The digests in the manifest, by file name. */
   digests: Record<string, string>
 }
 
@@ -144,9 +141,7 @@ export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
 
-/**
- * Creates a cache of image files, shared by all passes that show the same images (IDs are derived from the content).
- */
+/** Shared by all passes that show the same images: IDs are derived from the content. */
 export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = MAX_KEPT_BYTES } = {}): ImageSets {
   const sets = createLoadingCache<ImageSet>(maxBytes, ({ part }) => part.size)
   return (card) =>
@@ -169,10 +164,7 @@ interface Points {
 interface RoleSizes {
   /** The size that files are fitted into: the largest of any style. */
   fit: Points
-  /**
-   * Whether to create files of all scales, enlarging a smaller image: without them, a phone shows no image in some
-   * places.
-   */
+  /** Whether to enlarge a smaller image to all scales. Without them, a phone shows no image in some places. */
   isEnlarged?: true
   /** Whether few passes have one. Its files are created on the first use, not for each upload. */
   isRare?: true
@@ -182,7 +174,6 @@ interface RoleSizes {
 
 const ICON = { width: 38, height: 38 }
 const LOGO = { width: 160, height: 50 }
-/** The image behind a whole ticket. */
 const BACKGROUND = { width: 345, height: 505 }
 const ARTWORK = { width: 358, height: 448 }
 const THUMBNAIL = { width: 90, height: 90 }
@@ -218,7 +209,6 @@ export const imageSizes = {
   footer: { fit: { width: 286, height: 15 }, isRare: true, shown: { boardingPass: { width: 286, height: 15 } } },
 } satisfies Partial<Record<ImageRole, RoleSizes>>
 
-/** An image role that Apple Wallet shows. */
 export type AppleImageRole = keyof typeof imageSizes
 const appleImageRoles = Object.keys(imageSizes) as AppleImageRole[]
 

@@ -56,10 +56,7 @@ export function createSigner(identity: AppleIdentity): Signer {
 
 const SHA256_BYTES = 32
 
-/**
- * A signature without the parts that differ by package: the digest at the end of the signed attributes, and the
- * signature itself at the end.
- */
+/** A signature without what differs by package: the digest, at the end of the attributes, and the signature itself. */
 interface SignatureForm {
   /** The signing time in seconds since 1970. */
   second: number
@@ -67,10 +64,7 @@ interface SignatureForm {
   signed: Buffer
 }
 
-/**
- * Returns the identification of the signer's certificate. Every certificate starts with version, serial number,
- * algorithm, and issuer.
- */
+/** Every certificate starts with version, serial number, algorithm, and issuer. */
 function issuerAndSerial(certificate: Uint8Array): Buffer {
   const [toBeSigned] = membersOf(certificate)
   const fields = membersOf(toBeSigned!)
@@ -94,7 +88,6 @@ function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
 
 /** The part of DER that signing needs. It reads only certificates that OpenSSL has already accepted. */
 
-/** Encodes an element: tag, length, contents. */
 export function element(tag: number, ...contents: Uint8Array[]): Buffer {
   const length = contents.reduce((sum, part) => sum + part.length, 0)
   return Buffer.concat([header(tag, length), ...contents])
@@ -109,7 +102,6 @@ function sorted(members: Buffer[]): Buffer[] {
   return members.toSorted(Buffer.compare)
 }
 
-/** Encodes a SET with its elements in DER order. */
 export function setOf(...members: Buffer[]): Buffer {
   return element(0x31, ...sorted(members))
 }
@@ -118,7 +110,6 @@ function octetString(bytes: Uint8Array): Buffer {
   return element(0x04, bytes)
 }
 
-/** Encodes an OBJECT IDENTIFIER from its dotted form. */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...arcs] = dotted.split('.').map(Number)
   return element(0x06, Buffer.from([first * 40 + second, ...arcs.flatMap(base128)]))
@@ -166,11 +157,9 @@ function contentsOf(bytes: Buffer, position: number): { start: number; end: numb
   return { start, end: start + bytes.readUIntBE(position + 2, length & 0x7f) }
 }
 
-/** A file of a package, uncompressed. */
 export interface ZipEntry {
   name: string
   bytes: Uint8Array
-  /** The CRC-32 of the bytes, as returned by zlib.crc32. */
   crc32: number
 }
 
@@ -178,7 +167,6 @@ export interface ZipEntry {
 export interface ZipPart {
   /** The header and the contents of each entry. */
   chunks: Uint8Array[]
-  /** The size of all chunks, in bytes. */
   size: number
   /** As in an archive that starts with these entries. */
   directory: Buffer
@@ -203,17 +191,13 @@ const MAX_BYTES = 0xffffffff
 /** Deflating a short text takes as long as a longer one and saves less than a network packet. */
 const DEFLATED_FROM = 4_096
 
-/** An entry with its bytes as in the archive. */
 interface Packed extends ZipEntry {
   nameBytes: Buffer
   method: typeof STORED | typeof DEFLATED
   packed: Uint8Array
 }
 
-/**
- * Creates a zip of the entries, after existing parts.
- * @throws RangeError if the archive would need the 64-bit format
- */
+/** Creates a zip of the entries, after existing parts. @throws RangeError if it would need the 64-bit format */
 export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = []): Buffer {
   const parts = [...before, zipPart(entries)]
   const sum = (numberOf: (part: ZipPart) => number) => parts.reduce((total, part) => total + numberOf(part), 0)
@@ -248,10 +232,7 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
   return archive
 }
 
-/**
- * Encodes entries that several archives share. Long texts are deflated. Images are compressed already, so their bytes
- * are kept without copying.
- */
+/** Encodes entries that several archives share. Long texts are deflated; images are compressed already. */
 export function zipPart(entries: readonly ZipEntry[]): ZipPart {
   const packed = entries.map(pack)
   const directory = Buffer.allocUnsafe(
@@ -307,13 +288,11 @@ function writeCommon(archive: Buffer, position: number, { bytes, packed, method,
   archive.writeUInt16LE(0, position + 24) // no extra field
 }
 
-/** A file of a pass package, with the digests for the manifest and the zip. */
 export interface PackageFile extends ZipEntry {
   /** SHA-1 in lower-case hex, for the manifest. */
   sha1Hex: string
 }
 
-/** Returns a file of a package with its digests. */
 export function packageFile(name: string, bytes: Uint8Array): PackageFile {
   return { ...zipEntry(name, bytes), sha1Hex: hash('sha1', bytes) }
 }

@@ -8,7 +8,6 @@ import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
-/** The part of a `WalletPass` that pass.json shows. */
 export type ApplePass = Pick<
   WalletPass,
   | 'id'
@@ -22,13 +21,11 @@ export type ApplePass = Pick<
   | 'webServiceUrl'
 >
 
-/** The part of the signing identity that pass.json names. */
 export interface PassIdentifiers {
   passTypeIdentifier: string
   teamIdentifier: string
 }
 
-/** The names of a definition's field groups in pass.json. */
 export const groupNames: Record<FieldGroup, string> = {
   header: 'headerFields',
   primary: 'primaryFields',
@@ -64,7 +61,6 @@ function groupingOf({ card, groupId }: ApplePass): JsonObject {
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
 }
 
-/** Applies a definition's filled keys for Apple over the base. */
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
   const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
   const style = base[passType] as JsonObject

@@ -2,10 +2,7 @@ import { createRequire } from 'node:module'
 import { CredentialError } from '../wallet.ts'
 import type { CredentialSource } from './apple-identity.ts'
 
-/**
- * The part of node-forge that reads PKCS #12. Node.js cannot, and WebCrypto lacks the ciphers that Keychain Access
- * uses.
- */
+/** The part of node-forge that reads PKCS #12. WebCrypto lacks the ciphers that Keychain Access uses. */
 interface Forge {
   asn1: { fromDer(bytes: string): unknown }
   pkcs12: { pkcs12FromAsn1(asn1: unknown, password: string): { getBags(filter: { bagType: string }): Bags } }
@@ -27,10 +24,7 @@ interface BigInteger {
 
 const require = createRequire(import.meta.url)
 
-/**
- * Whether a file is PKCS #12 (.p12, .pfx): a DER sequence that starts with version 3, while a certificate starts with a
- * sequence.
- */
+/** Whether a file is PKCS #12: a DER sequence that starts with version 3. A certificate starts with a sequence. */
 export function isPkcs12({ pem }: CredentialSource): boolean {
   const bytes = Buffer.from(pem)
   if (bytes[0] !== 0x30) return false
@@ -38,10 +32,7 @@ export function isPkcs12({ pem }: CredentialSource): boolean {
   return bytes.subarray(2 + lengthBytes, 5 + lengthBytes).equals(Buffer.from([0x02, 0x01, 0x03]))
 }
 
-/**
- * Reads the private key of a .p12 file and its certificate, in PEM.
- * @throws CredentialError
- */
+/** Reads the private key and its certificate, in PEM. @throws CredentialError */
 export function readPkcs12(
   { source, pem }: CredentialSource,
   password: string | undefined,

@@ -11,10 +11,7 @@ export interface PushResult {
   reason: string | null
 }
 
-/**
- * Notifies phones that a pass changed. `sent` means only that Apple accepted the push. The fetch that follows proves
- * delivery.
- */
+/** `sent` means only that Apple accepted the push. The fetch that follows proves delivery. */
 export interface ApplePush {
   send(pushTokens: string[]): Promise<PushResult[]>
   close(): Promise<void>
@@ -22,15 +19,10 @@ export interface ApplePush {
 
 /** A push connection whose certificate can be renewed while it sends. */
 export interface RenewablePush extends ApplePush {
-  /**
-   * Uses a connection with the renewed certificate from the next push. The previous connection is closed when it is
-   * idle.
-   * @throws CredentialError if push does not accept the certificate; nothing changes then
-   */
+  /** Uses the renewed certificate from the next push. @throws CredentialError, and keeps the previous certificate */
   renew(identity: AppleIdentity): void
 }
 
-/** The identity and the server of pushes: Apple's server by default. */
 export interface ApplePushOptions {
   identity: AppleIdentity
   /** A server other than Apple's, with the certificate to trust. */
@@ -50,10 +42,7 @@ class PassChanged extends Notification {
   }
 }
 
-/**
- * Opens one long-lived connection, authenticated by the pass certificate.
- * @throws CredentialError if push does not accept the certificate
- */
+/** Opens one long-lived connection. @throws CredentialError if push does not accept the certificate */
 export function createApplePush({ identity, server, onCall }: ApplePushOptions): RenewablePush {
   const open = (of: AppleIdentity): Connection => ({ provider: openProvider({ identity: of, server }), calls: 0 })
   let current = open(identity)
@@ -109,7 +98,6 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
 
 interface Connection {
   provider: Provider
-  /** The number of calls in flight. */
   calls: number
 }
 

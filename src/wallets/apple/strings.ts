@@ -33,16 +33,12 @@ export interface AmbiguousText {
   other: string
 }
 
-/** The translations of a language, and the first ambiguous text. */
 export interface TranslatedTexts {
   strings: Strings
   ambiguous?: AmbiguousText
 }
 
-/**
- * Returns the differences between pass.json in the default language and in another one. A phone supports one
- * translation per text. If values give a text two translations, the first is used.
- */
+/** A phone supports one translation per text. If values give a text two translations, the first is used. */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
   const found = new Map<string, string>()
   let ambiguous: AmbiguousText | undefined
@@ -60,10 +56,7 @@ export function stringsOf(original: JsonObject, translated: JsonObject): Transla
 /** The path of a text: keys and indexes, without values of a pass. */
 type Path = readonly (string | number)[]
 
-/**
- * Visits each text that phones translate, with its translation. The path is a mutable array, which the visitor must not
- * keep.
- */
+/** Visits each text that phones translate. The path is a mutable array, which the visitor must not keep. */
 function eachText(
   original: unknown,
   translated: unknown,
@@ -106,7 +99,6 @@ function counterpart(item: unknown, others: unknown[], index: number): unknown {
   return key === undefined || isIt(others[index]) ? others[index] : others.find(isIt)
 }
 
-/** Returns a strings file in UTF-8 with the translations. */
 export function stringsFile(strings: Strings): Buffer {
   return Buffer.from([...strings].map(([text, translation]) => `${quote(text)} = ${quote(translation)};\n`).join(''))
 }

@@ -5,12 +5,8 @@ import { GoogleApiError } from './api/api-error.ts'
 import { type HttpReply, send } from './api/http.ts'
 import { parseAs } from './resource.ts'
 
-/** Verifies that callbacks come from Google, for one issuer. */
 export interface CallbackVerifier {
-  /**
-   * Checks whether the parsed body of a request is a callback from Google, and returns its message.
-   * @throws GoogleApiError if Google's root keys are not available, which is not the sender's fault
-   */
+  /** @throws GoogleApiError if Google's root keys are not available, which is not the sender's fault */
   verify(body: unknown, at: Date): Promise<CallbackCheck>
 }
 
@@ -49,9 +45,7 @@ export type CallbackRejection =
 
 type CallbackCheck = { ok: true; message: CallbackMessage } | { ok: false; reason: CallbackRejection }
 
-/** The input of the verification. */
 export interface CallbackFacts {
-  /** The parsed body of the request, of any type. */
   body: unknown
   issuerId: string
   rootKeys: SigningKey[]
@@ -147,7 +141,6 @@ function belongsTo(issuerId: string, id: string): boolean {
 /** A key of callbacks in Google's format, for root keys and the intermediate one. */
 const SigningKeyJson = z.object({ keyValue: z.string().max(1024), keyExpiration: Millis })
 
-/** A signing key of Google, with its expiry. */
 export interface SigningKey {
   publicKey: KeyObject
   expiresAt: Date
@@ -170,16 +163,12 @@ const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
 /** Google's root keys for callbacks. Concurrent callers share one request. */
 interface RootKeys {
-  /**
-   * Returns the unexpired keys. Fetches them again when the cache has expired, and keeps the old ones if that fails.
-   * @throws GoogleApiError of the kind unavailable (or of Google's response) if there are none yet
-   */
+  /** Fetches expired keys again, and keeps the old ones if that fails. @throws GoogleApiError if there are none yet */
   current(): Promise<SigningKey[]>
   /** Returns the keys for a callback that no known key signed. Fetches them again, at most once a minute. */
   refreshed(): Promise<SigningKey[]>
 }
 
-/** The source of Google's root keys. */
 export interface RootKeysOptions {
   /** Read for each request. Google's URL by default. */
   url?: string
@@ -192,7 +181,6 @@ const MIN_INTERVAL_MS = 60_000
 const KeysFile = z.object({ keys: z.array(z.unknown()).max(100) })
 const RootKeyJson = SigningKeyJson.extend({ protocolVersion: z.literal('ECv2SigningOnly') })
 
-/** Creates the cache of Google's root keys for callbacks: see RootKeys. */
 export function createRootKeys(options: RootKeysOptions): RootKeys {
   const { dispatcher, clock } = options
   let keys: SigningKey[] | undefined

@@ -3,18 +3,13 @@ import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
 
-/**
- * The fields for which Google requires an image. They can only be set if the server has https, since Google fetches the
- * image.
- */
+/** The fields for which Google requires an image, which it fetches only by https. */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
 
-/** Whether Google requires an image for classes of the kind. */
 export function needsLogo(kind: GoogleKind): boolean {
   return typeOf(kind, 'Class').name in requiredLogos
 }
 
-/** Options of the check. */
 export interface CheckOptions {
   /** Whether logos are required. They are not without https, since Google fetches images by https only. */
   needsLogos: boolean

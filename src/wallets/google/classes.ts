@@ -18,7 +18,6 @@ import { applyOverrides } from './overrides.ts'
 import { classSuffixOf, type GoogleIssuer, type GoogleResource, idOf, kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
-/** The content of a class. */
 export type ClassContent = Pick<
   WalletPass,
   'templateId' | 'templateVersion' | 'templateCard' | 'templateTranslations' | 'classDigest'

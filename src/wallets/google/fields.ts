@@ -14,7 +14,6 @@ export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }
 
-/** A text with an optional header. */
 interface TextModule {
   id: string
   header?: string
@@ -52,10 +51,7 @@ function lineOf({ header, body }: TextModule): string {
   return header ? `${header}: ${body}` : body
 }
 
-/**
- * Returns the rows on the front of the card: at most three, with at most three fields each. The remaining fields appear
- * in the details. Built from keys, not values, since one class serves every pass of a template.
- */
+/** At most three rows of three fields. Built from keys, not values, since one class serves every pass of a template. */
 export function templateInfo(card: Card) {
   const native = nativeField(card)
   const rows = frontRows(card).map((fields) => row(fields, native))
@@ -99,7 +95,6 @@ function row(fields: CardField[], native: NativeField | undefined) {
 // Google requires a language for values, which have none. Readers see the text regardless of the language.
 const LANGUAGE = 'en'
 
-/** Returns a text in Google's format. */
 export function localized(value: string) {
   return { defaultValue: { language: LANGUAGE, value } }
 }
@@ -113,7 +108,6 @@ export function dateTimeOf(text: string | null | undefined): string | undefined 
   return `${parts[1]}${parts[2] ?? ':00'}${parts[3]}`
 }
 
-/** Whether a record has no keys. */
 export function isEmpty(record: object): boolean {
   return Object.keys(record).length === 0
 }
@@ -140,7 +134,6 @@ export function backgroundOf(card: Card): string | undefined {
   return card.colors.background ?? undefined
 }
 
-/** Returns the record without undefined values. */
 export function compact(record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 }
@@ -165,13 +158,11 @@ export type PlainType =
   | 'latitude'
   | 'longitude'
 
-/** A field of one of Google's resources. */
 export interface Field extends Omit<FieldWord, 'type'> {
   /** A plain type, the fields of a record, or the names of an enum. */
   type: PlainType | RecordType | readonly string[]
 }
 
-/** A type of Google's resources, with its fields by name. */
 export interface RecordType {
   readonly name: string
   readonly fields: ReadonlyMap<string, Field>
@@ -187,7 +178,6 @@ for (const [name, fields] of Object.entries<Record<string, string>>(table.types)
   }
 }
 
-/** Returns the fields of a class or an object of a kind. */
 export function typeOf(kind: GoogleKind, role: GoogleRole): RecordType {
   return types.get(`${kind[0]!.toUpperCase()}${kind.slice(1)}${role}`)!
 }
@@ -197,12 +187,10 @@ export function localizedKeyOf(key: string): string {
   return `localized${key[0]!.toUpperCase()}${key.slice(1)}`
 }
 
-/** Returns the fields of a nested record, or `undefined` if the field has none. */
 export function recordTypeOf(field: Field | undefined): RecordType | undefined {
   return field && isRecordType(field.type) ? field.type : undefined
 }
 
-/** Whether a type has nested fields. */
 export function isRecordType(type: Field['type']): type is RecordType {
   return typeof type === 'object' && 'fields' in type
 }

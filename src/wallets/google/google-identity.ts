@@ -10,12 +10,8 @@ export interface GoogleIdentity {
   privateKeyId: string
 }
 
-/** Access tokens of one service account for Google's API. */
 export interface AccessTokens {
-  /**
-   * Returns a token that is valid for some time. Concurrent callers share one request.
-   * @throws GoogleApiError of the kind permission if Google rejects the service account, else unavailable
-   */
+  /** @throws GoogleApiError of the kind permission if Google rejects the service account, else unavailable */
   get(): Promise<string>
   /** Discards a token that the API rejected, so that the next one is new. */
   forget(token: string): void
@@ -33,7 +29,6 @@ export interface KeylessIdentity {
 /** A Google account, with its key file or with the credentials of the machine. */
 export type GoogleSigner = GoogleIdentity | KeylessIdentity
 
-/** The key file of a service account. */
 export interface ServiceAccountFile {
   /** The path or setting, for messages. */
   source: string
@@ -43,10 +38,7 @@ export interface ServiceAccountFile {
 const HOW_TO_GET_ONE =
   'Download a new JSON key of the service account in the Google Cloud console (IAM, Service accounts, Keys).'
 
-/**
- * Returns a credential configuration without a key, for workload identity or impersonation, or `undefined` for any
- * other file.
- */
+/** Returns the configuration of workload identity or impersonation; undefined for any other file. */
 export function keylessConfiguration({ source, json }: ServiceAccountFile): object | undefined {
   const account = parseAccount(source, json)
   return account.type === 'external_account' || account.type === 'impersonated_service_account' ? account : undefined

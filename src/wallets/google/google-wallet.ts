@@ -11,33 +11,23 @@ import type { GoogleSigner } from './google-identity.ts'
 import { buildObject } from './objects.ts'
 import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 
-/** Creates classes, objects, and save links for one Google issuer. */
 export interface GoogleWallet extends Wallet {
   readonly platform: 'google'
   readonly issuerId: string
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
-  /**
-   * Returns a link that saves passes whose classes and objects are already at Google, at most as many as `countFitting`
-   * returns.
-   * @throws ApiError GOOGLE_JWT_FAILED
-   */
+  /** Saves passes whose objects are at Google, at most `countFitting`. @throws ApiError GOOGLE_JWT_FAILED */
   saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
-  /**
-   * Returns how many of the first places, at most five, fit into a save link of 1,800 characters, which works
-   * everywhere.
-   */
+  /** Returns how many of the first places, at most five, fit into a save link. */
   countFitting(places: readonly GooglePlace[]): number
 }
 
-/** The signer of save links, and the public URL of this server. */
 export interface GoogleWalletOptions {
   identity: GoogleSigner
   /** Images and callbacks are only included with https, since Google uses no other scheme. */
   publicUrl: string
 }
 
-/** Creates the wallet of a Google issuer: see GoogleWallet. */
 export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
   /** The issues of a class, by the card that its passes share. */
@@ -104,7 +94,6 @@ const MAX_LINK_OBJECTS = 5
 const SIGNATURE_CHARACTERS = 342
 const KEY_ID_CHARACTERS = 40
 
-/** Returns how many of the first places fit into the signed text of a link. */
 function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[]): number {
   const header = encode({ alg: 'RS256', typ: 'JWT', kid: '0'.repeat(KEY_ID_CHARACTERS) })
   const lengthOf = (count: number) =>
@@ -114,11 +103,7 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
   return count
 }
 
-/**
- * Returns the signed text of a save link (RS256). It only names objects that exist at Google, so it is short enough to
- * work everywhere (1,800 characters).
- * @throws ApiError GOOGLE_JWT_FAILED
- */
+/** Only names objects that exist at Google, so it is short. @throws ApiError GOOGLE_JWT_FAILED */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {
     if ('signJwt' in identity) return await identity.signJwt(claims)

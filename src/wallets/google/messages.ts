@@ -18,7 +18,6 @@ export interface WrittenMessage {
   body: WrittenText
 }
 
-/** Returns the message in Google's format, with its translations. */
 export function buildMessage(
   { card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>,
   { id, header, body }: WrittenMessage,

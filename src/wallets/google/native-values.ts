@@ -33,10 +33,7 @@ export function nativeField(card: Card): NativeField | undefined {
   return undefined
 }
 
-/**
- * Returns the part of the object with the value, which is empty if the value is empty or not an amount that Google
- * accepts.
- */
+/** Returns the part of the object with the value; empty if Google does not accept the value. */
 export function nativeValue(card: Card): Record<string, unknown> {
   const { field } = nativeField(card) ?? {}
   if (!field || field.value.trim() === '') return {}
@@ -66,10 +63,7 @@ function balanceOf(field: CardField): Record<string, unknown> {
   return text.includes('.') && text.length <= EXACT_DIGITS ? { double: number } : { string: field.value }
 }
 
-/**
- * Converts an amount to millionths, as Google requires. Returns `undefined` for other values, or if the result exceeds
- * an int64.
- */
+/** Converts an amount to millionths. Returns undefined for other values, or if it exceeds an int64. */
 function moneyOf({ typed }: CardField): { micros: string; currencyCode: string } | undefined {
   const { as, text = '', currency = '' } = typed ?? {}
   if (as !== 'currency' || !isOfKind(as, text) || !/^[A-Z]{3}$/.test(currency)) return undefined

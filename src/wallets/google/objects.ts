@@ -27,7 +27,6 @@ import { applyOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GoogleResource, idOf, kindOf, placeOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
-/** Builds the object of one pass: its fields, its barcode, and its state at the given time. */
 export function buildObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleResource {
   const { card, translations = [] } = pass
   const type = typeOf(kindOf(card), 'Object')
@@ -246,10 +245,7 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
   return Object.fromEntries(cleared)
 }
 
-/**
- * Keys that are never cleared: those that identify the object, required ones, and those that Google and notifications
- * add.
- */
+/** Never cleared: what identifies the object, is required, or is added by Google and notifications. */
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
 /** Returns the keys of overrides without their values, to clear them later. */

@@ -5,16 +5,11 @@ import { parseJson } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'
 
-/** A class or an object in the format of Google's REST API. */
 export type GoogleResource = { id: string } & Record<string, unknown>
 
-/** The properties of the issuer that every payload needs. */
 export interface GoogleIssuer {
   issuerId: string
-  /**
-   * The public URL of the server, without a trailing slash. Google fetches images from it and rejects a pass whose
-   * image it cannot fetch, so payloads without https contain no images, not even required ones.
-   */
+  /** Without a trailing slash. Google rejects images that it cannot fetch, so payloads without https contain none. */
   publicUrl: string
 }
 
@@ -26,10 +21,7 @@ const kinds: Record<PassType, GoogleKind> = {
   boardingPass: 'transit',
 }
 
-/**
- * Returns the kind of class and object for a card: that of the definition, a flight if the facts are known, else that
- * of the pass type.
- */
+/** Returns the kind of the definition, a flight if the facts are known, else that of the pass type. */
 export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? (card.flight ? 'flight' : kinds[card.passType])
 }
@@ -53,10 +45,7 @@ export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'template
 
 type ClassOwner = Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>
 
-/**
- * Returns the part of a class ID after the issuer: of the version, or of a key (decisions/0015). The latter is short,
- * since a save link contains the class of each of its passes.
- */
+/** The suffix of a key is short, since a save link contains the class of each of its passes (decisions/0015). */
 export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
   const long = longClassSuffixOf(owner, kind)
   return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
@@ -69,7 +58,6 @@ export function longClassSuffixOf({ templateId, templateVersion, classDigest }: 
 
 const VERSION_CLASS = 'template-'
 
-/** Whether a class has the previous, long name. */
 export function isLongClassSuffix(suffix: string): boolean {
   return suffix.startsWith(VERSION_CLASS)
 }
@@ -91,7 +79,6 @@ export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
   }
 }
 
-/** Returns the card with another Google kind. */
 export function cardAsKind(card: Card, kind: GoogleKind): Card {
   return { ...card, google: { ...card.google, kind } }
 }
@@ -101,10 +88,7 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string):
   return schema.safeParse(parseJson(text)).data
 }
 
-/**
- * Returns a digest of an update: two updates with the same digest leave an object in the same state. `cleared` are the
- * keys that it removes.
- */
+/** Two updates with the same digest leave an object in the same state. `cleared` are the keys that it removes. */
 export function digestOfUpdate(kind: GoogleKind, object: GoogleResource, cleared: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify([kind, object, cleared]))

@@ -2,16 +2,12 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { localizedKeyOf, type RecordType, recordTypeOf } from './fields.ts'
 
-/** A resource in one language. */
 interface Translated {
   language: string
   resource: Record<string, unknown>
 }
 
-/**
- * Returns the resource of a card with its translations. Google accepts them next to each text with a localized form,
- * such as localizedBody next to body. A card without a language is built unchanged.
- */
+/** Google accepts translations next to each text with a localized form, such as localizedBody next to body. */
 export function buildTranslated<Resource extends object>(
   card: Card,
   translations: readonly Card[],

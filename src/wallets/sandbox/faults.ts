@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { SetupError } from '../../core/errors.ts'
 
-/** The faults that emulators can simulate, by platform. */
 export const faultNames = [
   'apns-410',
   'apns-429',
@@ -26,24 +25,20 @@ export const faultNames = [
   /** The issuer is not on Google's allowlist for locations. */
   'google-locations',
 ] as const
-/** A fault of an emulator. */
 export type Fault = (typeof faultNames)[number]
 
-/** The active faults, which the emulators of a server share. */
 export interface Faults {
   has(fault: Fault): boolean
   list(): Fault[]
   replace(faults: readonly Fault[]): void
 }
 
-/** An unknown fault. The message lists the known ones. */
 class FaultError extends SetupError {
   override readonly name = 'FaultError'
 }
 
 const SLOW_MS = 1_500
 
-/** Creates the faults of an emulator, which can change while it runs. */
 export function createFaults(initial: readonly Fault[] = []): Faults {
   let current = new Set(initial)
   return {

@@ -32,7 +32,6 @@ export async function openLeader(): Promise<LeaderElection> {
   return { id, pid: process.pid, url: server.url, announce: (addresses) => announce(addresses), close: server.close }
 }
 
-/** A leader that this process follows. */
 export interface Watched<Addresses> {
   addresses: Addresses
   /** Resolves when the process has ended, or the signal is aborted. */
@@ -95,7 +94,6 @@ function isAlive(pid: number): boolean {
 export interface Claim {
   number: number
   id: string
-  /** The process that created it. */
   pid: number
   /** The URL at which that process responds while it lives. */
   url: string
@@ -107,7 +105,6 @@ export interface Claim {
  * The highest file is never removed, so that an old number cannot be created again and become valid.
  */
 export interface Claims {
-  /** Returns the valid claim. */
   find(): Promise<Claim | undefined>
   /** Creates the claim after `before`. Returns `undefined` if another process was faster. */
   claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { parseJson } from '../../core/json.ts'
 
-/** One request to an emulator, including its body. */
 export interface LocalCall {
   method: string
   path: string
@@ -16,7 +15,6 @@ export interface LocalCall {
   response: ServerResponse
 }
 
-/** A response of a local server, with an optional JSON body. */
 export interface LocalReply {
   status: number
   json?: object
@@ -26,7 +24,6 @@ export interface LocalReply {
 /** Handles a request. Returns `undefined` for an unknown one (404). */
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
-/** A plain HTTP server on localhost. */
 export interface LocalServer {
   /** Without a trailing slash. */
   url: string
@@ -88,10 +85,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
 }
 
-/**
- * Sends lines of JSON to the listeners of a key. Without a listener, the newest message waits, as APNs keeps it for a
- * phone.
- */
+/** Lines of JSON for the listeners of a key. Without one, the newest message waits, as APNs keeps it for a phone. */
 export interface Channels {
   /** Responds with all messages for the key, including a waiting one. */
   listen(key: string, response: ServerResponse): void
@@ -103,7 +97,6 @@ export interface Channels {
 /** Keys with the same first characters belong to one fleet of phones. */
 const FLEET_PREFIX = 16
 
-/** Creates the connections on which phones receive pushes: see Channels. */
 export function createChannels(): Channels {
   const listeners = new Map<string, Set<ServerResponse>>()
   const fleets = new Map<string, (key: string, message: object) => void>()

@@ -2,10 +2,7 @@ import { dirname } from 'node:path'
 import { beginJournal, type JournalFile, readJournal } from '../../files/journal.ts'
 import { makePrivateFolder } from '../../files/private-file.ts'
 
-/**
- * Opens the state of an emulator. Reads the entries of earlier runs, and rewrites the file with the result of
- * `condense`, so that it does not grow forever. Without a path, nothing is stored.
- */
+/** Rewrites the file with the result of `condense`, so that it does not grow. Without a path, nothing is stored. */
 export function openState<Entry>(
   path: string | undefined,
   condense: (entries: Entry[]) => Entry[],

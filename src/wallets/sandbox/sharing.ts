@@ -1,23 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Claim, createClaims, openLeader, watchLeader } from './leader-election.ts'
 
-/**
- * An emulator that all processes of a folder share: one of them leads and runs it. Another takes over when it ends for
- * any reason (decisions/0027).
- */
+/** An emulator that one process of a folder runs. Another takes over when it ends (decisions/0027). */
 export interface SharedEmulator<Addresses> {
   /** Returns the current addresses of the emulator, or `undefined` if no process runs it. */
   find(): Addresses | undefined
   close(): Promise<void>
 }
 
-/** An emulator that this process runs. */
 export interface Emulator<Addresses> {
   addresses: Addresses
   close(): Promise<void>
 }
 
-/** Options of a shared emulator. */
 export interface ShareOptions<Addresses> {
   folder: string
   name: string
@@ -115,9 +110,7 @@ export async function shareEmulator<Addresses extends object>(
  * Virtual phones start from there. A platform that is real, or not configured, is null.
  */
 export interface SandboxDirectory {
-  /**
-   * `control` is the URL where phones get push tokens and receive pushes, and `rootPem` is the root that they trust.
-   */
+  /** `control` is where phones get push tokens and receive pushes. They trust `rootPem`. */
   apple: { control: string; rootPem: string } | null
   google: { url: string } | null
 }

@@ -5,7 +5,6 @@ export type Finding =
   /** `fix` is the command or setting that fixes it. */
   | { status: 'FAILED'; message: string; fix: string }
 
-/** A finding with its position in the report of doctor. */
 export type Check = { group: string; name: string } & Finding
 
 export const passed = (message: string): Finding => ({ status: 'PASSED', message })

@@ -16,7 +16,6 @@ import { loadBadges } from '../../pages/badges.ts'
 import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
 import type { ClockSkew } from './database-checks.ts'
 
-/** Checks the settings that need no database or network. */
 export function checkConfiguration(config: Config): Promise<Check[]> {
   return examine('Configuration', {
     Platforms: {
@@ -120,7 +119,6 @@ function below(folder: string): string[] {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-/** Quotes a path for a shell. */
 function quoted(path: string): string {
   return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }

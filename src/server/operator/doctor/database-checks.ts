@@ -20,7 +20,6 @@ import { type Check, examine, type Finding, failed, passed, skipped } from './ch
 
 /** The difference between the clock of this machine and another clock. */
 export interface ClockSkew {
-  /** The owner of the other clock. */
   source: string
   /** The number of seconds by which this machine is ahead. */
   seconds: number
@@ -32,11 +31,9 @@ export interface DatabaseOptions {
   clock: () => Date
   /** The skew of the HTTP server behind the public URL, if it responded. */
   httpSkew: ClockSkew | undefined
-  /** Whether to recount all rows and correct the stored counts of lists and figures. */
   canRecount?: boolean
 }
 
-/** The maximum number of wrong counts that a finding names. */
 const MAX_NAMED = 5
 
 /** Opens the database, unless it is a SQLite file that does not exist: opening would create it. */

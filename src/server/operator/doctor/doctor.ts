@@ -20,7 +20,6 @@ export interface DoctorOptions {
   canRecount?: boolean
 }
 
-/** Checks everything that a server needs, with the configuration that it would start with. */
 export async function diagnose(options: DoctorOptions): Promise<Check[]> {
   const { config, clock = () => new Date(), apns, google, canWrite = false, canRecount = false } = options
   const database = openExisting(config)

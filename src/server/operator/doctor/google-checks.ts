@@ -26,10 +26,7 @@ export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
   clock: () => Date
 }
 
-/**
- * Checks the key of the service account, its read access to the issuer, and whether Google accepts classes and
- * locations.
- */
+/** Checks the service account, its access to the issuer, and whether Google accepts classes and locations. */
 export async function checkGoogle(
   config: Config,
   { store, canWrite, clock, endpoints }: GoogleOptions,
@@ -131,10 +128,7 @@ interface Trial {
   rejections: KnownLocationRejections | undefined
 }
 
-/**
- * Writes a draft class. Google cannot delete classes, so each run replaces the same one. Stores whether Google accepts
- * locations.
- */
+/** Writes a draft class, always the same one, since Google cannot delete classes. */
 async function tryWrite(
   { issuerId }: GoogleSigner,
   api: GoogleApi,

@@ -10,10 +10,7 @@ import type { Config } from '../../config.ts'
 import { openApple, openGoogle } from '../../identities/secrets.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/**
- * Checks each identity of the database: its key opens and belongs to its certificate, and the certificate is not about
- * to expire.
- */
+/** Checks that the key of each identity opens, and that its certificate is not about to expire. */
 export async function checkIdentities(config: Config, store: Store | undefined, at: Date): Promise<Check[]> {
   const identities = (await store?.identities.listAll()) ?? []
   const text = identities.length > 0 ? await findServerKey(config).catch(() => undefined) : undefined
@@ -56,10 +53,7 @@ async function look(stored: StoredIdentity, text: string, config: Config, at: Da
 
 const TIMEOUT_MS = 5_000
 
-/**
- * Checks for identities that are paused because their platform does not respond. Pauses are kept in the memory of a
- * server, so read its metrics.
- */
+/** Finds paused identities in the metrics of a server, which keeps pauses in memory. */
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
   const look = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {

@@ -11,7 +11,6 @@ const MAX_WAIT_SECONDS = 60
 /** Entries are chained within about a second. If they wait longer than this, no worker runs or a chain is broken. */
 const MAX_UNCHAINED_SECONDS = 300
 
-/** The maximum number of webhooks and moves that a finding names. */
 const MAX_NAMED = 5
 
 /** Checks that background work makes progress. @param database undefined if it cannot be queried */

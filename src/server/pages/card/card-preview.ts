@@ -34,16 +34,11 @@ export interface PreviewWallets {
   google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
 }
 
-/** Returns the languages that the definition of a pass names, its default first. */
 function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 'translations'>): string[] {
   return [card, ...translations].flatMap(({ language }) => language ?? [])
 }
 
-/**
- * Returns the pass with its texts in one language, as a phone of that language shows it. Without a language, returns it
- * unchanged.
- * @throws ApiError VALIDATION_ERROR for a language that its definition does not name
- */
+/** Returns the pass as a phone of a language shows it. @throws ApiError VALIDATION_ERROR if the definition lacks it */
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
   if (language === undefined) return pass
   const { translations = [], templateTranslations = [], ...inDefault } = pass
@@ -62,10 +57,7 @@ function requireLanguage(known: string[], language: string): void {
   throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
 }
 
-/**
- * A sample of a definition in one of its languages only, its default if none is given.
- * @throws ApiError VALIDATION_ERROR for a language that the definition does not name
- */
+/** Returns a sample in a language of the definition. @throws ApiError VALIDATION_ERROR for any other language */
 export function samplePassIn(definition: Definition, passType: PassType, language: string | undefined): WalletPass {
   if (language !== undefined) requireLanguage(languagesOf(writtenOf(definition)), language)
   return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
@@ -87,7 +79,6 @@ export interface ViewOptions {
   spoken?: string
 }
 
-/** Returns a pass as phones show it. */
 export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { platform, spoken }: ViewOptions = {}) {
   const { apple, google } = previewOf(pass, wallets, at, platform)
   return {
@@ -97,21 +88,17 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { p
   }
 }
 
-/** The options of a preview page. Its images are read from the store and embedded as data URLs. */
 export interface PreviewPageOptions {
   title: string
-  /** The line below the title. */
   subtitle: string
   wallets: PreviewWallets
   store: Pick<Repositories, 'images'>
   at: Date
   /** Default: every configured platform. */
   platform?: Platform | undefined
-  /** Warnings below the phones. */
   warnings?: Warning[]
 }
 
-/** Returns a page that shows a pass on the phones of each platform. */
 export async function previewPageOf(pass: WalletPass, options: PreviewPageOptions): Promise<Page> {
   const { title, subtitle, wallets, store, at, platform, warnings = [] } = options
   const { images } = pass.card
@@ -131,7 +118,6 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
   )
 }
 
-/** Returns the images of a card as data URLs, so that a page is self-contained. */
 async function loadPictures(images: Card['images'], store: Pick<Repositories, 'images'>): Promise<Map<string, string>> {
   const found = await Promise.all([...new Set(Object.values(images))].map((id) => store.images.findPublic(id)))
   return new Map(
@@ -202,9 +188,7 @@ const Visible = z.object({
   labelColor: text,
 })
 
-/**
- * Returns a card as an iPhone shows it: the fields of its pass.json, with the images that its pass type has space for.
- */
+/** Returns a card as an iPhone shows it: the fields of its pass.json, and images that its pass type has space for. */
 export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
   const shown = Visible.parse(passJson)
   const fieldsOf = (values: unknown[]) => readFields(values, localeOf(card))

@@ -46,10 +46,7 @@ export function surplusOf(card: Card): CardField[] {
   return layOutFront(card).flatMap(({ surplus }) => surplus)
 }
 
-/**
- * Returns the style of a card in its own colors. It contains no text of the definition: colors are computed from
- * numbers.
- */
+/** Colors are computed from numbers, so the style contains no text of the definition. */
 export function cardStyle(card: Card): string {
   const { background, foreground, label } = cardColors(card.colors)
   return `.card { --background: ${background}; --foreground: ${foreground}; --label: ${label} }\n${CARD_STYLE}`
@@ -60,7 +57,6 @@ export function cardBackHtml({ fields, links }: Card, summary: string, more: rea
   return detailsHtml(summary, [...more, ...fields.back], links)
 }
 
-/** Returns collapsible fields and links; empty if there are none. */
 export function detailsHtml(summary: string, fields: readonly CardField[], links: Card['links']): string {
   const items = [
     ...fields.map((field) => `<div>${term(field.label, field.labelLanguage)}${description(field.value)}</div>`),
@@ -72,9 +68,7 @@ export function detailsHtml(summary: string, fields: readonly CardField[], links
   return `<details class="back"><summary>${escapeHtml(summary)}</summary><dl>${items.join('')}</dl></details>`
 }
 
-/**
- * Returns the logo and the text next to it. Phones show the name of the organization only in lists and notifications.
- */
+/** Phones show the name of the organization only in lists and notifications. */
 function brandHtml(card: Card, { imageUrl }: CardOptions): string {
   const address = card.images.logo && imageUrl(card.images.logo)
   const name = card.logoText?.trim() ?? ''
@@ -115,7 +109,6 @@ function surplusHtml(card: Card): string {
   return `<div class="surplus"><p>Not shown on an iPhone:</p>${fieldListHtml('faded', surplus)}</div>`
 }
 
-/** Returns fields with their labels, without empty ones. */
 export function fieldListHtml(name: string, fields: readonly CardField[]): string {
   const shown = fields.filter(saysSomething)
   if (shown.length === 0) return ''
@@ -194,13 +187,11 @@ const signs = new Map<unknown, Sign>([
 
 const ARROW: Sign = { name: 'To', path: 'M2 11h15l-4.5-4.5L14 5l7 7-7 7-1.5-1.5L17 13H2z' }
 
-/** Returns the symbol between origin and destination; an arrow for other means of transport. */
 function transitSign(transitType: unknown): string {
   const { name, path } = signs.get(transitType) ?? ARROW
   return `<svg class="sign" viewBox="0 0 24 24" role="img" aria-label="${name}"><path fill-rule="evenodd" d="${path}"/></svg>`
 }
 
-/** Returns the class of values that are scaled down. */
 function scaleClass(scale: number): string {
   return `scale-${Math.round(scale * 100)}`
 }

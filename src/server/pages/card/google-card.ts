@@ -32,7 +32,6 @@ export function googleCardStyle({ background }: GoogleView): string {
   return `.google-card { --background: ${behind}; --foreground: ${foreground}; --label: ${label} }\n${GOOGLE_CARD_STYLE}`
 }
 
-/** Returns a round logo, else the first letter of the name. */
 function logoHtml(name: string, images: Card['images'], imageUrl: CardOptions['imageUrl']): string {
   const id = images.icon ?? images.logo
   const address = id && imageUrl(id)

@@ -22,7 +22,6 @@ import { googleCardHtml, googleCardStyle } from './google-card.ts'
 
 export interface PreviewPageFacts {
   title: string
-  /** The line below the title. */
   subtitle: string
   /** Null if the server does not issue for Apple, or it was not requested. */
   apple: Card | null
@@ -34,14 +33,10 @@ export interface PreviewPageFacts {
   images: Card['images']
   /** The time on the phones. A pass past its expiry is drawn as expired. */
   at: Date
-  /** Warnings below the phones. */
   warnings?: readonly Warning[]
 }
 
-/**
- * Returns a page with a pass on an iPhone and an Android phone, side by side. The page is a self-contained file:
- * imageUrl returns its images as data URLs.
- */
+/** Shows a pass on an iPhone and an Android phone, in a self-contained file: imageUrl returns data URLs. */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
   const { title, subtitle, warnings = [] } = facts
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(title)}</h1>
@@ -122,7 +117,6 @@ function androidPhone(view: GoogleView, images: Card['images'], named: string, o
 }
 
 interface PhoneParts {
-  /** Default: the kind. */
   id?: string
   kind: 'iphone' | 'android'
   name: string
@@ -145,14 +139,10 @@ ${back}
 </section>`
 }
 
-/** The icons of signal and battery. */
 const STATUS_ICONS = `<svg viewBox="0 0 48 12" aria-hidden="true"><path d="M0 8h3v4H0zM5 5.5h3V12H5zM10 3h3v9h-3zM15 0h3v12h-3z"/>
 <path d="M26 1.5h16a2 2 0 0 1 2 2v5a2 2 0 0 1-2 2H26a2 2 0 0 1-2-2v-5a2 2 0 0 1 2-2zm0 1a1 1 0 0 0-1 1v5a1 1 0 0 0 1 1h16a1 1 0 0 0 1-1v-5a1 1 0 0 0-1-1z"/>
 <rect x="26" y="3.5" width="16" height="5" rx=".75"/><rect x="45" y="4" width="1.5" height="4" rx=".75"/></svg>`
 
-/**
- * Draws a poster event ticket as an iPhone does: the artwork or background behind the name, the place, and the seat.
- */
 function posterHtml(poster: Poster, card: Card, images: Card['images'], { imageUrl }: CardOptions): string {
   const picture = (role: 'artwork' | 'background' | 'primaryLogo' | 'secondaryLogo', alt = '') => {
     const address = images[role] && imageUrl(images[role])

@@ -23,16 +23,10 @@ function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
   return { bcid: barcodeFormats[format].bwip, text, ...(format === 'code128' && { binarytext: true }) }
 }
 
-/**
- * The maximum length of a message. A longer one has modules too small for a camera, and takes more than 100 ms to lay
- * out.
- */
+/** A longer message has modules too small for a camera, and takes more than 100 ms to lay out. */
 const MAX_BYTES = 1000
 
-/**
- * The size of the cache of drawn symbols. Drawing one blocks the event loop for 2 to 100 ms, and anyone can reload a
- * hosted link.
- */
+/** Drawing a symbol blocks the event loop for 2 to 100 ms, and anyone can reload a hosted link. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Drawn {
@@ -42,10 +36,7 @@ interface Drawn {
 
 const drawn = createFairCache<Drawn>(MAX_KEPT_BYTES, ({ bytes }) => bytes)
 
-/**
- * Draws black modules on a transparent background, without a quiet zone. Returns undefined if the format cannot encode
- * the message.
- */
+/** Draws black modules without a quiet zone. Returns undefined if the format cannot encode the message. */
 export function barcodeSvg(format: BarcodeFormat, message: string): string | undefined {
   if (Buffer.byteLength(message) > MAX_BYTES) return undefined
   const known = drawn.get(format, message)

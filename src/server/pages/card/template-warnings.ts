@@ -11,9 +11,7 @@ import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
-/**
- * Returns no warnings for a version that cannot be rendered, such as an invalid draft: publishing reports its errors.
- */
+/** Returns none for a version that cannot be rendered, such as an invalid draft: publishing reports its errors. */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
   { store, workspaceId, services, now }: RequestContext,
@@ -28,13 +26,11 @@ export interface WarningFacts {
   /** In all languages, or in one. Warnings are about the default language. */
   definition: Definition | WrittenDefinition
   passType: PassType
-  /** The sizes of the known images, by role. */
   images: Partial<Record<ImageRole, PixelSize>>
   wallets: PreviewWallets
   at: Date
 }
 
-/** Returns the warnings of a definition that is not necessarily stored. */
 export function definitionWarnings({ definition: written, passType, images, wallets, at }: WarningFacts): Warning[] {
   const definition = inLanguage(written)
   const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))

@@ -31,7 +31,6 @@ const PASSES_A_BUNDLE = 10
 /** The maximum number of passes in a save link, if their names are short. */
 const PASSES_A_SAVE = 5
 
-/** The services that open the link of a group. */
 export type GroupServices = Services & {
   /** Debits the client address. A bundle counts as a request for each of its packages. */
   limitAddress: (event: H3Event, cost: number) => void
@@ -208,10 +207,7 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
   return likelyPlace(pass, card)
 }
 
-/**
- * Returns a place that is at least as long as the real one at Google: an existing object can have a different name, but
- * not a longer one.
- */
+/** Returns a place as long as the real one at least: the name of an existing object can differ, but is not longer. */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
   card: Card,

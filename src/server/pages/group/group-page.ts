@@ -10,35 +10,27 @@ import { buttonHtml, inAppHint, PARTS_STYLE, phoneHtml, ribbonHtml, shareTags } 
 import { isOfPhone, type VisitorPhone } from '../link/visitors.ts'
 import type { PageLanguage } from '../words.ts'
 
-/** A pass in the list of the page. */
 export interface ShownPass {
   pass: StoredPass
   card: Card
-  /** The kind of pass, in the language of the page. */
   kind: string
-  /** The address of the page of the pass. */
   address: string
 }
 
-/** A page of the passes of a group, for the device that requests it. */
 export interface GroupPageFacts {
   /** The title from the issuer and the template, in the language of the page. */
   title: string
   shown: ShownPass[]
-  /** The first pass of the next page. */
   next: string | undefined
   isFirst: boolean
   issuer: IssuerFacts
-  /** The configured platforms. */
   platforms: Platform[]
   badges: Badges
-  /** Platforms whose passes no real phone accepts. */
   sandboxed: readonly Platform[]
   /** Without a trailing slash. */
   publicUrl: string
   language: PageLanguage
   phone: VisitorPhone
-  /** Whether the page is shown in an in-app browser. */
   isInApp: boolean
   /** The indexes in the list of the first pass of each button that adds several passes. */
   firsts: Record<Platform, number[]>
@@ -50,10 +42,7 @@ export interface GroupPageFacts {
 
 const GROUP_STYLE = browserFile('group.css')
 
-/**
- * Returns the page of a group: buttons that add several passes, above the list of passes with what distinguishes each.
- * Besides texts of the issuer, it uses only words of every hosted page, numbers, and symbols.
- */
+/** Besides texts of the issuer, the page uses only words of every hosted page, numbers, and symbols. */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
   const { words, tag } = language
@@ -97,7 +86,6 @@ ${line ? `<span dir="auto">${line}</span>` : ''}
 <span class="state"><span aria-hidden="true">${sign}</span> ${escapeHtml(word)}</span></a></li>`
 }
 
-/** Returns one button for as many passes as a wallet accepts in one step. */
 function buttonsHtml(platform: Platform, facts: GroupPageFacts): string {
   const { shown, firsts, own, badges, language } = facts
   const fewer = platform === 'apple' ? eachOf(facts) : ''
@@ -110,7 +98,6 @@ function buttonsHtml(platform: Platform, facts: GroupPageFacts): string {
     .join('\n')
 }
 
-/** Returns the query parameter of bundles that are smaller than usual. */
 function eachOf({ each }: GroupPageFacts): string {
   return each === undefined ? '' : `each=${each}`
 }

@@ -29,7 +29,6 @@ import {
 } from './link-parts.ts'
 import { isOfPhone, type VisitorPhone } from './visitors.ts'
 
-/** The pass of a smart link, and the device that opens it. */
 export interface LinkPageFacts {
   pass: StoredPass
   rendered: WalletPass
@@ -38,13 +37,11 @@ export interface LinkPageFacts {
   apple: Card | null
   /** The pass as Google Wallet shows it; null if the server does not issue for Google. */
   google: GoogleView | null
-  /** The configured platforms. */
   platforms: Platform[]
   /** Platforms whose passes no real phone accepts. */
   sandboxed: readonly Platform[]
   badges: Badges
   phone: VisitorPhone
-  /** Whether the page is shown in an in-app browser. */
   isInApp: boolean
   /** Whether to redirect a tablet that identifies as a computer to its wallet. */
   sendsOn: boolean
@@ -108,7 +105,6 @@ ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, t
 /** The path of the calendar file of the event or trip, below a hosted link. */
 export const calendarPath = '/calendar.ics'
 
-/** Returns the time of the event or trip in the zone of the pass, with a link to the calendar file. */
 function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage): string {
   const appointment = appointmentOf(card)
   if (!appointment) return ''
@@ -118,10 +114,7 @@ function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage)
 `
 }
 
-/**
- * Returns the page for programs that preview a link in a chat. It contains no data of the holder and no way to add the
- * pass.
- */
+/** Returns the page for chats that preview a link, without data of the holder and without a way to add the pass. */
 export function sharedPage(link: SharedLink): Page {
   const title = shareTitle(link.issuer)
   return buildPage({

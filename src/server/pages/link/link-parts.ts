@@ -9,14 +9,9 @@ import { escapeHtml, fillHtml } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
-/** The style of these parts. */
 export const PARTS_STYLE = browserFile('link-parts.css')
 
-/**
- * Returns a button that adds to a wallet: the official badge if the operator has it, else a text button, since both
- * companies forbid redrawn badges.
- * @param behind HTML that follows it
- */
+/** Uses the official badge if the operator has it, else text: both companies forbid redrawn badges. */
 export function buttonHtml(
   platform: Platform,
   address: string,
@@ -29,10 +24,7 @@ export function buttonHtml(
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
 }
 
-/**
- * Returns the kind of pass in the reader's language. The name of a template has only one language, so a definition with
- * languages uses its description.
- */
+/** The name of a template has only one language, so a definition with languages uses its description. */
 export function kindOfPass(
   description: string,
   { template, languages }: Pick<IssuerFacts, 'template' | 'languages'>,
@@ -48,10 +40,7 @@ export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[]
   return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
 }
 
-/**
- * Returns the hint for in-app browsers. Visitors can select the address, or copy it with a button that the script
- * shows.
- */
+/** Visitors can select the address, or copy it with a button that the script shows. */
 export function inAppHint(address: string, { inApp }: PageWords): string {
   return `<div class="hint"><p><strong>${escapeHtml(inApp.title)}</strong> ${escapeHtml(inApp.text)}</p>
 <div class="link"><input class="address" dir="ltr" readonly aria-label="${escapeHtml(inApp.address)}" value="${escapeHtml(address)}">
@@ -87,7 +76,6 @@ export interface TimeOptions {
   /** A language tag. */
   language: string
   timeZone: string
-  /** Default: none. */
   weekday?: 'short'
 }
 
@@ -110,7 +98,6 @@ export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOpti
 /** A hosted link as a chat previews it, without data of the holder. */
 export interface SharedLink {
   issuer: IssuerFacts
-  /** The configured platforms, which the description names. */
   platforms: readonly Platform[]
   /** Chats accept only absolute addresses. Without a trailing slash. */
   publicUrl: string
@@ -138,7 +125,6 @@ export function shareTags(link: SharedLink): string {
     .join('\n')
 }
 
-/** Returns the title of a preview: the organization and the kind of pass. */
 export function shareTitle({ organization, template }: IssuerFacts): string {
   return [organization, template].filter((text) => text !== '').join(' – ')
 }
@@ -149,10 +135,7 @@ export function shareDescription(link: SharedLink): string {
   return nameWallets(language.words.share, platforms, language)
 }
 
-/**
- * Returns the language of a preview. Chats cache previews for all readers, so it is the default language of the
- * definition, if it names one.
- */
+/** Chats cache previews for all readers, so it is the default language of the definition, if it names one. */
 export function sharedLanguage({
   issuer: { languages },
   language,

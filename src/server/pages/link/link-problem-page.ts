@@ -42,7 +42,6 @@ export function linkProblemPage(problem: ApiError, correlationId: string, langua
   })
 }
 
-/** Returns the contacts of the issuer, as far as the definition names them. */
 function issuerHtml({ organization, contacts }: IssuerFacts, words: PageWords): string {
   const strong = `<strong dir="auto">${escapeHtml(organization)}</strong>`
   const name = organization && `<p>${fillHtml(words.issuedBy, { organization: strong })}</p>`
@@ -73,12 +72,10 @@ function kindOf({ code, status, details }: ApiError): ProblemKind {
   return status >= 500 ? 'fault' : 'unknown'
 }
 
-/** The platform that rejected the pass, if the error names one. */
 function platformsOf(code: string): Platform[] {
   return platforms.filter((platform) => code === `${platform.toUpperCase()}_API_FAILED`)
 }
 
-/** An empty card that is crossed out. */
 const PICTURE = `<svg viewBox="0 0 64 64" width="64" height="64" fill="none" stroke="currentColor" stroke-width="3"
 stroke-linecap="round" aria-hidden="true"><rect x="10" y="16" width="44" height="32" rx="5"/><path d="M10 26h44M18 40h10"/>
 <path d="m8 56 48-48"/></svg>`

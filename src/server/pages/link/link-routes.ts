@@ -41,10 +41,7 @@ export async function openLink(event: H3Event, services: LinkOpenServices): Prom
   return response
 }
 
-/**
- * Responds with the calendar entry of the event or trip of a pass, below each of its hosted links.
- * @throws ApiError as openLink; NOT_FOUND if the pass has no time
- */
+/** Responds with the calendar entry of a pass. @throws ApiError as openLink; NOT_FOUND if the pass has no time */
 export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const { pass, isLookedAt } = await followLink(verifiedLink(event, services, now), event, services, now)
@@ -121,10 +118,7 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: Services
   return compressedPage(page, req.headers)
 }
 
-/**
- * Redirects a phone to its wallet, in the sandbox too, unless the query has `?choose` or an in-app browser cannot add
- * passes.
- */
+/** Redirects a phone to its wallet, unless the query has `?choose` or an in-app browser cannot add passes. */
 async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services
   const wallets = await identities.walletsOf(pass)

@@ -1,19 +1,14 @@
 import { type Phone, type Platform, platformFacts } from '../../../core/contract/platform.ts'
 
-/** The kind of phone of a visitor, as far as the request shows it. */
 export type VisitorPhone = Phone | 'undetermined'
 
-/** Headers that describe the device; null if they are missing. */
 export interface VisitorHeaders {
   userAgent: string | null
   /** The header `Sec-CH-UA-Platform`, as received: a quoted string such as `"Android"`. */
   platformHint: string | null
 }
 
-/**
- * Returns the phone of a visitor. Computers are undetermined and get the page that offers both wallets. So are
- * Macintoshes: one can be an iPad, which only a script on the page can detect.
- */
+/** Computers are undetermined. So are Macintoshes: one can be an iPad, which only a script on the page can detect. */
 export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPhone {
   if (platformHint?.trim() === '"Android"') return 'android'
   if (userAgent === null) return 'undetermined'
@@ -22,12 +17,10 @@ export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPho
   return 'undetermined'
 }
 
-/** Whether the visitor's phone has the wallet of the platform. */
 export function isOfPhone(platform: Platform, phone: VisitorPhone): boolean {
   return platformFacts[platform].phone === phone
 }
 
-/** User-agent signatures of apps with in-app browsers. */
 const signatures = [
   /\bInstagram\b/,
   /\bFB(?:AN|AV|_IAB)\b/,
@@ -44,15 +37,11 @@ const signatures = [
   /; wv\)/,
 ]
 
-/** Whether a page is shown in an in-app browser, which often cannot open a wallet. */
 export function isInAppBrowser(userAgent: string | null): boolean {
   return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
 }
 
-/**
- * User-agent signatures of programs that preview or index links: `…bot`, and those with other names. Phones of the make
- * Cubot do not match.
- */
+/** Programs that preview or index links: `…bot`, and those with other names. Phones of the make Cubot do not match. */
 const crawlers = [
   /(?:^|[^u])bot\b/i,
   /crawl|spider/i,

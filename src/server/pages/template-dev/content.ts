@@ -8,16 +8,13 @@ import { buildObject } from '../../../wallets/google/objects.ts'
 import type { PreviewWallets } from '../card/card-preview.ts'
 import { definitionWarnings, sizesByRole } from '../card/template-warnings.ts'
 
-/** A template file with everything that it names. */
 export interface DevContent {
-  /** The display name. */
   file: string
   name: string
   passType: PassType
   /** Images are referenced by the ids of `images`. */
   definition: Definition
   images: ReadonlyMap<string, DevImage>
-  /** Holders to try it with, in addition to the sample. */
   holders: DevHolder[]
   /** The errors that prevent publishing. */
   problems: PlacedNote[]
@@ -29,7 +26,6 @@ export interface DevImage extends PixelSize {
   bytes: Uint8Array
 }
 
-/** A row of the CSV file of holders. */
 export interface DevHolder {
   externalPassId: string
   label: string
@@ -48,7 +44,6 @@ export interface PlacedNote extends Pick<Warning, 'path' | 'message'> {
 const identity = { passTypeIdentifier: 'pass.example.preview', teamIdentifier: 'PREVIEW000' }
 const issuer = { issuerId: '3388000000000000000', publicUrl: 'https://passes.example' }
 
-/** Both wallets without keys or accounts, for previews. */
 export const previewWallets: PreviewWallets = {
   apple: { passJson: (pass) => buildPassJson(pass, identity, `${issuer.publicUrl}/apple`) },
   google: {
@@ -66,7 +61,6 @@ export function warningsOf(
   return definitionWarnings({ definition, passType, images: sizes, wallets: previewWallets, at })
 }
 
-/** Returns the values of a holder, or sample values without one. */
 export function scopeOf({ name, definition }: DevContent, holder: DevHolder | undefined): Scope {
   const scope = new Map(sampleScope(definition)).set('template.name', name)
   if (!holder) return scope

@@ -3,30 +3,24 @@ import { browserAsset, browserFile, pageIcon } from '../assets.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { PlacedNote } from './content.ts'
 
-/** The response that the page requests after each change of a file. */
 export interface DevView {
   title: string
   /** Errors that keep the view older than the file; empty if it is current. */
   faults: string[]
-  /** The holders to choose from, the sample first. */
   holders: string[]
   holder: number
   /** The languages of the definition, its default first; empty if it names none. */
   languages: string[]
-  /** The selected language. */
   language: string | null
   /** The phones with their styles; null if there was nothing to draw yet. */
   phones: Record<Scheme, string> | null
   styles: Record<Scheme, string>
-  /** The fields of the definition with their notes. */
   outline: string
 }
 
 const schemes = ['light', 'dark'] as const
-/** Light or dark. The page shows both next to each other. */
 export type Scheme = (typeof schemes)[number]
 
-/** Returns the empty page. The view fills it. */
 export function devPage(file: string): Page {
   const panels = schemes.map(
     (scheme) => `<section class="scheme ${scheme}" aria-labelledby="${scheme}-title">
@@ -85,8 +79,4 @@ function noteHtml({ code, path, message, line, column }: PlacedNote): string {
 <span dir="auto">${escapeHtml(message)}</span></p>`
 }
 
-/**
- * Patches each view into the page: unchanged elements stay, so that the scroll position, opened details, the focus, and
- * the selection survive a save.
- */
 export const devScript = browserAsset('template-dev.js')

@@ -12,10 +12,8 @@ import { pageHeaders, schemeStyle } from '../html.ts'
 import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
 import { type DevView, devPage, devScript, outlineHtml, type Scheme } from './dev-page.ts'
 
-/** The content of the files, or the errors of reading them. */
 export type DevReading = { content: DevContent } | { faults: string[] }
 
-/** The files of `template dev`, and how they are read. */
 export interface TemplateDevOptions {
   /** The title of the page until the file is read. */
   file: string
@@ -31,7 +29,6 @@ export interface TemplateDevOptions {
 
 export interface TemplateDev {
   url: string
-  /** Stops the server, its event streams, and the watch of the files. */
   close(): Promise<void>
 }
 

@@ -18,10 +18,7 @@ import { applyOverrides, groupNames } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
 import { Overrides } from './pass-json-schema.ts'
 
-/**
- * Returns everything in a definition's overrides that Apple would reject, with paths below the definition. Unknown
- * values (no example, no default, no format) are checked for each pass.
- */
+/** Returns what Apple would reject, with paths below the definition. Unknown values are checked for each pass. */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
   const sample = sampleScope(definition)
@@ -81,10 +78,7 @@ function textsAt(definition: Definition, path: Issue['path']): string[] {
   return [...stringsDeep(part)].map(({ text }) => text)
 }
 
-/**
- * Checks the requirements of a poster ticket, according to the rules of Apple's own pass-builder. Phones silently show
- * the older style if they are not met.
- */
+/** Checks the rules of Apple's pass-builder for poster tickets. Otherwise, phones silently show the older style. */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
   const { apple = {}, design, event } = definition
   if (apple.poster !== true) return

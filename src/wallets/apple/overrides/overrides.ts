@@ -3,7 +3,6 @@ import { isJsonObject } from '../../../core/json.ts'
 import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate, toRgb } from './pass-json-schema.ts'
 
-/** A JSON object of unknown content. */
 export type JsonObject = Record<string, unknown>
 
 /**

@@ -18,7 +18,6 @@ const number = z.number()
 /** Apple's date format: seconds and their fraction are optional, and the offset is required. */
 const W3C_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Whether a value is a valid date in Apple's format. */
 export function isW3cDate(value: unknown): boolean {
   if (typeof value !== 'string' || !W3C_DATE.test(value) || Number.isNaN(Date.parse(value))) return false
   // Date.parse accepts February 30 as a day in March.
@@ -38,7 +37,6 @@ export function toRgb(color: string): string | undefined {
   return `rgb(${channels.join(', ')})`
 }
 
-/** A color as rgb(…) or in hexadecimal. */
 export const Color = text.refine(
   (value) => toRgb(value) !== undefined,
   'Must be a color such as rgb(26, 43, 60), #1a2b3c or #abc',
@@ -46,7 +44,6 @@ export const Color = text.refine(
 
 const MAX_NFC_BYTES = 64
 
-/** The plain types of the table. */
 const plainTypes: Record<string, z.ZodType> = {
   text,
   filled: text.min(1),
@@ -189,16 +186,13 @@ function oneOf(names: readonly string[]): z.ZodType {
   return text.refine((value) => names.includes(value), `Must be one of ${names.join(', ')}`)
 }
 
-/** A field of pass.json (PassFieldContent). */
 export const Field = objectType('Field')
 
-/** A time or range in which phones suggest the pass. */
 export const RelevantDate = objectType('RelevantDate')
 
 /** The keys that a template can add to pass.json (`apple` of its definition). */
 export const Overrides = objectType('Pass')
 
-/** A whole pass.json, as in a package. */
 export const PassJson = z.looseObject({
   ...shapeOf('Pass'),
   formatVersion: z.literal(1),

@@ -46,7 +46,6 @@ export function isPassing(error: unknown): boolean {
   return !(error instanceof GoogleApiError) || error.kind === 'quota' || error.kind === 'unavailable'
 }
 
-/** Whether Google permanently rejects the payload. */
 export function isRejected(error: unknown): error is GoogleApiError {
   return error instanceof GoogleApiError && error.kind === 'invalid'
 }
@@ -66,7 +65,6 @@ const ErrorBody = z.object({
   error_description: z.string().optional(),
 })
 
-/** Converts an unsuccessful response to an error. */
 export function rejection(status: number, headers: Record<string, unknown>, text: string): GoogleApiError {
   const body = parseAs(ErrorBody, text)
   const error = body?.error

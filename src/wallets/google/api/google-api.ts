@@ -13,7 +13,6 @@ import { createAccessTokens } from './token.ts'
 
 /** A message on an object or a class, shown by phones that hold it. */
 export interface GoogleMessage {
-  /** Unique within its object or class. */
   id: string
   header: string
   body: string
@@ -22,7 +21,6 @@ export interface GoogleMessage {
   localizedBody?: object
 }
 
-/** A message of an object, with all of its properties. */
 export type GoogleStoredMessage = Record<string, unknown>
 
 /** The Google Wallet REST API. Its calls are urgent, and those of `bulk` yield to them. */
@@ -34,7 +32,6 @@ export interface GoogleApi extends GoogleCalls {
 export interface GoogleCalls {
   /** Creates or replaces the class. Messages of broadcasts are lost unless they are kept. */
   upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
-  /** Creates the class if it does not exist. */
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
    * Creates or changes an object that may be new. Throws `missing` if its class does not exist, and `invalid` if the
@@ -43,16 +40,9 @@ export interface GoogleCalls {
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Like `upsertObject`, for an object that probably exists. */
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /**
-   * Expires an object that no longer belongs to its pass, and updates it. If Google rejects the update, the object only
-   * expires. A missing object is ignored.
-   */
+  /** Expires and updates an object that no longer belongs to its pass. If the update is rejected, it only expires. */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /**
-   * Shows the message on the pass, or on all passes of a class, and notifies phones. Google rejects the fourth within
-   * 24 hours with `quota`.
-   * @param role of the ID: an object by default
-   */
+  /** Notifies phones. Google rejects the fourth message within 24 hours with `quota`. */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
   /** Replaces only the messages of an object or a class. */
   setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
@@ -64,7 +54,6 @@ export interface GoogleCalls {
 export interface GoogleEndpoints {
   /** The base URL of the REST API, including the version, without a trailing slash. */
   api: string
-  /** The token endpoint. */
   token: string
 }
 
@@ -73,7 +62,6 @@ const googleEndpoints: GoogleEndpoints = {
   token: 'https://oauth2.googleapis.com/token',
 }
 
-/** Options of the API. */
 export interface GoogleApiOptions extends HttpOptions {
   identity: GoogleSigner
   endpoints?: GoogleEndpoints
@@ -81,7 +69,6 @@ export interface GoogleApiOptions extends HttpOptions {
   requestsPerSecond?: number
 }
 
-/** Creates the Google Wallet API with paced requests: see GoogleApi. */
 export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   const { identity, endpoints = googleEndpoints, requestsPerSecond = REQUESTS_PER_SECOND, ...http } = options
   const pacing = createPacing(requestsPerSecond)
@@ -156,10 +143,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
           throw error
         }
       })
-    /**
-     * Whether an existing ID belongs to another kind: IDs are unique across kinds. If it has this kind, its class is
-     * missing.
-     */
+    /** IDs are unique across kinds. If the ID has this kind, the class is missing. */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(
         () => false,
@@ -203,7 +187,6 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   return { ...calls('urgent'), bulk: calls('bulk') }
 }
 
-/** The maximum number of messages on an object or a class. */
 export const MAX_MESSAGES = 10
 
 /** Returns the messages of broadcasts to a class, as plain text, so that they do not notify again. */
@@ -240,19 +223,13 @@ function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Pr
   })
 }
 
-/**
- * Stores for each issuer whether Google rejects the locations of its passes. Google accepts them only from issuers on
- * its allowlist.
- */
+/** Whether Google rejects the locations of an issuer: it accepts them only from issuers on its allowlist. */
 export interface LocationRejections {
   isRejected(issuerId: string): Promise<boolean>
   insert(issuerId: string, message: string): Promise<void>
 }
 
-/**
- * Wraps the calls so that none fails because the issuer is not allowed to set locations. After Google's first
- * rejection, classes and objects of the issuer are sent without `merchantLocations`.
- */
+/** After Google's first rejection, sends classes and objects of the issuer without `merchantLocations`. */
 export function withAllowedLocations(api: GoogleApi, rejections: LocationRejections): GoogleApi {
   async function send(resource: GoogleResource, attempt: (sent: GoogleResource) => Promise<void>): Promise<void> {
     if (resource.merchantLocations === undefined) return attempt(resource)

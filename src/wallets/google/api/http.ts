@@ -2,7 +2,6 @@ import { Agent, type Dispatcher, request } from 'undici'
 import type { ProviderCall } from '../../wallet.ts'
 import { GoogleApiError, rejection } from './api-error.ts'
 
-/** A request to Google. */
 export interface HttpRequest {
   method: Dispatcher.HttpMethod
   url: string
@@ -10,7 +9,6 @@ export interface HttpRequest {
   body?: string
 }
 
-/** Options of requests to Google. */
 export interface HttpOptions {
   /** The connections. By default, connecting times out after 3 seconds. */
   dispatcher?: Dispatcher
@@ -19,7 +17,6 @@ export interface HttpOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/** A response of Google, with its body as text. */
 export interface HttpReply {
   status: number
   headers: Dispatcher.ResponseData['headers']
@@ -30,10 +27,7 @@ const MAX_REPLY_BYTES = 1024 * 1024
 const TIMEOUT_SECONDS = 15
 const defaultDispatcher = new Agent({ connect: { timeout: 3000 } })
 
-/**
- * Sends one request to Google. Follows no redirect and reads at most 1 MiB.
- * @throws GoogleApiError unless the response is complete and successful
- */
+/** Follows no redirect, and reads at most 1 MiB. @throws GoogleApiError unless the response is whole and successful */
 export async function send({ url, ...message }: HttpRequest, options: HttpOptions): Promise<HttpReply> {
   const { dispatcher = defaultDispatcher, timeoutSeconds = TIMEOUT_SECONDS } = options
   const signal = AbortSignal.timeout(timeoutSeconds * 1000)

@@ -14,13 +14,9 @@ const SCOPES = [
 ]
 const IAM = 'https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts'
 
-/** The issuer of an account without a key file, and its credentials. */
 export interface KeylessOptions extends HttpOptions {
   issuerId: string
-  /**
-   * A file of the type external_account, for workload identity. If omitted, the default credentials of the machine are
-   * used.
-   */
+  /** A file of the type external_account. Default: the default credentials of the machine. */
   configuration?: object | undefined
 }
 

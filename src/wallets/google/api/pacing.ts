@@ -1,14 +1,9 @@
 import { GoogleApiError } from './api-error.ts'
 
-/** The priority of a request: `urgent` before `bulk`. */
 export type Urgency = 'urgent' | 'bulk'
 
-/** Paces the requests of one issuer. */
 export interface Pacing {
-  /**
-   * Resolves when the next request can start: urgent ones first, then in order of arrival.
-   * @throws GoogleApiError of the kind quota if the wait would exceed 10 seconds
-   */
+  /** Resolves when the next request can start. @throws GoogleApiError of the kind quota if that takes over 10 s */
   turn(urgency: Urgency): Promise<void>
   /** Starts no request for a number of seconds (at most 60), as the platform requested. */
   pause(seconds: number): void

@@ -5,10 +5,8 @@ import { type HttpOptions, send } from './http.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer'
 
-/** The signing identity and token endpoint for access tokens. */
 export interface AccessTokenOptions extends HttpOptions {
   identity: GoogleSigner
-  /** The token endpoint. */
   url: string
 }
 
@@ -21,10 +19,7 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
 /** A source of access tokens. The library's clients cache each token while it is valid. */
 type TokenSource = Pick<JWT, 'getAccessToken'>
 
-/**
- * Creates a cache of a token source. The source is created on the first request, and created again after its token was
- * rejected.
- */
+/** Creates the source on the first request, and again after its token was rejected. */
 export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
   let source: Promise<TokenSource> | undefined
   let latest: string | undefined

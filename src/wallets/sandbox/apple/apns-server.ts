@@ -15,7 +15,6 @@ import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { type Channels, createChannels, type LocalServer, serveLocally } from '../local-server.ts'
 import { openState } from '../sandbox-journal.ts'
 
-/** The credentials and the state of the APNs emulator. */
 export interface SandboxApnsOptions {
   /** The server's certificate and key in PEM, for localhost and 127.0.0.1. */
   serverCertificate: string
@@ -28,7 +27,6 @@ export interface SandboxApnsOptions {
   clock?: () => Date
 }
 
-/** The APNs emulator, with its interface for phones. */
 export interface SandboxApns {
   address: string
   port: number
@@ -42,10 +40,7 @@ export interface SandboxApns {
 
 const ADDRESS = '127.0.0.1'
 
-/**
- * Starts an emulator of the Apple Push Notification service: HTTP/2 over TLS with client certificates, and the real
- * responses.
- */
+/** Emulates the Apple Push Notification service: HTTP/2 over TLS with client certificates, and the real responses. */
 export async function startSandboxApns(options: SandboxApnsOptions): Promise<SandboxApns> {
   const { serverCertificate, serverKey, clientRoot, faults, stateFile, clock = () => new Date() } = options
   const tokens = openDeviceTokens(stateFile)
@@ -156,13 +151,11 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string | undefine
   return Array.isArray(value) ? value[0] : value
 }
 
-/** The properties of one push. */
 interface Push {
   method: string
   path: string
   topic: string | undefined
   id: string | undefined
-  /** The size of the payload, in bytes. */
   size: number
   client: PushClient
 }

@@ -13,7 +13,6 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509'
 
-/** The certificate chain of the sandbox, from its root to the pass certificate. */
 export interface SandboxApple {
   rootPem: string
   /** The intermediate, which replaces Apple's WWDR certificate. */

@@ -11,11 +11,10 @@ export interface Callbacks {
   keys(): object
   /** Posts in the background, and retries if it fails. */
   post(event: CallbackEvent): void
-  /** DroppedRegistrations undelivered callbacks. */
+  /** Drops undelivered callbacks. */
   close(): Promise<void>
 }
 
-/** The URL of callbacks, and the key that signs their keys. */
 export interface CallbackOptions {
   callbackUrl: string
   /** PKCS #8 in PEM, on the curve P-256. */
@@ -33,7 +32,6 @@ const TIMEOUT_MS = 10_000
 /** The maximum cache time of the callback keys, in seconds: an hour. */
 export const KEYS_MAX_AGE_SECONDS = 3600
 
-/** Creates the sender of callbacks: see Callbacks. */
 export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {
   const root = createPrivateKey(rootKey)
   const intermediate = generateKeyPairSync('ec', { namedCurve: 'P-256' })

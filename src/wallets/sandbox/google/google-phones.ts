@@ -20,7 +20,6 @@ export interface PhoneView {
   version: number
 }
 
-/** The dependencies of the phone interface. */
 export interface PhonesOptions {
   find: FindAccount
   store: GoogleStore
@@ -110,10 +109,7 @@ interface Content {
   ofClass: z.output<typeof Named> | undefined
 }
 
-/**
- * Returns the objects that a link saves, each with the class of its kind if the link has one. Returns an empty list if
- * the link has anything else.
- */
+/** Returns the objects of a link with their class; none if the link has anything else. */
 function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
   const known = googleKinds.flatMap((kind) => [`${kind}Objects`, `${kind}Classes`])
   if (Object.keys(payload).some((key) => !known.includes(key))) return []

@@ -15,7 +15,6 @@ import {
   type StoredResource,
 } from './google-store.ts'
 
-/** The dependencies of the REST API. */
 export interface RestOptions {
   store: GoogleStore
   faults: Faults
@@ -37,9 +36,7 @@ const Message = z.object({
   }),
 })
 
-/**
- * Creates the Wallet REST API, version 1, for classes and objects of every kind. The caller checks the access token.
- */
+/** The Wallet REST API, version 1. The caller checks the access token. */
 export function createRest({ store, faults, clock, onChange }: RestOptions) {
   function write(entry: Omit<StoredResource, 'version'>): StoredResource {
     const stored = store.put(entry)
@@ -110,7 +107,6 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
   }
 }
 
-/** Returns an error in Google's format. */
 export function rejection(status: number, reason: string, message: string): LocalReply {
   const json = { error: { code: status, message, errors: [{ message, domain: 'walletobjects', reason }] } }
   return { status, json, headers: status === 429 || status === 503 ? { 'retry-after': '1' } : {} }

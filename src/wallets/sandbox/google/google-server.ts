@@ -8,7 +8,6 @@ import { createRest, rejection } from './google-rest.ts'
 import { openGoogleStore, type StoredResource } from './google-store.ts'
 import { createAccessTokens, type FindAccount, type ServiceAccount } from './google-token.ts'
 
-/** The credentials, the callback URL, and the state of the Google Wallet emulator. */
 export interface SandboxGoogleOptions {
   /** The service account that can call the API: its address and its public key. */
   clientEmail: string
@@ -24,14 +23,9 @@ export interface SandboxGoogleOptions {
   clock?: () => Date
 }
 
-/** The URLs of a running Google Wallet emulator. */
 export interface SandboxGoogleServer {
-  /**
-   * The base URL for phones: `{url}/save`, `{url}/remove`, `{url}/objects/{kind}/{id}`,
-   * `{url}/devices/{device}/changes`.
-   */
+  /** For phones: `{url}/save`, `/remove`, `/objects/{kind}/{id}`, `/devices/{device}/changes`. */
   url: string
-  /** The token endpoint. */
   tokenUrl: string
   /** The base URL of the REST API, including the version. */
   apiUrl: string
@@ -40,10 +34,7 @@ export interface SandboxGoogleServer {
   close(): Promise<void>
 }
 
-/**
- * Starts an emulator of Google Wallet: the token endpoint, the REST API, signed callbacks, and the interface for
- * phones.
- */
+/** Starts the token endpoint, the REST API, signed callbacks, and the interface for phones. */
 export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise<SandboxGoogleServer> {
   const { clientEmail, issuerId, callbackUrl, faults, stateFile, clock = () => new Date() } = options
   const publicKey = typeof options.publicKey === 'string' ? createPublicKey(options.publicKey) : options.publicKey

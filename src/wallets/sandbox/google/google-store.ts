@@ -5,7 +5,6 @@ import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'
 import { openState } from '../sandbox-journal.ts'
 
-/** A class or an object, with its stored state. */
 export interface StoredResource {
   kind: SandboxKind
   role: Role
@@ -20,19 +19,16 @@ export interface StoredResource {
 
 type Entry = { put: StoredResource } | { rootKey: string }
 
-/** The stored state of the Google emulator. */
 export interface GoogleStore {
   /** The root key of callbacks, PKCS #8 in PEM. It is stored, since servers that fetched it trust it for a while. */
   readonly rootKey: string
   find(kind: SandboxKind, role: Role, id: string): StoredResource | undefined
-  /** Returns the objects of a class. */
   listOfClass(kind: SandboxKind, classId: string): StoredResource[]
   /** Stores a resource under its ID, with a new version. */
   put(entry: Omit<StoredResource, 'version'>): StoredResource
   close(): void
 }
 
-/** Opens the state of the emulator, in a file if one is given. */
 export function openGoogleStore(stateFile: string | undefined): GoogleStore {
   const resources = new Map<string, StoredResource>()
   let rootKey = ''
@@ -81,13 +77,10 @@ export const googleKinds = GoogleKind.options
 export type SandboxKind = GoogleKind
 export type Role = GoogleRole
 
-/** A class or an object as it was written. */
 export type Resource = { id: string } & Record<string, unknown>
 
-/** The maximum number of messages of an object. */
 export const MAX_MESSAGES = 10
 
-/** Whether Google would accept a resource, with the reason if not. */
 export type Decision =
   | { ok: true; resource: Resource }
   | { ok: false; reason: 'invalid' | 'forbidden'; message: string }

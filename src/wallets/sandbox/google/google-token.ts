@@ -20,7 +20,6 @@ export interface ServiceAccount {
 /** Returns the first matching account. An account with several keys is listed once per key. */
 export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
-/** The access tokens that the emulator issued to service accounts. */
 export interface AccessTokens {
   /** The token endpoint: exchanges a signed assertion for an access token. */
   answer(call: LocalCall): LocalReply
@@ -36,7 +35,6 @@ const Assertion = z.object({
   exp: z.number(),
 })
 
-/** Creates the access tokens of the emulator. */
 export function createAccessTokens(find: FindAccount, clock: () => Date): AccessTokens {
   const issued = new Map<string, { until: number; account: ServiceAccount }>()
   const seconds = () => clock().getTime() / 1000
@@ -117,7 +115,6 @@ function decode(part: string): unknown {
 
 const PROJECT = 'passes-sandbox'
 
-/** The sandbox's credentials for Google Wallet. */
 export interface SandboxGoogle {
   /** In the format of a service account key file, with a new RSA key that is unknown outside the sandbox. */
   serviceAccountJson: string
