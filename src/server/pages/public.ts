@@ -1,9 +1,9 @@
 import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
-import { createLoadingCache } from '../../core/loading-cache.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
 import { mapInSlices } from '../../core/slices.ts'
+import { createLoadingCache } from '../../wallets/loading-cache.ts'
 import type { Services } from '../context.ts'
 import type { Readiness } from '../http/readiness.ts'
 import {

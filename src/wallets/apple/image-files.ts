@@ -1,9 +1,9 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { ImageRole, PassType } from '../../core/contract/definition.ts'
 import { ApiError } from '../../core/errors.ts'
-import { createLoadingCache } from '../../core/loading-cache.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
+import { createLoadingCache } from '../loading-cache.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
 
