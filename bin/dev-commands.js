@@ -1,4 +1,4 @@
-// Every command by its id, from source: the files in src/commands and the tables in src/cli/resource.
+// Every command by its id, from source: the files in src/commands and the tables in src/cli/resource and src/cli/operator.
 import { readdirSync } from 'node:fs'
 
 const src = new URL('../src/', import.meta.url)
@@ -10,6 +10,8 @@ for (const file of readdirSync(new URL('commands/', src), { recursive: true }).f
   const id = file.replace(/\.ts$/, '').replaceAll('/', ':')
   commands[id] = (await import(new URL(`commands/${file}`, src).href)).default
 }
-for (const file of readdirSync(new URL('cli/resource/', src))) {
-  Object.assign(commands, (await import(new URL(`cli/resource/${file}`, src).href)).commands)
+for (const folder of ['cli/resource/', 'cli/operator/']) {
+  for (const file of readdirSync(new URL(folder, src))) {
+    Object.assign(commands, (await import(new URL(folder + file, src).href)).commands)
+  }
 }

@@ -45,10 +45,11 @@ function writePage(page, files) {
   for (const [name, content] of files) writeFileSync(join(to, name), content)
 }
 
-/** Writes a module for each command of the tables in cli/resource to where oclif looks for it. */
+/** Writes a module for each command of the tables in cli/resource and cli/operator to where oclif looks for it. */
 async function writeResourceCommands() {
-  for (const file of readdirSync(join(root, 'dist/cli/resource')).filter((name) => name.endsWith('.js'))) {
-    const table = join(root, 'dist/cli/resource', file)
+  const folders = ['resource', 'operator'].map((name) => join(root, 'dist/cli', name))
+  const tables = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
+  for (const table of tables.filter((path) => path.endsWith('.js'))) {
     const { commands = {} } = await import(table)
     for (const id of Object.keys(commands)) {
       const to = join(root, 'dist/commands', `${id.replaceAll(':', '/')}.js`)

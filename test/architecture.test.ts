@@ -83,12 +83,11 @@ const packages: Record<string, RegExp> = {
 }
 
 /**
- * Commands that use the database or run a server. Other commands must not be able to load either. `pass erase` is
- * listed with the commands for passes, but only operators can run it, because the API has no route for it. `template
+ * Commands that use the database or run a server. Other commands must not be able to load either. `template
  * dev` draws the same pages as the server, and `template lint` prints the same warnings as publishing.
  */
 const operators =
-  /^commands\/(serve|migrate|demo|doctor|backup|restore|copy|export|move-out|pass\/erase|template\/(dev|lint)|(jobs|audit)\/list)\.ts$|^cli\/resource\/(operator|identity|token|workspace)\.ts$/
+  /^commands\/(serve|demo|export|move-out|template\/(dev|lint)|(jobs|audit)\/list)\.ts$|^cli\/operator\//
 
 interface Import {
   file: string
@@ -324,10 +323,9 @@ test('the six walks of the architecture are as long as they say, and no longer t
 /** Writers of files that are no secret. */
 const writers = [
   'cli/demo/story.ts',
+  'cli/resource/template-file.ts',
   'cli/resource/template.ts',
-  'commands/template/init.ts',
   'commands/template/preview.ts',
-  'commands/template/strings.ts',
 ]
 
 test('only files/ creates private files', () => {

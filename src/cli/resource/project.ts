@@ -4,10 +4,10 @@ import { type Project, ProjectColor } from '../../core/contract/projects.ts'
 import { namedArg, namedFlag } from '../arguments/id-argument.ts'
 import { pastFlag } from '../arguments/list-flags.ts'
 import { terminalWidth } from '../command/base-command.ts'
-import { count, details } from '../command/output.ts'
+import { count, details, localTimeOr } from '../command/output.ts'
 import { zoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { showProject } from '../records.ts'
+import { showLimits, showProject } from '../records.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<Project> = {
@@ -168,6 +168,21 @@ export const commands: ResourceCommands = {
       if (flags.csv) return figuresCsv(figures).trimEnd()
       if (flags.figure) return drawFigure(figures, flags.figure, canvas)
       return flags.table ? figuresTable(figures, canvas) : sparklines(figures, canvas.width)
+    },
+  }),
+  'workspace:show': callCommand({
+    summary: 'Show the workspace of the token with its limits and usage.',
+    description: 'Asks the server. An operator changes limits with workspace limits, on the database.',
+    examples: ['workspace show', 'workspace show --profile production --json'],
+    call: ({ workspace }) => workspace.get(),
+    print({ id, name, expiresAt, limits, usage }) {
+      const facts = details([
+        ['Workspace', id],
+        ['Name', name],
+        ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
+      ])
+      // A token that is bound to projects receives no limits.
+      return limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts
     },
   }),
 }

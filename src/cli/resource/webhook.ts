@@ -1,9 +1,21 @@
 import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
+import { TOLERANCE_SECONDS, verify } from '../../core/rules/crypto/signature.ts'
 import { idArg, namedArg } from '../arguments/id-argument.ts'
+import { CliError, readNamed, UsageError } from '../command/cli-error.ts'
+import { duration } from '../command/output.ts'
+import { readStdinBytes } from '../command/prompt.ts'
+import { webhookSecret } from '../settings/settings.ts'
 import { reportAttempt, showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
 import { eventFlag } from '../webhook/flags.ts'
-import { callCommand, DELIVERY, listCommand, type ResourceCommands, PROJECT as WEBHOOK } from './resource-command.ts'
+import {
+  callCommand,
+  DELIVERY,
+  listCommand,
+  localCommand,
+  type ResourceCommands,
+  PROJECT as WEBHOOK,
+} from './resource-command.ts'
 
 const args = { id: namedArg('webhook') }
 
@@ -130,5 +142,49 @@ export const commands: ResourceCommands = {
       const queued = await client.deliveries.redeliver({ params: { id } })
       return reportAttempt(log, client, { ...queued, attemptCount })
     },
+  }),
+  'webhook:verify': localCommand({
+    summary: 'Check the signature of a delivery, and show why it is invalid.',
+    description:
+      'Needs no server, and sends nothing. Exits with 0 for a valid signature, and with 1 for an invalid one. Set the ' +
+      'secret as PASSES_WEBHOOK_SECRET to keep it out of the process list.',
+    examples: [
+      {
+        description: 'A body saved unchanged',
+        command: "webhook verify --payload body.json --signature 't=1767225600,v1=5f0c…' --at 1767225610",
+      },
+      {
+        description: 'From a pipe, with the secret as a flag',
+        command:
+          "curl -s https://example.com/last-body | webhook verify --secret whsec_… --signature 't=1767225600,v1=5f0c…'",
+      },
+    ],
+    flags: {
+      secret: Flags.string({ summary: "The endpoint's complete signing secret (PASSES_WEBHOOK_SECRET)." }),
+      signature: Flags.string({ summary: 'Value of the header X-Service-Signature.', required: true }),
+      payload: Flags.string({ summary: 'File with the body, byte for byte; - for stdin.', default: '-' }),
+      tolerance: Flags.integer({
+        summary: 'Maximum difference to the time of signing, in seconds.',
+        default: TOLERANCE_SECONDS,
+        min: 0,
+      }),
+      at: Flags.integer({ summary: 'Check as of this time, in unix seconds; now by default.', min: 0 }),
+    },
+    async run({ flags }) {
+      const secret = webhookSecret(flags.secret)
+      if (secret === undefined) {
+        throw new UsageError('No secret was given', { hint: 'give it in PASSES_WEBHOOK_SECRET or with --secret.' })
+      }
+      const body = flags.payload === '-' ? await readStdinBytes() : await readNamed(flags.payload)
+      const at = flags.at === undefined ? new Date() : new Date(flags.at * 1000)
+      const checked = verify(body, flags.signature, secret, { at, toleranceSeconds: flags.tolerance })
+      if (!checked.ok) {
+        throw new CliError(checked.message, { code: checked.reason.toUpperCase(), hint: checked.hint })
+      }
+      return { signedAt: checked.signedAt, age: (at.getTime() - checked.signedAt.getTime()) / 1000 }
+    },
+    value: ({ signedAt }) => ({ valid: true, signedAt: signedAt.toISOString() }),
+    print: ({ signedAt, age }) =>
+      `The signature is valid. Signed ${signedAt.toISOString()}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`,
   }),
 }

@@ -9,11 +9,13 @@ const operations = Object.entries(contract).flatMap(([resource, routes]) =>
 
 const src = new URL('../../../src/', import.meta.url)
 
-/** The ids of the commands of the tables in cli/resource. */
+/** The ids of the commands of the tables in cli/resource and cli/operator. */
 const fromTables = new Set<string>()
-for (const file of readdirSync(new URL('cli/resource/', src))) {
-  const { commands = {} }: { commands?: object } = await import(new URL(`cli/resource/${file}`, src).href)
-  for (const id of Object.keys(commands)) fromTables.add(id)
+for (const folder of ['cli/resource/', 'cli/operator/']) {
+  for (const file of readdirSync(new URL(folder, src))) {
+    const { commands = {} }: { commands?: object } = await import(new URL(folder + file, src).href)
+    for (const id of Object.keys(commands)) fromTables.add(id)
+  }
 }
 
 test.each(operations)('%s has a command, which exists', (operation) => {

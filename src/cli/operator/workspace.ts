@@ -4,18 +4,17 @@ import type { StoredWorkspace } from '../../storage/workspaces/workspaces-reposi
 import { parseEnd } from '../arguments/moment.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
-import { details, localTime, localTimeOr } from '../command/output.ts'
+import { localTime } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { limitFlag, showLimits } from '../records.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 import {
-  callCommand,
   itemsCommand,
   localCommand,
   madeDatabase,
   type ResourceCommands,
   skipFlag,
-} from './resource-command.ts'
+} from '../resource/resource-command.ts'
 
 const shape: ListShape<StoredWorkspace> = {
   columns: [
@@ -43,7 +42,6 @@ const workspaceArgs = { workspace: Args.string({ description: 'Name or ID of the
 
 const operator = () => import('../../server/operator/operator.ts')
 
-/** The commands `workspace …`. All except `show` work on the database. */
 export const commands: ResourceCommands = {
   'workspace:create': localCommand({
     summary: 'Create a workspace.',
@@ -80,21 +78,6 @@ export const commands: ResourceCommands = {
     shape,
     noun: ['workspace', 'workspaces'],
     empty: 'Next: passes workspace create --name NAME',
-  }),
-  'workspace:show': callCommand({
-    summary: 'Show the workspace of the token with its limits and usage.',
-    description: 'Asks the server. An operator changes limits with workspace limits, on the database.',
-    examples: ['workspace show', 'workspace show --profile production --json'],
-    call: (client) => client.workspace.get(),
-    print({ id, name, expiresAt, limits, usage }) {
-      const facts = details([
-        ['Workspace', id],
-        ['Name', name],
-        ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
-      ])
-      // A token that is bound to projects receives no limits.
-      return limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts
-    },
   }),
   'workspace:update': localCommand({
     summary: 'Set the expiry of a workspace.',

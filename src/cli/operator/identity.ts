@@ -7,7 +7,7 @@ import { untilStopped } from '../command/program.ts'
 import { askSecret, canAsk, readStdin } from '../command/prompt.ts'
 import type { ListShape } from '../list/shape.ts'
 import { databaseFlags, serveFlags } from '../settings/server-flags.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from './resource-command.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 
 const shape: ListShape<ShownIdentity> = {
   columns: [

@@ -7,7 +7,13 @@ import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
-import { itemsCommand, localCommand, madeDatabase, type ResourceCommands, skipFlag } from './resource-command.ts'
+import {
+  itemsCommand,
+  localCommand,
+  madeDatabase,
+  type ResourceCommands,
+  skipFlag,
+} from '../resource/resource-command.ts'
 
 const shape: ListShape<StoredToken> = {
   columns: [

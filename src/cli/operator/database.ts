@@ -1,0 +1,302 @@
+import { styleText } from 'node:util'
+import { Args, Flags } from '@oclif/core'
+import type { Holdings } from '../../storage/operations/erasure.ts'
+import { passFlags } from '../arguments/pass-argument.ts'
+import { parsePath } from '../arguments/path.ts'
+import { UsageError } from '../command/cli-error.ts'
+import { count, printable, table } from '../command/output.ts'
+import { startProgress } from '../command/progress.ts'
+import { localCommand, type ResourceCommands, skipFlag } from '../resource/resource-command.ts'
+import { databaseFlags, mistypedVariables, serveFlags, serverConfig } from '../settings/server-flags.ts'
+import { canColor } from '../settings/settings.ts'
+
+const MEGABYTE = 1_000_000
+
+const copySteps = {
+  copy: 'Copying rows.',
+  check: 'Reading the copy, and comparing it.',
+  finish: 'Making the indexes.',
+}
+
+const aboutKey = {
+  matches: (file: string) => `The server key ${file} matches the backup.`,
+  missing: (file: string) =>
+    `The server key ${file} does not exist. Before you start a server, put the key of the backup there (mode ` +
+    '0600), or set PASSES_SERVER_KEY. The server does not start without it.',
+  differs: (file: string) =>
+    `The server key ${file} does NOT match the backup, and a server does not start with it. Put the ` +
+    'right one there, or set PASSES_SERVER_KEY.',
+  unused: () => 'No server ever started on the database of the backup: any server key works.',
+}
+
+/** The commands `migrate`, `backup`, `restore`, `copy`, `pass erase`, and `doctor`. */
+export const commands: ResourceCommands = {
+  migrate: localCommand({
+    summary: 'Migrate the database.',
+    description: 'passes serve does the same when it starts. Safe to run at any time, even twice at once.',
+    examples: ['migrate', 'migrate --database postgres://passes:secret@db/passes'],
+    flags: databaseFlags,
+    async run({ flags: { database: url } }) {
+      const { openDatabase } = await import('../../storage/db/database.ts')
+      const { onDatabase } = await import('../../server/boot/database-error.ts')
+      const { migrate } = await import('../../storage/db/migrate.ts')
+      const database = openDatabase(url)
+      try {
+        return { applied: await onDatabase(url, () => migrate(database)) }
+      } finally {
+        await database.close()
+      }
+    },
+    print: ({ applied }) => (applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.'),
+  }),
+  backup: localCommand({
+    summary: 'Copy a SQLite database to a file while servers use it.',
+    description:
+      'The copy is consistent and contains everything acknowledged before it started; requests do not wait for it. It ' +
+      'is checked before the file gets its name. It does not contain the server key: keep a copy elsewhere, because ' +
+      'webhook secrets and links cannot be used without it. For PostgreSQL use pg_dump; see docs/backup.md.',
+    examples: [
+      'backup /var/backups/passes-2027-05-31.db',
+      'backup passes.backup --database sqlite:./data/passes.db --force',
+    ],
+    args: { file: Args.string({ description: 'The file to write.', required: true, parse: parsePath }) },
+    flags: {
+      ...databaseFlags,
+      force: Flags.boolean({ summary: 'Replace an existing file.', default: false }),
+    },
+    async run({ args: { file }, flags }) {
+      const database = await sqliteFileOf(
+        flags.database,
+        `pg_dump --format=custom --file=${file} "$PASSES_DATABASE_URL"`,
+      )
+      const { backUp } = await import('../../server/operator/backup.ts')
+      const { serverKeyFile } = await import('../../server/config.ts')
+      const start = { done: 0, rows: 0, failed: 0 }
+      using progress = await startProgress({ total: 100, start, unit: 'MB' })
+      const onProgress = (bytes: number, total: number) =>
+        progress.update({ done: (bytes / total) * 100, rows: Math.round(bytes / MEGABYTE), failed: 0 })
+      const made = await backUp(database, file, { force: flags.force, onProgress })
+      return { ...made, serverKeyFile: serverKeyFile({ databaseUrl: flags.database })! }
+    },
+    print: ({ file, bytes }) => `Wrote ${file} (${count(Math.ceil(bytes / MEGABYTE))} MB).`,
+    note: (made) =>
+      'The server key is not in it. Without it, the webhook secrets of the copy cannot be opened and its links ' +
+      `are invalid. Store it once in another place, since it does not change.\n\n  cp ${made.serverKeyFile} …\n\nA key from ` +
+      'PASSES_SERVER_KEY is stored where that variable comes from. The folder of the sandbox is omitted.',
+  }),
+  restore: localCommand({
+    summary: 'Replace a SQLite database with a backup.',
+    description:
+      'Stop the servers first: a database that is open is rejected. The backup is checked by its checksum and page by ' +
+      'page, migrated, and put in place in one step; the previous database is kept next to it. Jobs that ran after the ' +
+      'backup run again. For PostgreSQL use pg_restore; see docs/backup.md.',
+    examples: [
+      'restore /var/backups/passes-2027-05-31.db',
+      'restore passes.backup --database sqlite:./data/passes.db --force',
+    ],
+    args: {
+      file: Args.string({ description: 'A file that passes backup wrote.', required: true, parse: parsePath }),
+    },
+    flags: {
+      ...databaseFlags,
+      force: Flags.boolean({ summary: 'Replace a database that contains data; it is kept.', default: false }),
+      unverified: Flags.boolean({ summary: 'Accept a backup of an older version without a checksum.', default: false }),
+    },
+    async run({ args: { file }, flags: { database: url, force, unverified } }) {
+      const database = await sqliteFileOf(url, `pg_restore --clean --if-exists --dbname="$PASSES_DATABASE_URL" ${file}`)
+      const { restore } = await import('../../server/operator/backup.ts')
+      return restore(file, database, { force, unverified, at: new Date() })
+    },
+    print: ({ database }) => `Restored ${database}.`,
+    note: ({ database, verified, replaced, key }) =>
+      [
+        ...(verified ? [] : ['The backup has no checksum, so its content cannot be verified.']),
+        ...(replaced ? [`The previous database is kept as ${replaced}.`] : []),
+        aboutKey[key](`${database}.key`),
+      ].join('\n'),
+  }),
+  copy: localCommand({
+    summary: 'Copy a database to another one: from SQLite to PostgreSQL, or back.',
+    description:
+      'Stop the servers first, or start them with --freeze, so that they only read. All rows are copied, read again, ' +
+      'and compared before the copy can be used. If it is interrupted, run it again to resume. Passes, links, phones, ' +
+      'and tokens do not change; use the same server key for the new server. See docs/guides/growing.md.',
+    examples: [
+      'PASSES_COPY_TO=postgres://passes:secret@db/passes copy --from sqlite:./passes.db',
+      'PASSES_COPY_FROM=postgres://passes:secret@db/passes copy --to sqlite:./passes.db',
+    ],
+    flags: {
+      from: Flags.string({
+        summary: 'Source database: sqlite:FILE or postgres://user:password@host/name.',
+        env: 'PASSES_COPY_FROM',
+        required: true,
+      }),
+      to: Flags.string({
+        summary: 'Target: an empty PostgreSQL database, or a new SQLite file.',
+        env: 'PASSES_COPY_TO',
+        required: true,
+      }),
+    },
+    async run({ flags: { from, to } }) {
+      const { copy } = await import('../../server/operator/copy-database.ts')
+      const { withoutPassword } = await import('../../server/boot/database-error.ts')
+      const { serverKeyFile } = await import('../../server/config.ts')
+      using progress = await startProgress({ total: 100, start: { done: 0, rows: 0, failed: 0 } })
+      let step: keyof typeof copySteps | undefined
+      const tables = await copy(
+        { from, to },
+        {
+          at: new Date(),
+          onProgress: ({ rows, total, ...state }) => {
+            if (state.step !== step) progress.note(copySteps[state.step])
+            step = state.step
+            progress.update({ done: (rows / total) * 100, rows, failed: 0 })
+          },
+        },
+      )
+      const rows = tables.reduce((sum, one) => sum + one.rows, 0)
+      const key = serverKeyFile({ databaseUrl: from })
+      return { key, copied: { from: withoutPassword(from), to: withoutPassword(to), rows, tables } }
+    },
+    value: ({ copied }) => copied,
+    print: ({ copied: { to, rows, tables } }) => {
+      const filled = table(
+        tables.filter((one) => one.rows > 0),
+        [
+          { title: 'table', value: (one) => one.name },
+          { title: 'rows', value: (one) => count(one.rows) },
+        ],
+      )
+      return `Copied ${count(rows)} rows to ${to}. The contents are the same.\n\n${filled}`
+    },
+    note: ({ key }) =>
+      '\nThe new server needs the server key of the old one ' +
+      `(PASSES_SERVER_KEY${key ? `: the content of ${key}, if it was not given` : ''}). Do not start a server ` +
+      'on the old database again, except with --freeze. Its writes would not reach the new database.',
+  }),
+  'pass:erase': localCommand({
+    summary: 'Erase the personal data of a pass, irreversibly.',
+    description:
+      'Works on the database, also while servers run. The pass becomes void, wallets get the void card without the ' +
+      'data, and label, variables, externalPassId, messages, notes of scans, and every copy in events are deleted; ' +
+      'pending deliveries are not sent. Results and counts of scans remain. Asks for confirmation; without a terminal, ' +
+      '--yes is required. docs/privacy.md lists the stored data.',
+    examples: [
+      'pass erase 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --dry-run',
+      'pass erase T-1 --external --workspace acme --yes --json',
+    ],
+    args: {
+      id: Args.string({ description: 'ID of the pass, or with --external your key of it.', required: true }),
+    },
+    flags: {
+      ...databaseFlags,
+      ...passFlags,
+      workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+      'dry-run': Flags.boolean({ summary: 'Only show the data that would be erased.' }),
+      yes: skipFlag,
+    },
+    async run({ args, flags, ask }) {
+      const { getWorkspace, withStore } = await import('../../server/operator/operator.ts')
+      const { erasePass, getPassToErase } = await import('../../server/operator/erase-pass.ts')
+      return withStore(flags.database, async (store, database) => {
+        const workspace = await getWorkspace(store, flags.workspace)
+        const { id, status } = await getPassToErase(store, workspace.id, { id: args.id, isExternal: flags.external })
+        if (flags['dry-run']) {
+          return { id, dryRun: true, erased: await store.erasure.count(workspace.id, id), voided: status !== 'VOID' }
+        }
+        await ask(`Permanently erase all data about the holder of pass ${id}?`)
+        return erasePass({ store, database }, workspace.id, id, new Date())
+      })
+    },
+    print: (result) =>
+      `${'dryRun' in result ? 'Would erase' : 'Erased'} of pass ${result.id}: label, externalPassId, ${listed(result.erased)}.`,
+    note(result) {
+      if ('dryRun' in result) return undefined
+      const backups = 'Existing backups still contain the data, and so do the door lists of scanners.'
+      if (result.overwritten) return backups
+      return `Remains are in the log of the database until a server next writes to it.\n${backups}`
+    },
+  }),
+  doctor: localCommand({
+    summary: "Check a server's settings and environment, and show how to fix problems.",
+    description:
+      "Run it on the server's machine, with the flags and variables of passes serve. It checks the configuration, the " +
+      'database, the server key, file permissions, certificates and keys of the platforms, the public URL, webhooks, ' +
+      'and jobs, and changes nothing. Exits with 1 if a check failed. With --write, it also creates a class at Google ' +
+      "with a logo and a location, and shows Google's response; the class is a draft that no user sees, and is always " +
+      'the same one. With --recount, it also corrects the counters of lists and figures.',
+    examples: [
+      'doctor',
+      {
+        description: 'Fixes of failed checks, for a script',
+        command: 'doctor --json | jq -r \'.checks[] | select(.status == "FAILED") | .fix\'',
+      },
+      'doctor --write',
+      'PASSES_DATABASE_URL=postgres://passes:secret@db/passes doctor --production',
+    ],
+    flags: {
+      ...serveFlags,
+      recount: Flags.boolean({ summary: 'Also recount all counters, correct them, and show differences.' }),
+      write: Flags.boolean({ summary: 'Also create a class with a logo and a location at Google.' }),
+    },
+    async run({ flags, note }) {
+      for (const warning of mistypedVariables()) note(warning)
+      const { diagnose } = await import('../../server/operator/doctor/doctor.ts')
+      const checks = await diagnose({ config: serverConfig(flags), canWrite: flags.write, canRecount: flags.recount })
+      const countOf = (status: Check['status']) => checks.filter((check) => check.status === status).length
+      const counts = { passed: countOf('PASSED'), failed: countOf('FAILED'), skipped: countOf('SKIPPED') }
+      if (counts.failed > 0) process.exitCode = 1
+      return { ...counts, checks }
+    },
+    print({ passed, failed, skipped, checks }, { flags }) {
+      const lines = checkLines(checks, { color: canColor(process.stdout) && !flags['no-color'] })
+      return [...lines, '', `${passed} passed, ${failed} failed, ${skipped} skipped.`].join('\n')
+    },
+  }),
+}
+
+/** Returns the file of the SQLite database. @throws UsageError for PostgreSQL, with the equivalent command */
+async function sqliteFileOf(url: string, instead: string): Promise<string> {
+  const { sqliteFile } = await import('../../storage/db/database.ts')
+  const file = sqliteFile(url)
+  if (file !== undefined) return file
+  if (/^postgres(ql)?:/.test(url)) {
+    throw new UsageError('PostgreSQL is backed up and restored with its own tools', {
+      hint: `${instead} (see docs/backup.md).`,
+    })
+  }
+  throw new UsageError(`--database must be sqlite:FILE, not ${url}`)
+}
+
+function listed({ variables, images, notifications, scans, events, pendingDeliveries }: Holdings): string {
+  const parts = [
+    `${count(variables)} variables`,
+    ...(images > 0 ? [`${count(images)} images that nothing else uses`] : []),
+    `${count(notifications)} notifications`,
+    `details of ${count(scans)} scans`,
+    `data of ${count(events)} events (${count(pendingDeliveries)} deliveries are not sent)`,
+  ]
+  return parts.join(', ')
+}
+
+interface Check {
+  group: string
+  name: string
+  status: 'PASSED' | 'FAILED' | 'SKIPPED'
+  message: string
+  fix?: string
+}
+
+const colors = { PASSED: 'green', FAILED: 'red', SKIPPED: 'yellow' } as const
+
+/** Formats one check per line; below a failed one, the fix. */
+function checkLines(checks: readonly Check[], { color }: { color: boolean }): string[] {
+  const titles = checks.map(({ group, name }) => `${group}: ${name}`)
+  const width = Math.max(...titles.map((title) => title.length))
+  return checks.flatMap(({ status, message, fix }, index) => {
+    const label = status.padEnd('SKIPPED'.length)
+    const styled = color ? styleText(colors[status], label, { validateStream: false }) : label
+    const line = `${styled}  ${titles[index]!.padEnd(width)}  ${printable(message)}`
+    return fix === undefined ? [line] : [line, `${' '.repeat(label.length)}  Next: ${printable(fix)}`]
+  })
+}

@@ -1,0 +1,111 @@
+import { writeFile } from 'node:fs/promises'
+import { Args, Flags } from '@oclif/core'
+import { outFlag } from '../arguments/list-flags.ts'
+import { parsePath } from '../arguments/path.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
+import { programName } from '../command/program.ts'
+import { askText, canAsk, choose } from '../command/prompt.ts'
+import { keyOf, type StarterKind, starterKinds, starterTemplate } from '../template/starters.ts'
+import { stringsFor, writeStrings } from '../template/strings-file.ts'
+import { readTemplateFile } from '../template/template-file.ts'
+import { localCommand, type ResourceCommands } from './resource-command.ts'
+
+/** The commands `template …` that need no server. */
+export const commands: ResourceCommands = {
+  'template:init': localCommand({
+    summary: 'Create a template file.',
+    description:
+      'On a terminal, asks for missing values. The file is complete, so that you can use it with template push. An ' +
+      'existing file is not replaced.',
+    examples: [
+      'template init',
+      'template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
+    ],
+    args: {
+      file: Args.string({ description: 'File to write; KEY.json by default.', parse: parsePath }),
+    },
+    flags: {
+      kind: Flags.option({ summary: 'Kind of the pass.', options: starterKinds })(),
+      name: Flags.string({ summary: 'Name of the template, such as "Day ticket".' }),
+      organization: Flags.string({ summary: 'Issuer, as shown on cards.' }),
+      key: Flags.string({ summary: 'Key for files and commands; by default derived from the name.' }),
+    },
+    async run({ args, flags }) {
+      const noInput = flags['no-input']
+      const kind = starterKinds.find((known) => known === flags.kind) ?? (await askKind(noInput))
+      const name = flags.name ?? (await askFor('name', 'Name, such as "Day ticket": ', noInput))
+      const organization =
+        flags.organization ?? (await askFor('organization', 'Organization, as cards show it: ', noInput))
+      const key = flags.key ?? keyOf(name)
+      if (key === '')
+        throw new UsageError(`No key can be derived from ${name}`, { hint: 'give one with --key, such as day-ticket.' })
+      const file = args.file ?? `${key}.json`
+      await writeNew(file, `${JSON.stringify(starterTemplate(kind, { key, name, organization }), undefined, 2)}\n`)
+      return { file, kind, key }
+    },
+    print: ({ file }) => `Wrote ${file}.`,
+    note: ({ file }) => `Next: change it, then ${programName()} template push ${file}`,
+  }),
+  'template:strings': localCommand({
+    summary: 'Export the texts of a template file for translation, and import translations.',
+    description:
+      'With --language, writes each text of the definition with its place (key), the text in the default language ' +
+      '(source), and its translation (target, empty if there is none), to stdout or --out. With --in, writes the ' +
+      'targets to the template file and changes nothing else. If a place does not exist, a source has changed, or a ' +
+      'text could not be published, nothing is written.',
+    examples: [
+      'template strings ticket.json --language de --out de.json',
+      {
+        description: 'Import a translation',
+        command: 'template strings ticket.json --in de.json',
+      },
+    ],
+    args: { file: Args.string({ description: 'Template file.', required: true }) },
+    flags: {
+      language: Flags.string({ summary: 'One of the other languages of the definition, such as de.' }),
+      out: outFlag('Output file.', { dependsOn: ['language'] }),
+      in: Flags.string({ summary: 'File with translations to import.', exclusive: ['language', 'out'] }),
+    },
+    async run({ args, flags }) {
+      const file = await readTemplateFile(args.file)
+      if (flags.in !== undefined) return { file: args.file, ...(await writeStrings(file, flags.in)) }
+      if (flags.language === undefined) {
+        throw new UsageError('No language was given', { hint: 'give one with --language, or translations with --in.' })
+      }
+      const strings = stringsFor(file, flags.language)
+      if (flags.out !== undefined) await writeFile(flags.out, `${JSON.stringify(strings, undefined, 2)}\n`)
+      return strings
+    },
+    print(result, { flags: { out } }) {
+      if ('file' in result) {
+        const { file, language, changed, missing } = result
+        const rest = missing === 0 ? '' : `; ${missing} without a translation`
+        return `${file}: ${changed} ${changed === 1 ? 'text' : 'texts'} changed in ${language}${rest}.`
+      }
+      if (out === undefined) return JSON.stringify(result, undefined, 2)
+      const missing = result.entries.filter(({ target }) => target === '').length
+      return `Wrote ${out} (${result.entries.length} texts, ${missing} without a translation).`
+    },
+  }),
+}
+
+async function askFor(flag: string, question: string, noInput = false): Promise<string> {
+  const said = canAsk({ noInput }) ? await askText(question) : ''
+  if (said === '') throw new UsageError(`No ${flag} was given`, { hint: `give it with --${flag}.` })
+  return said
+}
+
+async function askKind(noInput = false): Promise<StarterKind> {
+  const choices = starterKinds.map((value) => ({ name: value, value }))
+  if (canAsk({ noInput })) return choose('Which kind?', choices)
+  throw new UsageError('No kind was given', { hint: `give one with --kind: ${starterKinds.join(', ')}.` })
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text, { flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new CliError(`${path} already exists`, { hint: 'choose another file.' })
+  }
+}
