@@ -75,7 +75,7 @@ export default class Api extends ClientCommand {
 
   /** Prints server-sent events until either side closes the stream. With `--json`, prints the data of each event on a line. */
   async #follow({ stream, ...head }: RawResponse, include: boolean, stop: AbortController): Promise<void> {
-    const release = onInterrupt(() => {
+    using _interrupt = onInterrupt(() => {
       process.exitCode = 130
       startNewLine()
       stop.abort()
@@ -86,8 +86,6 @@ export default class Api extends ClientCommand {
       for await (const piece of pieces) if (!(await writeOut(piece))) return
     } catch (error) {
       if (!stop.signal.aborted) throw error
-    } finally {
-      release()
     }
   }
 }

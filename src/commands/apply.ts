@@ -76,13 +76,10 @@ export default class Apply extends ClientCommand {
 
   async #carryOut(steps: readonly Step[], secrets: SecretsFile): Promise<Map<Step, Outcome>> {
     const outcomes = new Map<Step, Outcome>()
-    let isStopped = false
-    const off = onInterrupt(() => {
-      isStopped = true
-    })
+    using interrupt = onInterrupt()
     try {
       for (const step of steps) {
-        if (isStopped) throw new InterruptedError('Stopped.')
+        if (interrupt.signal.aborted) throw new InterruptedError('Stopped.')
         const outcome = await step.carryOut!()
         outcomes.set(step, outcome)
         this.log(`${outcome} ${describeStep(step)}`)
@@ -91,7 +88,6 @@ export default class Apply extends ClientCommand {
       this.note(`${outcomes.size} of ${steps.length} were done. Run it again to resume.`)
       throw error
     } finally {
-      off()
       await secrets.close()
       if (secrets.written > 0) this.note(`New webhook secrets: ${secrets.path}. Keep it to yourself, and out of git.`)
     }

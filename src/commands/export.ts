@@ -55,9 +55,8 @@ export default class Export extends BaseCommand {
       passTypeIdentifier: flags['apple-pass-type'],
       issuerId: flags['google-issuer-id'],
     }
-    const stop = new AbortController()
     const lock = await lockFile(file, (message) => this.note(message))
-    const release = onInterrupt(() => stop.abort())
+    using stop = onInterrupt()
     const { withStore } = await import('../server/operator/operator.ts')
     const { openHandOver } = await import('../server/operator/hand-over.ts')
     const { formatRows } = await import('../cli/bulk/csv.ts')
@@ -90,7 +89,6 @@ export default class Export extends BaseCommand {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file)
       throw error
     } finally {
-      release()
       await lock.release()
     }
   }

@@ -78,8 +78,7 @@ export default class MoveOut extends BaseCommand {
 
   /** Waits until each phone has been pushed. Phones that are off can follow weeks later. */
   private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
-    const stop = new AbortController()
-    const release = onInterrupt(() => stop.abort())
+    using stop = onInterrupt()
     let progress: Progress | undefined
     try {
       let [seen, since] = [-1, Date.now()]
@@ -108,7 +107,6 @@ export default class MoveOut extends BaseCommand {
       }
     } finally {
       progress?.[Symbol.dispose]()
-      release()
     }
   }
 

@@ -92,21 +92,16 @@ export default class Scan extends ClientCommand {
   }
 
   async #pipe(door: Omit<Parameters<typeof runPipe>[0], 'input' | 'write' | 'signal'>): Promise<void> {
-    const stop = new AbortController()
-    const release = onInterrupt(() => stop.abort())
-    try {
-      const { pending, failed } = await runPipe({
-        ...door,
-        input: process.stdin,
-        write: (outcome) => writeOut(`${JSON.stringify(outcome)}\n`),
-        signal: stop.signal,
-      })
-      if (pending > 0) this.note(leftover({ unevaluated: [], pending }).trim())
-      if (stop.signal.aborted) throw new InterruptedError('Stopped.')
-      if (failed > 0) process.exitCode = 1
-    } finally {
-      release()
-    }
+    using stop = onInterrupt()
+    const { pending, failed } = await runPipe({
+      ...door,
+      input: process.stdin,
+      write: (outcome) => writeOut(`${JSON.stringify(outcome)}\n`),
+      signal: stop.signal,
+    })
+    if (pending > 0) this.note(leftover({ unevaluated: [], pending }).trim())
+    if (stop.signal.aborted) throw new InterruptedError('Stopped.')
+    if (failed > 0) process.exitCode = 1
   }
 
   #requireTerminal(): void {

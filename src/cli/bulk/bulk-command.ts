@@ -70,10 +70,8 @@ export abstract class BulkCommand extends ClientCommand {
     const isStdoutTaken = flags.out === '-'
     if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both write to stdout: remove one')
     const goOn = goOnWith({ hasJournal: !isReadOnce(file) && !isStdoutTaken })
-    const stop = new AbortController()
-    const release = onInterrupt(
+    using stop = onInterrupt(
       () => {
-        stop.abort()
         eraseInterrupted()
         this.note('Stopping: waiting for requests in flight (Ctrl-C again to stop immediately)')
       },
@@ -129,8 +127,6 @@ export abstract class BulkCommand extends ClientCommand {
     } catch (error) {
       if (hasBegun && !(error instanceof CliError)) this.note(`When it is fixed, ${goOn}`)
       throw error
-    } finally {
-      release()
     }
   }
 }

@@ -36,21 +36,21 @@ export function startNewLine(): void {
 }
 
 /**
- * Calls `stop` on the first Ctrl-C. The second one calls `end` and ends the process. Returns a function that removes
- * the listener.
+ * Listens for Ctrl-C until it is disposed. The first one aborts the signal and calls `stop`. The second one calls
+ * `end` and ends the process.
  */
-export function onInterrupt(stop: () => void, end?: () => void): () => void {
-  let isFirst = true
+export function onInterrupt(stop?: () => void, end?: () => void): Disposable & { signal: AbortSignal } {
+  const controller = new AbortController()
   const listener = () => {
-    if (isFirst) {
-      isFirst = false
-      return stop()
+    if (controller.signal.aborted) {
+      end?.()
+      return process.exit(130)
     }
-    end?.()
-    process.exit(130)
+    controller.abort()
+    stop?.()
   }
   process.on('SIGINT', listener)
-  return () => process.off('SIGINT', listener)
+  return { signal: controller.signal, [Symbol.dispose]: () => process.off('SIGINT', listener) }
 }
 
 /** Events that end the work, in addition to Ctrl-C. Both count as a normal end. */
@@ -70,7 +70,7 @@ export async function untilStopped(
   const end = () => stop.abort()
   const timer = seconds && setTimeout(end, seconds * 1000)
   if (bySigterm) process.once('SIGTERM', end)
-  const release = onInterrupt(() => {
+  using _interrupt = onInterrupt(() => {
     process.exitCode = 130
     startNewLine()
     end()
@@ -81,7 +81,6 @@ export async function untilStopped(
     if (!stop.signal.aborted) throw error
   } finally {
     clearTimeout(timer)
-    release()
     process.off('SIGTERM', end)
   }
 }

@@ -1,9 +1,9 @@
-import { closeSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { googleTexts } from '../../core/rules/display/google-view.ts'
-import { makePrivateFolder, openPrivateSync, replacePrivateSync } from '../../files/private-file.ts'
+import { underLock } from '../../files/file-lock.ts'
+import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import { PassJson } from './apple-pass-json.ts'
 import { PassStrings } from './apple-strings.ts'
@@ -81,8 +81,6 @@ export interface DeviceFile<D extends Device = Device> {
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-const LOCK_PATIENCE_MS = 5_000
-const LOCK_POLL_MS = 10
 
 export function listDevices(folder: string): Device[] {
   return namesIn(folder).map((name) => readDevice(folder, name))
@@ -116,8 +114,9 @@ export function openDevice(folder: string, name: string | undefined): DeviceFile
   return {
     name: chosen,
     read: () => readDevice(folder, chosen),
+    // One process can watch a phone while another one uses it.
     update: (change) =>
-      locked(join(folder, `${chosen}.lock`), () => {
+      underLock(join(folder, chosen), () => {
         const changed = change(readDevice(folder, chosen))
         write(folder, changed)
         return changed
@@ -147,29 +146,6 @@ function readDevice(folder: string, name: string): Device {
 function write(folder: string, device: Device): void {
   const path = join(folder, `${device.name}.json`)
   replacePrivateSync(path, `${JSON.stringify(device, undefined, 2)}\n`)
-}
-
-/** Allows one writer at a time, since one process can watch a phone while another uses it. */
-async function locked<T>(path: string, work: () => T): Promise<T> {
-  while (!takeLock(path)) await sleep(LOCK_POLL_MS)
-  try {
-    return work()
-  } finally {
-    rmSync(path, { force: true })
-  }
-}
-
-function takeLock(path: string): boolean {
-  try {
-    closeSync(openPrivateSync(path, 'wx'))
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-  // Work under the lock takes milliseconds: an older lock was left by a killed process.
-  const takenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
-  if (Date.now() - takenAt > LOCK_PATIENCE_MS) rmSync(path, { force: true })
-  return false
 }
 
 const Message = z.object({

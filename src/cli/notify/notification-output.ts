@@ -86,8 +86,7 @@ const PAUSE_PER_LOOK = 4
 /** Reports the progress of a broadcast on stderr until each notification is delivered or failed. */
 export async function watchBroadcast(client: Client, { projectId, id, sendAt }: Broadcast): Promise<BroadcastStats> {
   const params = { id: projectId, broadcastId: id }
-  const stop = new AbortController()
-  const release = onInterrupt(() => stop.abort())
+  using stop = onInterrupt()
   const line = openLine()
   try {
     for (;;) {
@@ -110,7 +109,6 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
     })
   } finally {
     line.end()
-    release()
   }
 }
 

@@ -122,8 +122,8 @@ export const commands: ResourceCommands = {
       'and compared before the copy can be used. If it is interrupted, run it again to resume. Passes, links, phones, ' +
       'and tokens do not change; use the same server key for the new server. See docs/guides/growing.md.',
     examples: [
-      'PASSES_COPY_TO=postgres://passes:secret@db/passes copy --from sqlite:./passes.db',
-      'PASSES_COPY_FROM=postgres://passes:secret@db/passes copy --to sqlite:./passes.db',
+      'PASSES_COPY_TO=postgres://passes:secret@db/passes <%= config.bin %> copy --from sqlite:./passes.db',
+      'PASSES_COPY_FROM=postgres://passes:secret@db/passes <%= config.bin %> copy --to sqlite:./passes.db',
     ],
     flags: {
       from: Flags.string({
@@ -232,7 +232,7 @@ export const commands: ResourceCommands = {
         command: 'doctor --json | jq -r \'.checks[] | select(.status == "FAILED") | .fix\'',
       },
       'doctor --write',
-      'PASSES_DATABASE_URL=postgres://passes:secret@db/passes doctor --production',
+      'PASSES_DATABASE_URL=postgres://passes:secret@db/passes <%= config.bin %> doctor --production',
     ],
     flags: {
       ...serveFlags,

@@ -27,7 +27,7 @@ interface Help<A extends Arguments, F extends FlagInputs> {
   summary: string
   description?: string
   aliases?: string[]
-  /** Calls without the name of the program: `project get ID`. At least two. */
+  /** At least two calls, without the name of the program if they start with it: `project get ID`. */
   examples: (string | { description: string; command: string })[]
   args?: A
   flags?: F
@@ -177,7 +177,7 @@ function withHelp(
 }
 
 function exampleOf(example: string | { description: string; command: string }): Command.Example {
-  const call = (text: string) => `<%= config.bin %> ${text}`
+  const call = (text: string) => (text.includes('<%=') ? text : `<%= config.bin %> ${text}`)
   return typeof example === 'string' ? call(example) : { ...example, command: call(example.command) }
 }
 

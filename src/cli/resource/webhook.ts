@@ -156,7 +156,7 @@ export const commands: ResourceCommands = {
       {
         description: 'From a pipe, with the secret as a flag',
         command:
-          "curl -s https://example.com/last-body | webhook verify --secret whsec_… --signature 't=1767225600,v1=5f0c…'",
+          "curl -s https://example.com/last-body | <%= config.bin %> webhook verify --secret whsec_… --signature 't=1767225600,v1=5f0c…'",
       },
     ],
     flags: {

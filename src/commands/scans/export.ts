@@ -50,8 +50,7 @@ export default class ScansExport extends ClientCommand {
     if (isStream && this.jsonEnabled() && flags.format === 'csv')
       throw new UsageError('--json and --format csv exclude each other')
     const format = flags.format ?? (isStream && this.jsonEnabled() ? 'jsonl' : 'csv')
-    const stop = new AbortController()
-    const release = onInterrupt(() => stop.abort())
+    using stop = onInterrupt()
     let hasBegun = false
     try {
       const { exportScans } = await import('../../cli/scan-list/export-scans.ts')
@@ -80,8 +79,6 @@ export default class ScansExport extends ClientCommand {
     } catch (error) {
       if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is fixed, resume with: ${goOn(flags)}`)
       throw error
-    } finally {
-      release()
     }
   }
 }

@@ -73,25 +73,19 @@ export default class TemplateUpgrade extends ClientCommand {
     const forecast = forecastUpgrade(plan)
     if (forecast) this.note(forecast)
     await confirm(`Move ${many} to ${where}?`, { yes: flags.yes || dryRun || isNothing, noInput: flags['no-input'] })
-    const stop = new AbortController()
-    const release = onInterrupt(() => {
-      stop.abort()
-      this.note('\nStopping: waiting for requests in flight (Ctrl-C again to stop immediately)')
+    using stop = onInterrupt(() =>
+      this.note('\nStopping: waiting for requests in flight (Ctrl-C again to stop immediately)'),
+    )
+    const summary = await upgradePasses({
+      plan,
+      dryRun,
+      failures: flags.failures,
+      rawCells: flags['raw-cells'],
+      concurrency: flags.concurrency,
+      stop: stop.signal,
+      sender: (onRetry) => this.connect(flags, { attempts: PATIENT_ATTEMPTS, onRetry }),
     })
-    try {
-      const summary = await upgradePasses({
-        plan,
-        dryRun,
-        failures: flags.failures,
-        rawCells: flags['raw-cells'],
-        concurrency: flags.concurrency,
-        stop: stop.signal,
-        sender: (onRetry) => this.connect(flags, { attempts: PATIENT_ATTEMPTS, onRetry }),
-      })
-      return await this.#report(summary)
-    } finally {
-      release()
-    }
+    return this.#report(summary)
   }
 
   async #report(summary: UpgradeSummary): Promise<UpgradeSummary> {

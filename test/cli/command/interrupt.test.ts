@@ -7,15 +7,15 @@ test('the first Ctrl-C stops; the second ends at once, with exit code 130 and la
   process.removeAllListeners('SIGINT')
   const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never)
   const calls: string[] = []
-  const release = onInterrupt(
+  const interrupt = onInterrupt(
     () => calls.push('stop'),
     () => calls.push('end'),
   )
   process.emit('SIGINT')
-  expect([calls, exit.mock.calls]).toEqual([['stop'], []])
+  expect([calls, exit.mock.calls, interrupt.signal.aborted]).toEqual([['stop'], [], true])
   process.emit('SIGINT')
   expect([calls, exit.mock.calls]).toEqual([['stop', 'end'], [[130]]])
-  release()
+  interrupt[Symbol.dispose]()
   expect(process.listeners('SIGINT')).toEqual([])
   for (const other of others) process.on('SIGINT', other)
   exit.mockRestore()

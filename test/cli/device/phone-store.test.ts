@@ -1,4 +1,4 @@
-import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -42,7 +42,7 @@ test('a lock that a killed process left is taken over', async () => {
   const folder = temporaryFolder()
   const file = deviceFor(folder, 'google')
   const lock = join(folder, 'android.lock')
-  writeFileSync(lock, '')
+  mkdirSync(lock)
   utimesSync(lock, new Date(0), new Date(0))
   await add(file, 'p-1')
   expect((file.read() as GoogleDevice).passes).toHaveLength(1)
