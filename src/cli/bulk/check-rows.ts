@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { looseName } from '../../core/rules/pass/column-names.ts'
 import { CliError } from '../command/cli-error.ts'
 import type { CsvRow } from './csv.ts'
-import type { CheckedRow } from './row-action.ts'
+import type { CheckedRow, Columns } from './row-action.ts'
 
 export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | Promise<CheckedItem<Item>>
 
@@ -59,7 +59,7 @@ export interface HeaderColumn {
   index: number
 }
 
-export interface MatchedHeader {
+interface MatchedHeader {
   /** Each cell, replaced by the column name that it matches. */
   names: string[]
   notes: string[]
@@ -84,11 +84,11 @@ export function matchHeader(header: readonly string[], columns: readonly string[
   return matched
 }
 
-export function variableColumns(header: readonly string[], own: readonly string[]): HeaderColumn[] {
+function variableColumns(header: readonly string[], own: readonly string[]): HeaderColumn[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => name !== '' && !own.includes(name))
 }
 
-export function headerProblems(header: readonly string[], variables: readonly HeaderColumn[]): string[] {
+function headerProblems(header: readonly string[], variables: readonly HeaderColumn[]): string[] {
   return [
     ...variables
       .filter(({ name }) => name.includes('.'))
@@ -99,22 +99,98 @@ export function headerProblems(header: readonly string[], variables: readonly He
   ]
 }
 
-export function missingColumn(header: readonly string[], column: string, what: string, flag: string): string[] {
-  return header.includes(column) ? [] : [`Column ${column} not found for ${what}; ${flag} selects another one`]
-}
-
 export const GROUP_COLUMN = 'groupKey'
 
-export function unknownWarning(unknown: readonly string[]): string[] {
-  return unknown.length > 0
-    ? [`Not variables of the template: ${unknown.join(', ')} (stored with each pass, but not shown)`]
+/** A column that a command reads for another purpose than a variable. */
+export interface OwnColumn {
+  /** `undefined` if the command has no such column. */
+  name: string | undefined
+  /** For the error if the column is missing: its purpose, and the flag that selects another one. */
+  required?: readonly [what: string, flag: string] | undefined
+}
+
+interface HeaderOptions<P> {
+  /** Whether columns that are not own ones are ignored. By default they are variables. */
+  ignoresOthers?: true
+  /** The variables of the template; `undefined` without one. */
+  declared?: readonly string[] | undefined
+  errorColumn?: string
+  /** Returns the problems that only this command has. */
+  problemsOf?: (columns: P) => string[]
+  message?: string
+  hint?: string
+}
+
+/** The columns of a file: the index of each own column, -1 if it is missing, and the other columns as variables. */
+export type PlannedColumns<Role extends string> = Columns & Record<Role, number> & { variables: HeaderColumn[] }
+
+/** Finds the columns of a file. @throws CliError that lists every problem of the header */
+export function planHeader<Role extends string>(
+  header: string[],
+  own: Record<Role | 'externalId', OwnColumn>,
+  options: HeaderOptions<PlannedColumns<Role | 'externalId'>> = {},
+): PlannedColumns<Role | 'externalId'> {
+  const {
+    ignoresOthers,
+    declared,
+    errorColumn = 'error',
+    problemsOf,
+    message = 'The header of the file is not valid',
+    hint,
+  } = options
+  const columns = Object.entries<OwnColumn>(own)
+  const ownNames = columns.flatMap(([, { name }]) => name ?? [])
+  const { names, notes, problems } = matchHeader(header, [...ownNames, ...(declared ?? [])])
+  const variables = ignoresOthers ? [] : variableColumns(names, [...ownNames, errorColumn])
+  const unknown = declared
+    ? [...new Set(variables.map(({ name }) => name))].filter((name) => !declared.includes(name))
     : []
+  const at = Object.fromEntries(
+    columns.map(([role, { name }]) => [role, name === undefined ? -1 : names.indexOf(name)]),
+  )
+  const warnings = !ignoresOthers && header.includes('') ? ['A column without a name is ignored'] : []
+  if (unknown.length > 0) {
+    warnings.unshift(`Not variables of the template: ${unknown.join(', ')} (stored with each pass, but not shown)`)
+  }
+  const planned = { ...at, header, variables, errorColumn, notes, warnings } as PlannedColumns<Role | 'externalId'>
+  for (const { name, required } of Object.values<OwnColumn>(own)) {
+    if (!required || names.includes(name ?? '')) continue
+    problems.push(`Column ${name} not found for ${required[0]}; ${required[1]} selects another one`)
+  }
+  problems.push(...(problemsOf?.(planned) ?? []), ...(ignoresOthers ? [] : headerProblems(header, variables)))
+  if (problems.length === 0) return planned
+  if (unknown.length > 0) problems.push(`Columns without a variable in the template: ${unknown.join(', ')}`)
+  throw badHeader(message, problems, header, hint)
 }
 
-export function namelessWarning(header: readonly string[]): string[] {
-  return header.includes('') ? ['A column without a name is ignored'] : []
+/** The column of the external ID, which every file needs. */
+export function idColumn(name: string): OwnColumn {
+  return { name, required: ['the external ID', '--external-id-column'] }
 }
 
+/** A column that is required only if a flag names it. */
+export function namedColumn(
+  named: string | undefined,
+  usual: string | undefined,
+  what: string,
+  flag: string,
+): OwnColumn {
+  return named === undefined ? { name: usual } : { name: named, required: [what, flag] }
+}
+
+/** Formats the issues of a row with the names of the columns in the file. `places` has their indexes, by property. */
+export function rowErrors(
+  issues: readonly { path: readonly PropertyKey[]; message: string }[] | undefined,
+  { header }: Columns,
+  places: Record<string, number>,
+): string[] {
+  return (issues ?? []).map(({ path: [part, ...rest], message }) => {
+    const column = header[places[String(part)] ?? -1] ?? (part === 'variables' && rest.length > 0 ? [] : (part ?? []))
+    return `${[column, ...rest].flat().map(String).join('.')}: ${message}`
+  })
+}
+
+/** Combines all problems of a header into one error. */
 export function badHeader(message: string, problems: string[], header: readonly string[], hint?: string): CliError {
   return new CliError(message, {
     code: 'VALIDATION_ERROR',

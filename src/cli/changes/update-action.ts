@@ -3,18 +3,16 @@ import { ApiError } from '../../client/client-errors.ts'
 import { type Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
 import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import {
-  badHeader,
   checkRows,
   GROUP_COLUMN,
-  type HeaderColumn,
-  headerProblems,
-  matchHeader,
-  missingColumn,
-  namelessWarning,
+  idColumn,
+  namedColumn,
+  type PlannedColumns,
+  planHeader,
   type RowCheck,
-  variableColumns,
+  rowErrors,
 } from '../bulk/check-rows.ts'
-import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
+import { FAILED, type RowAction } from '../bulk/row-action.ts'
 import { createRowImages, RowImageError, type RowImages } from '../bulk/row-images.ts'
 import { CliError } from '../command/cli-error.ts'
 import { readIssuedTemplate } from '../issue/rows.ts'
@@ -160,23 +158,13 @@ export function compileUpdateRow(
       ...(notify && { notify }),
     })
     const errors = [
-      ...issuesOf(externalPassId.error, () => columns.header[columns.externalId]!),
-      ...issuesOf(body.error, ([part, ...rest]) => {
-        const own = part === 'label' ? columns.label : part === 'groupKey' ? columns.group : -1
-        return columns.header[own] ?? [part === 'variables' ? [] : part, ...rest].flat().join('.')
-      }),
+      ...rowErrors(externalPassId.error?.issues, columns, { undefined: columns.externalId }),
+      ...rowErrors(body.error?.issues, columns, { label: columns.label, groupKey: columns.group }),
       ...(label === unsetMarker ? [`${columns.header[columns.label]}: A label cannot be removed`] : []),
     ]
     if (errors.length > 0) return { errors }
     return { item: { externalPassId: externalPassId.data!, body: body.data! } }
   }
-}
-
-function issuesOf(
-  error: { issues: { path: PropertyKey[]; message: string }[] } | undefined,
-  columnOf: (path: PropertyKey[]) => string,
-): string[] {
-  return (error?.issues ?? []).map(({ path, message }) => `${columnOf(path)}: ${message}`)
 }
 
 /**
@@ -222,33 +210,20 @@ export interface UpdateColumnOptions {
   changesAll: boolean
 }
 
-export interface UpdateColumns extends Columns {
-  /** -1 if labels do not change. */
-  label: number
-  /** -1 if groups do not change. */
-  group: number
-  variables: HeaderColumn[]
-}
+export type UpdateColumns = PlannedColumns<'externalId' | 'label' | 'group'>
 
-/** Finds the columns of an update. @throws CliError that lists every problem of the header */
+/** @throws CliError that lists every problem of the header */
 export function planUpdateColumns(header: string[], options: UpdateColumnOptions): UpdateColumns {
-  const { externalIdColumn, labelColumn = 'label', groupColumn = GROUP_COLUMN, changesAll } = options
-  const errorColumn = 'error'
-  const own = [externalIdColumn, labelColumn, groupColumn]
-  const { names, notes, ...matched } = matchHeader(header, own)
-  const variables = variableColumns(names, [...own, errorColumn])
-  const label = names.indexOf(labelColumn)
-  const group = names.indexOf(groupColumn)
-  const hasSomething = label >= 0 || group >= 0 || variables.length > 0 || changesAll
-  const problems = [
-    ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
-    ...(options.labelColumn ? missingColumn(names, labelColumn, 'the label', '--label-column') : []),
-    ...(options.groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
-    ...(hasSomething ? [] : ['No column contains changes, and --template-version is not set']),
-    ...headerProblems(header, variables),
-  ]
-  if (problems.length > 0) throw badHeader('The header of the file is not valid', problems, header)
-  const externalId = names.indexOf(externalIdColumn)
-  return { header, externalId, label, group, variables, errorColumn, notes, warnings: namelessWarning(header) }
+  const { externalIdColumn, labelColumn, groupColumn, changesAll } = options
+  const own = {
+    externalId: idColumn(externalIdColumn),
+    label: namedColumn(labelColumn, 'label', 'the label', '--label-column'),
+    group: namedColumn(groupColumn, GROUP_COLUMN, 'the group', '--group-column'),
+  }
+  return planHeader(header, own, {
+    problemsOf: ({ label, group, variables }) =>
+      label >= 0 || group >= 0 || variables.length > 0 || changesAll
+        ? []
+        : ['No column contains changes, and --template-version is not set'],
+  })
 }

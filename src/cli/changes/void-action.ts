@@ -1,6 +1,6 @@
 import { ApiError } from '../../client/client-errors.ts'
 import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
-import { badHeader, checkRows, matchHeader, missingColumn, type RowCheck } from '../bulk/check-rows.ts'
+import { checkRows, idColumn, namedColumn, planHeader, type RowCheck } from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
 import { changeEach } from './change-passes.ts'
 
@@ -52,28 +52,24 @@ export function voidAction({ dryRun, concurrency, ...options }: VoidOptions): Ro
   }
 }
 
-interface VoidColumns extends Columns {
-  /** -1 if the file has no reason column. */
-  reason: number
-}
+const Reason = routes.void.body.unwrap().shape.reason
+
+type VoidColumns = Columns & Record<'externalId' | 'reason', number>
 
 function planVoidColumns(
   header: string[],
   { externalIdColumn, reasonColumn }: Pick<VoidOptions, 'externalIdColumn' | 'reasonColumn'>,
 ): VoidColumns {
-  const { names, notes, ...matched } = matchHeader(header, [externalIdColumn, reasonColumn ?? 'reason'])
-  const problems = [
-    ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
-    ...(reasonColumn ? missingColumn(names, reasonColumn, 'the reason', '--reason-column') : []),
-  ]
-  if (problems.length > 0) throw badHeader('The header of the file is not valid', problems, header)
-  const reason = names.indexOf(reasonColumn ?? 'reason')
-  // Accept other columns, so that a guest list can be used directly.
-  return { header, externalId: names.indexOf(externalIdColumn), reason, errorColumn: 'error', notes, warnings: [] }
+  return planHeader(
+    header,
+    {
+      externalId: idColumn(externalIdColumn),
+      reason: namedColumn(reasonColumn, 'reason', 'the reason', '--reason-column'),
+    },
+    // Accept other columns, so that a guest list can be used directly.
+    { ignoresOthers: true },
+  )
 }
-
-const Reason = routes.void.body.unwrap().shape.reason
 
 function compileVoidRow(columns: VoidColumns, reasonForAll: string | undefined): RowCheck<Void> {
   return (cells) => {

@@ -4,27 +4,16 @@ import { type BatchResult, PassImport } from '../../core/contract/passes.ts'
 import { type CheckPass, compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { type Candidate, collect, findCandidate, listCandidates } from '../arguments/named.ts'
 import {
-  badHeader,
   checkRows,
   GROUP_COLUMN,
-  type HeaderColumn,
-  headerProblems,
-  matchHeader,
-  missingColumn,
-  namelessWarning,
+  idColumn,
+  type OwnColumn,
+  type PlannedColumns,
+  planHeader,
   type RowCheck,
-  unknownWarning,
-  variableColumns,
+  rowErrors,
 } from '../bulk/check-rows.ts'
-import {
-  type Columns,
-  errorLine,
-  FAILED,
-  failure,
-  type Outcome,
-  type RowAction,
-  type RowResult,
-} from '../bulk/row-action.ts'
+import { errorLine, FAILED, failure, type Outcome, type RowAction, type RowResult } from '../bulk/row-action.ts'
 import { CliError } from '../command/cli-error.ts'
 import { type IssuedTemplate, NOT_YET_KNOWN, readIssuedTemplate } from '../issue/rows.ts'
 
@@ -74,7 +63,7 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]
-          return [header[columns.own[name]] ?? name, value && `${identityId ?? ofRow} ${value}`]
+          return [header[columns[name]] ?? name, value && `${identityId ?? ofRow} ${value}`]
         })
         return Object.fromEntries(names)
       }
@@ -135,14 +124,8 @@ async function readTemplate(client: Client, id: string): Promise<ImportTemplate>
 const OWN = Object.keys(importedFields) as (keyof typeof importedFields)[]
 const TEMPLATE_COLUMN = 'template'
 
-/** The columns of an import, by index; -1 if missing. */
-interface ImportColumns extends Columns {
-  label: number
-  group: number
-  template: number
-  own: Record<(typeof OWN)[number], number>
-  variables: HeaderColumn[]
-}
+type Own = (typeof OWN)[number]
+type ImportColumns = PlannedColumns<'externalId' | 'label' | 'group' | 'template' | Own>
 
 /** @throws CliError that lists every problem of the header */
 function planImportColumns(
@@ -150,49 +133,34 @@ function planImportColumns(
   { externalIdColumn, labelColumn }: Pick<ImportOptions, 'externalIdColumn' | 'labelColumn'>,
   template: Pick<ImportTemplate, 'variables'> | undefined,
 ): ImportColumns {
-  const declared = template?.variables ?? []
-  const ours = [externalIdColumn, labelColumn, GROUP_COLUMN, TEMPLATE_COLUMN, ...OWN]
-  const { names, notes, ...matched } = matchHeader(header, [...ours, ...declared.map(({ name }) => name)])
-  const variables = variableColumns(names, [...ours, 'error'])
-  const at = (name: string) => names.indexOf(name)
-  const isTakeOver = ['serialNumber', 'googleObjectId', 'scanPayload'].some((name) => at(name) >= 0)
-  const problems = [
-    ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
-    ...missingColumn(names, labelColumn, 'the label', '--label-column'),
-    ...(isTakeOver
-      ? []
-      : [
-          'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (passes ' +
-            'issue creates new passes)',
-        ]),
-    ...(template || at(TEMPLATE_COLUMN) >= 0
-      ? []
-      : ['Column template not found; --template sets one template for all rows']),
-    ...headerProblems(header, variables),
-  ]
-  if (problems.length > 0) {
-    throw badHeader('The header of the file is not valid', problems, header, 'passes import --help names the columns.')
-  }
-  const known = new Set(declared.map(({ name }) => name))
-  const unknown = template ? variables.map(({ name }) => name).filter((name) => !known.has(name)) : []
-  const hidden = ours.filter((name) => known.has(name) && at(name) >= 0)
-  return {
-    header,
-    externalId: at(externalIdColumn),
-    label: at(labelColumn),
-    group: at(GROUP_COLUMN),
-    template: at(TEMPLATE_COLUMN),
-    own: Object.fromEntries(OWN.map((name) => [name, at(name)])) as ImportColumns['own'],
-    variables,
-    errorColumn: 'error',
-    notes,
-    warnings: [
-      ...unknownWarning(unknown),
-      ...hidden.map((name) => `The template has a variable ${name}, but the column is used for the pass itself`),
-      ...namelessWarning(header),
+  const own = {
+    externalId: idColumn(externalIdColumn),
+    label: { name: labelColumn, required: ['the label', '--label-column'] },
+    group: { name: GROUP_COLUMN },
+    template: { name: TEMPLATE_COLUMN },
+    ...(Object.fromEntries(OWN.map((name) => [name, { name }])) as Record<Own, OwnColumn>),
+  } as const
+  const declared = template?.variables.map(({ name }) => name)
+  const columns: ImportColumns = planHeader(header, own, {
+    declared,
+    problemsOf: (found) => [
+      ...(Math.max(found.serialNumber, found.googleObjectId, found.scanPayload) >= 0
+        ? []
+        : [
+            'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (passes ' +
+              'issue creates new passes)',
+          ]),
+      ...(template || found.template >= 0
+        ? []
+        : ['Column template not found; --template sets one template for all rows']),
     ],
+    hint: 'passes import --help names the columns.',
+  })
+  for (const [role, { name }] of Object.entries<OwnColumn>(own)) {
+    if (!name || !declared?.includes(name) || columns[role as Own] < 0) continue
+    columns.warnings.push(`The template has a variable ${name}, but the column is used for the pass itself`)
   }
+  return columns
 }
 
 /** Checks a row with the server's rules, before it is sent. An empty cell means no value. */
@@ -204,8 +172,8 @@ function compileImportRow(
     const at = (index: number) => cells[index] ?? ''
     const template = await findTemplate(at(columns.template), templateOf)
     if ('errors' in template) return template
-    const given = OWN.filter((name) => at(columns.own[name]) !== '')
-    const values = Object.fromEntries(given.map((name) => [name, at(columns.own[name])]))
+    const given = OWN.filter((name) => at(columns[name]) !== '')
+    const values = Object.fromEntries(given.map((name) => [name, at(columns[name])]))
     const { devices, status, ...names } = values
     const parsed = PassImport.safeParse({
       externalPassId: at(columns.externalId),
@@ -218,9 +186,9 @@ function compileImportRow(
       ...(status !== undefined && { status: status.toUpperCase() }),
       ...(devices !== undefined && { devices: devicesIn(devices) }),
     })
-    const failed = (issues: readonly { path: readonly PropertyKey[]; message: string }[]) => ({
-      errors: issues.map(({ path, message }) => `${placeOf(path, columns)}: ${message}`),
-    })
+    const own = Object.fromEntries(OWN.map((name) => [name, columns[name]]))
+    const places = { ...own, externalPassId: columns.externalId, label: columns.label, groupKey: columns.group }
+    const failed = (issues: Parameters<typeof rowErrors>[0]) => ({ errors: rowErrors(issues, columns, places) })
     if (!parsed.success) return failed(parsed.error.issues)
     const pass = parsed.data
     const { scanPayload = null } = pass
@@ -249,15 +217,4 @@ function devicesIn(cell: string) {
     if (colon === -1) return { deviceLibraryIdentifier: device, pushToken: '' }
     return { deviceLibraryIdentifier: device.slice(0, colon), pushToken: device.slice(colon + 1) }
   })
-}
-
-/** Returns the column name in the file for the path of an issue. */
-function placeOf(
-  [part, ...rest]: readonly PropertyKey[],
-  { header, externalId, label, group, own }: ImportColumns,
-): string {
-  const places: Record<string, number> = { externalPassId: externalId, label, groupKey: group, ...own }
-  const column = header[places[String(part)] ?? -1]
-  if (column !== undefined) return [column, ...rest].map(String).join('.')
-  return (part === 'variables' && rest.length > 0 ? rest : [part, ...rest]).map(String).join('.')
 }

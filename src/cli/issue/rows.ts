@@ -1,24 +1,19 @@
 import type { Client } from '../../client/client.ts'
 import { type Definition, type VariableDefinition, VariableFormat } from '../../core/contract/definition.ts'
 import { PassCreate } from '../../core/contract/passes.ts'
-import type { Issue } from '../../core/errors.ts'
 import { compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
 import { variablesSchema } from '../../core/rules/template/variables.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import {
-  badHeader,
   GROUP_COLUMN,
-  type HeaderColumn,
-  headerProblems,
-  matchHeader,
-  missingColumn,
-  namelessWarning,
+  idColumn,
+  namedColumn,
+  type PlannedColumns,
+  planHeader,
   type RowCheck,
-  unknownWarning,
-  variableColumns,
+  rowErrors,
 } from '../bulk/check-rows.ts'
-import type { Columns } from '../bulk/row-action.ts'
 import { CliError } from '../command/cli-error.ts'
 
 export interface ColumnOptions {
@@ -28,12 +23,7 @@ export interface ColumnOptions {
   groupColumn?: string | undefined
 }
 
-export interface IssueColumns extends Columns {
-  label: number
-  /** -1 if the file has no group column. */
-  group: number
-  variables: HeaderColumn[]
-}
+export type IssueColumns = PlannedColumns<'externalId' | 'label' | 'group'>
 
 /**
  * Matches the header with the variables of the template.
@@ -44,38 +34,23 @@ export function planColumns(
   declared: readonly VariableDefinition[],
   { externalIdColumn, labelColumn, groupColumn }: ColumnOptions,
 ): IssueColumns {
-  const known = new Set(declared.map((variable) => variable.name))
-  const errorColumn = known.has('error') ? 'issue_error' : 'error'
-  const ofGroup = groupColumn ?? (known.has(GROUP_COLUMN) ? '' : GROUP_COLUMN)
-  const own = [externalIdColumn, labelColumn, ...(ofGroup === '' ? [] : [ofGroup])]
-  const { names, notes, ...matched } = matchHeader(header, [...own, ...known])
-  const variables = variableColumns(names, [...own, errorColumn])
-  const problems = [
-    ...matched.problems,
-    ...missingColumn(names, externalIdColumn, 'the external ID', '--external-id-column'),
-    ...missingColumn(names, labelColumn, 'the label', '--label-column'),
-    ...(groupColumn ? missingColumn(names, groupColumn, 'the group', '--group-column') : []),
-    ...declared
-      .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
-      .map(({ name, label }) => `Column ${name} (${label}) not found, but the template requires it`),
-    ...headerProblems(header, variables),
-  ]
-  const unknown = [...new Set(variables.map(({ name }) => name))].filter((name) => !known.has(name))
-  if (problems.length > 0) {
-    if (unknown.length > 0) problems.push(`Columns without a variable in the template: ${unknown.join(', ')}`)
-    const hint = 'passes template schema TEMPLATE shows every variable.'
-    throw badHeader('The header of the file does not match the template', problems, header, hint)
-  }
-  return {
-    header,
-    externalId: names.indexOf(externalIdColumn),
-    label: names.indexOf(labelColumn),
-    group: ofGroup === '' ? -1 : names.indexOf(ofGroup),
-    variables,
-    errorColumn,
-    notes,
-    warnings: [...unknownWarning(unknown), ...namelessWarning(header)],
-  }
+  const known = declared.map(({ name }) => name)
+  const ofGroup = known.includes(GROUP_COLUMN) ? undefined : GROUP_COLUMN
+  const own = {
+    externalId: idColumn(externalIdColumn),
+    label: { name: labelColumn, required: ['the label', '--label-column'] },
+    group: namedColumn(groupColumn, ofGroup, 'the group', '--group-column'),
+  } as const
+  return planHeader(header, own, {
+    declared: known,
+    errorColumn: known.includes('error') ? 'issue_error' : 'error',
+    problemsOf: ({ variables }) =>
+      declared
+        .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
+        .map(({ name, label }) => `Column ${name} (${label}) not found, but the template requires it`),
+    message: 'The header of the file does not match the template',
+    hint: 'passes template schema TEMPLATE shows every variable.',
+  })
 }
 
 export interface IssuedTemplate {
@@ -129,9 +104,10 @@ export function compileRow(columns: IssueColumns, template: IssuedTemplate): Row
     }
     const parsed = PassCreate.safeParse(item)
     const checked = check({ ...item, ...NOT_YET_KNOWN, templateName: template.name })
+    const places = { externalPassId: columns.externalId, label: columns.label, groupKey: columns.group }
     const errors = [
-      ...(parsed.error?.issues ?? []).map(({ path, message }) => `${nameOf(columns, String(path[0]))}: ${message}`),
-      ...('issues' in checked ? checked.issues.map((issue) => describe(issue, columns)) : []),
+      ...rowErrors(parsed.error?.issues, columns, places),
+      ...rowErrors('issues' in checked ? checked.issues : [], columns, places),
     ]
     return errors.length > 0 ? { errors } : { item }
   }
@@ -139,14 +115,3 @@ export function compileRow(columns: IssueColumns, template: IssuedTemplate): Row
 
 /** Placeholders for values that the server generates, with the final length. */
 export const NOT_YET_KNOWN = { id: NIL_UUID, scanCode: 'x'.repeat(26), projectName: null }
-
-function describe({ path: [part, ...rest], message }: Issue, columns: IssueColumns): string {
-  if (part === 'label' || part === 'externalPassId') return `${nameOf(columns, part)}: ${message}`
-  const place = part === 'variables' && rest.length > 0 ? rest : [part ?? 'variables', ...rest]
-  return `${place.join('.')}: ${message}`
-}
-
-function nameOf(columns: IssueColumns, property: string): string {
-  const places: Record<string, number> = { label: columns.label, groupKey: columns.group }
-  return columns.header[places[property] ?? columns.externalId]!
-}

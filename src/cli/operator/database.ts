@@ -103,7 +103,11 @@ export const commands: ResourceCommands = {
       unverified: Flags.boolean({ summary: 'Accept a backup of an older version without a checksum.', default: false }),
     },
     async run({ args: { file }, flags: { database: url, force, unverified } }) {
-      const database = await sqliteFileOf(url, `pg_restore --clean --if-exists --dbname="$PASSES_DATABASE_URL" ${file}`)
+      const database = await sqliteFileOf(
+        url,
+        `pg_restore --list ${file} | grep -v ' EXTENSION ' > passes.list && pg_restore --use-list=passes.list ` +
+          `--clean --if-exists --single-transaction --dbname="$PASSES_DATABASE_URL" ${file}`,
+      )
       const { restore } = await import('../../server/operator/backup.ts')
       return restore(file, database, { force, unverified, at: new Date() })
     },
