@@ -1,3 +1,5 @@
+import type { Knex } from 'knex'
+
 /** A field of a record: how its value is stored in the column that has the name of the field in snake case. */
 export interface Field<Value, Stored> {
   read(stored: Stored): Value
@@ -21,7 +23,7 @@ export interface Mapping<F extends Fields> {
   write(record: Values<F>): Row<F>
   write(record: Partial<Values<F>>): Partial<Row<F>>
   /** Returns what to select: the columns of a table, except for some that are given by other names or expressions. */
-  from<Expression>(table: string, others?: { [Name in keyof Row<F>]?: Expression }): Record<string, string | Expression>
+  from(table: string, others?: { [Name in keyof Row<F>]?: string | Knex.Raw }): Record<string, string | Knex.Raw>
 }
 
 type Values<F extends Fields> = { [Name in keyof F]: ReturnType<F[Name]['read']> }

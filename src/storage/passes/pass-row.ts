@@ -6,64 +6,91 @@ import { foldCase } from '../../core/rules/lists/search.ts'
 import type { PassGroup } from '../../core/rules/pass/groups.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
-import { boundColumn, toDate } from '../db/dialect.ts'
+import { boundColumn } from '../db/dialect.ts'
 import {
-  type IdentityColumns,
-  type IdentityIds,
-  identityColumns,
-  identityIdsOf,
-  toIdentityColumns,
-  toIdentityIds,
-} from '../workspaces/identities-repository.ts'
+  json,
+  mapping,
+  nullable,
+  number,
+  optionalNumber,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
+import { type IdentityIds, identityFields, identityIdsOf } from '../workspaces/identities-repository.ts'
 
-/**
- * A pass as it is stored. The status differs from the visible one: an ISSUED pass past expiresAt is visible as EXPIRED, and a
- * QUEUED pass whose job a worker holds as ISSUING.
- */
-export interface StoredPass extends IdentityIds {
-  id: string
-  workspaceId: string
-  externalPassId: string
-  label: string
-  status: PassStatus
-  version: number
-  revision: number
-  walletVersion: number
-  templateId: string
-  templateVersionId: string
-  templateVersion: number
-  /** Null if the template was deleted. */
-  latestTemplateVersion: number | null
-  templateName: string
+/** The stored fields of a pass. */
+const PASS = mapping({
+  id: text,
+  workspaceId: text,
+  externalPassId: text,
+  label: text,
+  /**
+   * Differs from the visible status: an ISSUED pass past expiresAt is visible as EXPIRED, and a QUEUED pass whose job a worker
+   * holds as ISSUING.
+   */
+  status: plain<PassStatus>(),
+  version: number,
+  revision: number,
+  walletVersion: number,
+  templateId: text,
+  templateVersionId: text,
+  templateVersion: number,
   /** Null also if the project was deleted. */
-  projectId: string | null
-  projectName: string | null
-  variables: Variables
-  redemption: RedemptionPolicy | null
-  expiresAt: Date | null
-  scanCode: string
+  projectId: optionalText,
+  variables: json<Variables>(),
+  redemption: nullable(json<RedemptionPolicy>()),
+  expiresAt: optionalTime,
+  scanCode: text,
   /** The code of another provider's barcode; null if the template defines it. */
-  scanPayload: string | null
+  scanPayload: optionalText,
+  ...identityFields,
+  /** The name of an imported Google object, without the issuer; null if it follows this server's scheme. */
+  googleObjectId: optionalText,
+  appleToken: text,
+  linkGeneration: number,
+  /** The Google class that passes with the same key share; null if the version has no `google.classKey`. */
+  googleClassId: optionalText,
+  /** The Last-Modified time of the visible content, in whole seconds. */
+  modifiedAt: time,
+  createdAt: time,
+  updatedAt: time,
+})
+
+/** The columns of a pass that are not fields of their own. */
+const DERIVED = mapping({
+  serialNumber: optionalText,
+  importedSerialNumber: optionalText,
+  groupId: optionalText,
+  groupKey: optionalText,
+  messageId: optionalText,
+  messageCount: number,
+})
+
+/** The fields of a pass that come from other tables. */
+const JOINED = mapping({
+  /** Null if the template was deleted. */
+  latestTemplateVersion: optionalNumber,
+  templateName: text,
+  projectName: optionalText,
+  /** The address that phones must use from now on, while the workspace moves to another server; null is this server. */
+  webServiceUrl: optionalText,
+})
+
+/** A pass as it is stored. */
+export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINED> {
   /** The name of the present holder's copy: the ID of the pass until it is transferred. */
   copyId: string
   /** The serial number at Apple: the copy ID, or the serial number of the provider that issued the pass. */
   serialNumber: string
-  appleToken: string
-  linkGeneration: number
-  /** The address that phones must use from now on, while the workspace moves to another server; null is this server. */
-  webServiceUrl: string | null
-  /** The Google class that passes with the same key share; null if the version has no `google.classKey`. */
-  googleClassId: string | null
-  /** The name of an imported Google object, without the issuer; null if it follows this server's scheme. */
-  googleObjectId: string | null
   /** The group of the pass, and the generation of the group's links. */
   group: (PassGroup & { generation: number }) | null
   /** The notification in the back field and its sequence number; null before the first one. */
   message: { notificationId: string; number: number } | null
-  /** The Last-Modified time of the visible content, in whole seconds. */
-  modifiedAt: Date
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** The fields of a new pass. Counters and the status have initial values. */
@@ -99,92 +126,27 @@ export interface PassError {
 }
 
 /** A row of `passes` with the names of its template and project. */
-export interface PassRow extends IdentityColumns {
-  id: string
-  workspace_id: string
-  external_pass_id: string
-  label: string
-  status: PassStatus
-  version: number
-  revision: number
-  wallet_version: number
-  template_id: string
-  template_version_id: string
-  template_version: number
-  latest_template_version: number | null
-  template_name: string
-  project_id: string | null
-  project_name: string | null
-  variables: string
-  redemption: string | null
-  expires_at: number | null
-  scan_code: string
-  scan_payload: string | null
-  serial_number: string | null
-  imported_serial_number: string | null
-  google_object_id: string | null
-  apple_token: string
-  link_generation: number
-  web_service_url: string | null
-  google_class_id: string | null
-  group_id: string | null
-  group_key: string | null
+export interface PassRow extends RowOf<typeof PASS>, RowOf<typeof DERIVED>, RowOf<typeof JOINED> {
   group_generation: number | null
-  message_id: string | null
-  message_count: number
-  modified_at: number
-  created_at: number
-  updated_at: number
 }
 
 /** Adds the joins and columns of `PassRow` to a query that contains `passes`. */
 export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilder {
+  const status = db.raw(
+    `case when passes.status in ('QUEUED', 'ISSUING') then ${unissuedStatus} else passes.status end`,
+  )
   return query
     .leftJoin('templates', 'templates.id', 'passes.template_id')
     .leftJoin('projects', 'projects.id', 'passes.project_id')
     .leftJoin('group_links', 'group_links.group_id', 'passes.group_id')
-    .select(...COLUMNS, {
-      status: db.raw(`case when passes.status in ('QUEUED', 'ISSUING') then ${unissuedStatus} else passes.status end`),
+    .select(PASS.from('passes', { status, project_id: 'projects.id' }), DERIVED.from('passes'), {
       template_name: 'templates.name',
-      project_id: 'projects.id',
       project_name: 'projects.name',
       group_generation: 'group_links.generation',
       web_service_url: db.raw('(select url from moves where moves.workspace_id = passes.workspace_id)'),
       latest_template_version: db.raw('case when templates.deleted_at is null then templates.published_version end'),
     })
 }
-
-const COLUMNS = [
-  'id',
-  'workspace_id',
-  'external_pass_id',
-  'label',
-  'version',
-  'revision',
-  'wallet_version',
-  'template_id',
-  'template_version_id',
-  'template_version',
-  'variables',
-  'redemption',
-  'expires_at',
-  'scan_code',
-  'scan_payload',
-  'serial_number',
-  'imported_serial_number',
-  ...identityColumns,
-  'google_object_id',
-  'apple_token',
-  'link_generation',
-  'google_class_id',
-  'group_id',
-  'group_key',
-  'modified_at',
-  'created_at',
-  'updated_at',
-  'message_id',
-  'message_count',
-].map((column) => `passes.${column}`)
 
 const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passes.id and jobs.kind = 'issue-pass'
   and jobs.claim_token is not null limit 1) is null then 'QUEUED' else 'ISSUING' end`
@@ -212,42 +174,14 @@ export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder 
 }
 
 export function toPass(row: PassRow): StoredPass {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    externalPassId: row.external_pass_id,
-    label: row.label,
-    status: row.status,
-    version: row.version,
-    revision: row.revision,
-    walletVersion: row.wallet_version,
-    templateId: row.template_id,
-    templateVersionId: row.template_version_id,
-    templateVersion: row.template_version,
-    latestTemplateVersion: row.latest_template_version,
-    templateName: row.template_name,
-    projectId: row.project_id,
-    projectName: row.project_name,
-    variables: JSON.parse(row.variables),
-    redemption: row.redemption === null ? null : JSON.parse(row.redemption),
-    expiresAt: toDate(row.expires_at),
-    scanCode: row.scan_code,
-    scanPayload: row.scan_payload,
-    copyId: row.serial_number ?? row.id,
-    serialNumber: row.imported_serial_number ?? row.serial_number ?? row.id,
-    ...toIdentityIds(row),
-    appleToken: row.apple_token,
-    linkGeneration: row.link_generation,
-    webServiceUrl: row.web_service_url,
-    googleClassId: row.google_class_id,
-    googleObjectId: row.google_object_id,
-    group:
-      row.group_id === null ? null : { id: row.group_id, key: row.group_key!, generation: row.group_generation ?? 0 },
-    message: row.message_id === null ? null : { notificationId: row.message_id, number: row.message_count },
-    modifiedAt: new Date(row.modified_at),
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  }
+  const { group_id, group_key, message_id } = row
+  const copyId = row.serial_number ?? row.id
+  return Object.assign(PASS.read(row), JOINED.read(row), {
+    copyId,
+    serialNumber: row.imported_serial_number ?? copyId,
+    group: group_id === null ? null : { id: group_id, key: group_key!, generation: row.group_generation ?? 0 },
+    message: message_id === null ? null : { notificationId: message_id, number: row.message_count },
+  })
 }
 
 /** The order of inserts, so that two batches with the same passes never deadlock. */
@@ -256,23 +190,25 @@ export const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.ex
 /** Returns the columns of a new pass: QUEUED, with initial counters. */
 export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
   return {
-    id: pass.id,
-    workspace_id: workspaceId,
-    external_pass_id: pass.externalPassId,
+    ...PASS.write({
+      id: pass.id,
+      workspaceId,
+      externalPassId: pass.externalPassId,
+      status: 'QUEUED',
+      version: 1,
+      revision: 1,
+      walletVersion: 1,
+      templateId: pass.templateId,
+      projectId: pass.projectId,
+      scanCode: pass.scanCode,
+      appleToken: pass.appleToken,
+      ...identityIdsOf(pass),
+      linkGeneration: 0,
+      modifiedAt: new Date(at.getTime() - (at.getTime() % 1000)),
+      createdAt: at,
+      updatedAt: at,
+    }),
     external_folded: foldCase(pass.externalPassId),
-    status: 'QUEUED',
-    version: 1,
-    revision: 1,
-    wallet_version: 1,
-    template_id: pass.templateId,
-    project_id: pass.projectId,
-    scan_code: pass.scanCode,
-    apple_token: pass.appleToken,
-    ...toIdentityColumns(identityIdsOf(pass)),
-    link_generation: 0,
-    modified_at: at.getTime() - (at.getTime() % 1000),
-    created_at: at.getTime(),
-    updated_at: at.getTime(),
     ...toContentColumns(pass),
   }
 }
@@ -284,41 +220,24 @@ export function asStored(
   at: Date,
   groupGeneration = 0,
 ): StoredPass {
-  return {
-    id: pass.id,
-    workspaceId,
-    externalPassId: pass.externalPassId,
-    label: pass.label,
-    status: 'QUEUED',
-    version: 1,
-    revision: 1,
-    walletVersion: 1,
-    templateId: pass.templateId,
-    templateVersionId: pass.templateVersionId,
-    templateVersion: pass.templateVersion,
-    latestTemplateVersion: pass.templateVersion,
-    templateName: pass.templateName,
-    projectId: pass.projectId,
-    projectName: pass.projectName,
-    variables: pass.variables,
-    redemption: pass.redemption,
-    expiresAt: pass.expiresAt,
-    scanCode: pass.scanCode,
-    scanPayload: null,
-    copyId: pass.id,
-    serialNumber: pass.id,
-    ...identityIdsOf(pass),
-    appleToken: pass.appleToken,
-    linkGeneration: 0,
-    webServiceUrl: null,
-    googleClassId: pass.googleClassId ?? null,
-    googleObjectId: null,
-    group: pass.group ? { ...pass.group, generation: groupGeneration } : null,
-    message: null,
-    modifiedAt: new Date(at.getTime() - (at.getTime() % 1000)),
-    createdAt: at,
-    updatedAt: at,
-  }
+  const { templateName, projectName, templateVersion } = pass
+  const joined = { templateName, projectName, latestTemplateVersion: templateVersion, webServiceUrl: null }
+  return toPass({
+    ...NOTHING_IMPORTED,
+    ...toNewRow(workspaceId, pass, at),
+    ...JOINED.write(joined),
+    group_generation: groupGeneration,
+  } as PassRow)
+}
+
+/** The columns that a pass of this server lacks until it is transferred or gets a message. */
+const NOTHING_IMPORTED = {
+  scan_payload: null,
+  google_object_id: null,
+  serial_number: null,
+  imported_serial_number: null,
+  message_id: null,
+  message_count: 0,
 }
 
 /** The fields that an update can change, and the columns derived from them. */

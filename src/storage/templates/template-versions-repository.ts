@@ -1,63 +1,72 @@
 import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
 import type { Languages } from '../../core/contract/language-tags.ts'
-import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
-import { toDate } from '../db/dialect.ts'
 import { createFairCache } from '../db/fair-cache.ts'
+import {
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { keyOfJson } from '../db/values.ts'
 import { countsOf } from '../operations/counts.ts'
-import {
-  defaultsOf,
-  type IdentityColumns,
-  type IdentityIds,
-  toIdentityIds,
-} from '../workspaces/identities-repository.ts'
+import { defaultsOf, identityFields } from '../workspaces/identities-repository.ts'
 
-interface Row {
-  id: string
-  workspace_id: string
-  template_id: string
-  version: number
-  stage: 'draft' | 'published'
-  definition: string
-  created_at: number
-  published_at: number | null
-  updated_at: number
-}
+const SUMMARY = mapping({
+  id: text,
+  templateId: text,
+  version: number,
+  stage: plain<'draft' | 'published'>(),
+  createdAt: time,
+  /** Null for a draft. */
+  publishedAt: optionalTime,
+  updatedAt: time,
+})
 
 /** A version as lists show it, without its definition. */
-export interface StoredVersionSummary extends Omit<TemplateVersion, 'createdAt' | 'publishedAt' | 'updatedAt'> {
-  createdAt: Date
-  /** Null for a draft. */
-  publishedAt: Date | null
-  updatedAt: Date
-}
+export interface StoredVersionSummary extends RecordOf<typeof SUMMARY> {}
 
 export interface StoredVersion extends StoredVersionSummary {
   definition: WrittenDefinition
 }
 
+interface Row extends RowOf<typeof SUMMARY> {
+  definition: string
+}
+
+const PUBLISHED = mapping({
+  id: text,
+  version: number,
+  templateId: text,
+  templateName: text,
+  passType: plain<PassType>(),
+  projectId: optionalText,
+  projectName: optionalText,
+  ...identityFields,
+})
+
 /**
  * A published version with the template data that rendering needs, and the identities of its new passes. The version is
  * immutable.
  */
-export interface PublishedVersion extends IdentityIds {
-  id: string
-  version: number
-  templateId: string
-  templateName: string
-  passType: PassType
-  projectId: string | null
-  projectName: string | null
+export interface PublishedVersion extends RecordOf<typeof PUBLISHED> {
   /** The definition in its default language. */
   definition: Definition
 }
 
-const DETAIL = ['id', 'template_id', 'version', 'stage', 'definition', 'created_at', 'published_at', 'updated_at'].map(
-  (column) => `template_versions.${column}`,
-)
+interface PublishedRow extends RowOf<typeof PUBLISHED> {
+  workspace_id: string
+  definition: string
+}
+
+const DETAIL = { ...SUMMARY.from('template_versions'), definition: 'template_versions.definition' }
 
 /** The maximum number of templates of a project whose languages a broadcast reads. */
 const MAX_TEMPLATES = 1_000
@@ -71,17 +80,9 @@ export class TemplateVersions extends Repository {
     definition: WrittenDefinition,
     at: Date,
   ): Promise<StoredVersion> {
-    const row: Row = {
-      id: newId(at),
-      workspace_id: workspaceId,
-      template_id: templateId,
-      version,
-      stage: 'draft',
-      definition: JSON.stringify(definition),
-      created_at: at.getTime(),
-      published_at: null,
-      updated_at: at.getTime(),
-    }
+    const given = { id: newId(at), templateId, version, stage: 'draft', publishedAt: null } as const
+    const summary: StoredVersionSummary = { ...given, createdAt: at, updatedAt: at }
+    const row = { ...SUMMARY.write(summary), workspace_id: workspaceId, definition: JSON.stringify(definition) }
     await this.db('template_versions').insert(row)
     return toVersion(row)
   }
@@ -115,8 +116,8 @@ export class TemplateVersions extends Repository {
     const rows: Row[] = await this.live(workspaceId)
       .where({ template_id: templateId })
       .orderBy('version', 'desc')
-      .select(DETAIL.filter((column) => !column.endsWith('.definition')))
-    return rows.map(toSummary)
+      .select(SUMMARY.from('template_versions'))
+    return rows.map(SUMMARY.read)
   }
 
   /** Replaces the definition of a draft that the caller has locked. */
@@ -225,42 +226,12 @@ export class TemplateVersions extends Repository {
   }
 }
 
-function toSummary(row: Row): StoredVersionSummary {
-  return {
-    id: row.id,
-    templateId: row.template_id,
-    version: row.version,
-    stage: row.stage,
-    createdAt: new Date(row.created_at),
-    publishedAt: toDate(row.published_at),
-    updatedAt: new Date(row.updated_at),
-  }
-}
-
 function toVersion(row: Row): StoredVersion {
-  return { ...toSummary(row), definition: JSON.parse(row.definition) }
+  return { ...SUMMARY.read(row), definition: JSON.parse(row.definition) }
 }
 
-function toPublished(
-  row: Row &
-    IdentityColumns & {
-      template_name: string
-      pass_type: PassType
-      project_id: string | null
-      project_name: string | null
-    },
-): PublishedVersion {
-  return {
-    id: row.id,
-    version: row.version,
-    templateId: row.template_id,
-    templateName: row.template_name,
-    passType: row.pass_type,
-    projectId: row.project_id,
-    projectName: row.project_name,
-    ...toIdentityIds(row),
-    definition: inLanguage(parseOnce(row)),
-  }
+function toPublished(row: PublishedRow): PublishedVersion {
+  return { ...PUBLISHED.read(row), definition: inLanguage(parseOnce(row)) }
 }
 
 /** The length of the definitions that are kept, as JSON. */
@@ -269,7 +240,7 @@ const MAX_KEPT = 4 * 1024 * 1024
 const parsed = createFairCache<{ json: string; definition: WrittenDefinition }>(MAX_KEPT, ({ json }) => json.length)
 
 /** Returns the same object for the same version, so that what is compiled of its definition is found again. */
-function parseOnce({ workspace_id: workspaceId, id, definition: json }: Row): WrittenDefinition {
+function parseOnce({ workspace_id: workspaceId, id, definition: json }: PublishedRow): WrittenDefinition {
   const known = parsed.get(workspaceId, id)
   if (known?.json === json) return known.definition
   const definition = JSON.parse(json)

@@ -3,25 +3,25 @@ import type { Template } from '../../core/contract/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { isTaken } from '../db/database-errors.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { mapping, optionalNumber, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-interface Row {
-  id: string
-  key: string | null
-  project_id: string | null
-  name: string
-  description: string
-  pass_type: PassType
-  latest_version: number
-  published_version: number | null
-  published_version_id: string | null
-  created_at: number
-  updated_at: number
-}
+const TEMPLATE = mapping({
+  id: text,
+  key: optionalText,
+  projectId: optionalText,
+  name: text,
+  description: text,
+  passType: plain<PassType>(),
+  publishedVersion: optionalNumber,
+  createdAt: time,
+  updatedAt: time,
+})
 
-export interface StoredTemplate extends Omit<Template, 'createdAt' | 'updatedAt'> {
-  createdAt: Date
-  updatedAt: Date
+type Row = RowOf<typeof TEMPLATE>
+
+export interface StoredTemplate extends Omit<RecordOf<typeof TEMPLATE>, 'publishedVersion'> {
+  latestPublishedVersion: number | null
 }
 
 /** The fields for creating or changing a template. A null key removes the key. */
@@ -55,17 +55,11 @@ const SPEC: ListSpec = {
 export class Templates extends Repository {
   /** @throws KeyTaken */
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
-    const row: Row = {
-      id: newId(at),
-      ...toColumns(fields),
-      key: fields.key ?? null,
-      latest_version: 0,
-      published_version: null,
-      published_version_id: null,
-      created_at: at.getTime(),
-      updated_at: at.getTime(),
-    }
-    await rejectTakenKey(fields, async () => await this.db('templates').insert({ ...row, workspace_id: workspaceId }))
+    const { key = null, name, description, passType, projectId } = fields
+    const given = { key, name, description, passType, projectId }
+    const row = TEMPLATE.write({ ...given, id: newId(at), publishedVersion: null, createdAt: at, updatedAt: at })
+    const stored = { ...row, workspace_id: workspaceId, latest_version: 0 }
+    await rejectTakenKey(fields, async () => await this.db('templates').insert(stored))
     return toTemplate(row)
   }
 
@@ -105,7 +99,7 @@ export class Templates extends Repository {
     fields: Partial<TemplateFields>,
     at: Date,
   ): Promise<StoredTemplate | undefined> {
-    const columns = { ...toColumns(fields), updated_at: at.getTime() }
+    const columns = TEMPLATE.write({ ...fields, updatedAt: at })
     const [row] = await rejectTakenKey(
       fields,
       async () => await this.live(workspaceId).where({ id }).update(columns).returning('*'),
@@ -154,26 +148,7 @@ async function rejectTakenKey<T>({ key }: Partial<TemplateFields>, write: () => 
   }
 }
 
-function toColumns({ key, passType, projectId, name, description }: Partial<TemplateFields>) {
-  return {
-    ...(key !== undefined && { key }),
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
-    ...(passType !== undefined && { pass_type: passType }),
-    ...(projectId !== undefined && { project_id: projectId }),
-  } as Pick<Row, 'key' | 'name' | 'description' | 'pass_type' | 'project_id'>
-}
-
 function toTemplate(row: Row): StoredTemplate {
-  return {
-    id: row.id,
-    key: row.key,
-    projectId: row.project_id,
-    name: row.name,
-    description: row.description,
-    passType: row.pass_type,
-    latestPublishedVersion: row.published_version,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  }
+  const { publishedVersion: latestPublishedVersion, ...template } = TEMPLATE.read(row)
+  return { ...template, latestPublishedVersion }
 }

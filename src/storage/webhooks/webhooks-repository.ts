@@ -1,24 +1,58 @@
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
+import {
+  json,
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-/** An endpoint as it is stored, with encrypted secrets. */
-export interface StoredWebhook extends Omit<Webhook, 'createdAt' | 'updatedAt'> {
-  workspaceId: string
+/** A sealed secret from before a rotation, which is valid until a given time. */
+export interface RetiredSecret {
   secret: string
-  /** The retired secrets, newest first. Each one signs in addition to the current secret until its end. */
-  retiredSecrets: RetiredSecret[]
-  /** Deliveries of an older generation are never sent. */
-  generation: number
-  /** The first failure since the last success. */
-  failingSince: Date | null
-  /** The number of erasures of pending deliveries. A delivery that was read before an erasure must not be sent. */
-  erasures: number
-  createdAt: Date
-  updatedAt: Date
+  until: Date
 }
+
+const WEBHOOK = mapping({
+  id: text,
+  workspaceId: text,
+  url: text,
+  events: json<Webhook['events']>(),
+  description: text,
+  status: plain<Webhook['status']>(),
+  disabledReason: optionalText,
+  secret: text,
+  /** The retired secrets, newest first. Each one signs in addition to the current secret until its end. */
+  retiredSecrets: {
+    read(text: string): RetiredSecret[] {
+      const retired: { secret: string; until: number }[] = JSON.parse(text)
+      return retired.map(({ secret, until }) => ({ secret, until: new Date(until) }))
+    },
+    write: (retired: RetiredSecret[]) =>
+      JSON.stringify(retired.map(({ secret, until }) => ({ secret, until: until.getTime() }))),
+  },
+  /** Deliveries of an older generation are never sent. */
+  generation: number,
+  /** The first failure since the last success. */
+  failingSince: optionalTime,
+  /** The number of erasures of pending deliveries. A delivery that was read before an erasure must not be sent. */
+  erasures: number,
+  createdAt: time,
+  updatedAt: time,
+})
+
+/** An endpoint as it is stored, with encrypted secrets. */
+export interface StoredWebhook extends RecordOf<typeof WEBHOOK> {}
+
+type Row = RowOf<typeof WEBHOOK>
 
 export interface WebhookToSend extends StoredWebhook {
   /** Whether deliveries of an older generation are pending. */
@@ -28,48 +62,7 @@ export interface WebhookToSend extends StoredWebhook {
 /** The fields for creating or changing an endpoint. */
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
-/** A sealed secret from before a rotation, which is valid until a given time. */
-export interface RetiredSecret {
-  secret: string
-  until: Date
-}
-
 export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
-
-interface Row {
-  id: string
-  workspace_id: string
-  url: string
-  events: string
-  description: string
-  status: Webhook['status']
-  disabled_reason: string | null
-  secret: string
-  retired_secrets: string
-  generation: number
-  failing_since: number | null
-  erasures: number
-  created_at: number
-  updated_at: number
-}
-
-/** Columns by name, because those of a prepared statement must not change. */
-const COLUMNS: (keyof Row)[] = [
-  'id',
-  'workspace_id',
-  'url',
-  'events',
-  'description',
-  'status',
-  'disabled_reason',
-  'secret',
-  'retired_secrets',
-  'generation',
-  'failing_since',
-  'erasures',
-  'created_at',
-  'updated_at',
-]
 
 const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_deliveries.webhook_id = webhooks.id
   and webhook_deliveries.generation < webhooks.generation and webhook_deliveries.status = 'PENDING') as has_stale`
@@ -104,7 +97,7 @@ export class Webhooks extends Repository {
         updated_at: at.getTime(),
       })
       .returning('*')
-    return toWebhook(row)
+    return WEBHOOK.read(row)
   }
 
   async find(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
@@ -112,9 +105,9 @@ export class Webhooks extends Repository {
       this.db,
       'find-webhook',
       { workspaceId, id },
-      () => `select ${COLUMNS.join(', ')} from webhooks where workspace_id = :workspaceId and id = :id`,
+      () => `select ${WEBHOOK.columns.join(', ')} from webhooks where workspace_id = :workspaceId and id = :id`,
     )
-    return row && toWebhook(row)
+    return row && WEBHOOK.read(row)
   }
 
   /** Returns the oldest endpoint with an address. */
@@ -132,15 +125,16 @@ export class Webhooks extends Repository {
       this.db,
       'find-webhook-to-send',
       { workspaceId, id },
-      () => `select ${COLUMNS.join(', ')}, ${HAS_STALE} from webhooks where workspace_id = :workspaceId and id = :id`,
+      () =>
+        `select ${WEBHOOK.columns.join(', ')}, ${HAS_STALE} from webhooks where workspace_id = :workspaceId and id = :id`,
     )
-    return row && { ...toWebhook(row), hasStale: Boolean(row.has_stale) }
+    return row && { ...WEBHOOK.read(row), hasStale: Boolean(row.has_stale) }
   }
 
   /** Like `find`, but locks the endpoint until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
-    const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first(COLUMNS)
-    return row && toWebhook(row)
+    const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first(WEBHOOK.columns)
+    return row && WEBHOOK.read(row)
   }
 
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
@@ -151,7 +145,7 @@ export class Webhooks extends Repository {
       request,
       (query) => query.select('webhooks.*'),
     )
-    return { ...page, rows: page.rows.map(toWebhook) }
+    return { ...page, rows: page.rows.map(WEBHOOK.read) }
   }
 
   /** Changes an endpoint; returns `undefined` if it does not exist. New event types are subscribed from now. */
@@ -199,21 +193,18 @@ export class Webhooks extends Repository {
 
   /** Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired ones. */
   setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
-    return this.change(workspaceId, id, secretColumns(secrets), at)
+    return this.change(workspaceId, id, WEBHOOK.write(secrets), at)
   }
 
   /** Returns the secrets of all workspaces, for a change of the server key. */
   async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
-    const rows: Row[] = await this.db('webhooks').select('id', 'secret', 'retired_secrets')
-    return rows.map((row) => ({
-      id: row.id,
-      secrets: { secret: row.secret, retiredSecrets: toRetired(row.retired_secrets) },
-    }))
+    const rows: Row[] = await this.db('webhooks').select(WEBHOOK.columns)
+    return rows.map(WEBHOOK.read).map(({ id, secret, retiredSecrets }) => ({ id, secrets: { secret, retiredSecrets } }))
   }
 
   /** Replaces secrets unless they were rotated in the meantime. */
   async replaceSecrets(id: string, { secret }: SealedSecrets, renewed: SealedSecrets): Promise<void> {
-    await this.db('webhooks').where({ id, secret }).update(secretColumns(renewed))
+    await this.db('webhooks').where({ id, secret }).update(WEBHOOK.write(renewed))
   }
 
   /** Increments the epoch of subscriptions of the workspace. */
@@ -232,7 +223,7 @@ export class Webhooks extends Repository {
     const [row] = await this.one(workspaceId, id)
       .update({ ...changes, updated_at: updatedAt })
       .returning('*')
-    return row && toWebhook(row)
+    return row && WEBHOOK.read(row)
   }
 
   private one(workspaceId: string, id: string) {
@@ -243,33 +234,4 @@ export class Webhooks extends Repository {
 /** Returns the epoch at which each type was subscribed, as JSON. Existing subscriptions keep their epoch. */
 function subscribedAt(events: readonly string[], epoch: number, before: Record<string, number> = {}): string {
   return JSON.stringify(Object.fromEntries(events.map((type) => [type, before[type] ?? epoch])))
-}
-
-function secretColumns({ secret, retiredSecrets }: SealedSecrets) {
-  const retired = retiredSecrets.map(({ secret, until }) => ({ secret, until: until.getTime() }))
-  return { secret, retired_secrets: JSON.stringify(retired) }
-}
-
-function toRetired(text: string): RetiredSecret[] {
-  const retired: { secret: string; until: number }[] = JSON.parse(text)
-  return retired.map(({ secret, until }) => ({ secret, until: new Date(until) }))
-}
-
-function toWebhook(row: Row): StoredWebhook {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    url: row.url,
-    events: JSON.parse(row.events),
-    description: row.description,
-    status: row.status,
-    disabledReason: row.disabled_reason,
-    secret: row.secret,
-    retiredSecrets: toRetired(row.retired_secrets),
-    generation: row.generation,
-    failingSince: toDate(row.failing_since),
-    erasures: row.erasures,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  }
 }

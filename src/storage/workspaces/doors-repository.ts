@@ -3,22 +3,40 @@ import { newId } from '../../core/ids.ts'
 import { updateRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import {
+  mapping,
+  optionalNumber,
+  optionalText,
+  optionalTime,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-/** A door. Its ID is that of its token. */
-export interface StoredDoor extends DoorReport {
-  id: string
-  name: string
-  projectId: string
+const DOOR = mapping({
+  id: text,
+  name: text,
+  projectId: text,
   /** Null if the project is deleted. */
-  projectName: string | null
-  gate: string
-  createdAt: Date
-  expiresAt: Date
+  projectName: optionalText,
+  gate: text,
+  createdAt: time,
+  expiresAt: time,
+  lastSeenAt: time,
+  version: optionalText,
+  pendingScans: optionalNumber,
+  revokedAt: optionalTime,
+})
+
+/** A door. Its ID is that of its token. */
+export interface StoredDoor extends Omit<RecordOf<typeof DOOR>, 'lastSeenAt'> {
   /** Null if the door has made no request since it was claimed. */
   lastSeenAt: Date | null
-  revokedAt: Date | null
 }
+
+type Row = RowOf<typeof DOOR>
 
 /** An invitation to store, with only the digest of its code. */
 export interface NewDoorInvitation {
@@ -38,29 +56,12 @@ export interface ClaimedInvitation {
 }
 
 /** The state that a door reports; null if it has not reported any. */
-export interface DoorReport {
-  version: string | null
-  pendingScans: number | null
-}
+export type DoorReport = Pick<StoredDoor, 'version' | 'pendingScans'>
 
 /** A request of a door, with the state that it reported. */
 export interface DoorState extends DoorReport {
   doorId: string
   at: Date
-}
-
-interface Row {
-  id: string
-  name: string
-  project_id: string
-  project_name: string | null
-  gate: string
-  created_at: number
-  expires_at: number
-  last_seen_at: number
-  version: string | null
-  pending_scans: number | null
-  revoked_at: number | null
 }
 
 /** The number of remaining uses of an invitation that was revoked. */
@@ -250,24 +251,12 @@ function selectDoor(doors: Knex.QueryBuilder): Knex.QueryBuilder {
   return doors
     .join('tokens', 'tokens.id', 'doors.id')
     .leftJoin('projects', 'projects.id', 'doors.project_id')
-    .select('doors.*', 'tokens.name', 'tokens.created_at', 'tokens.expires_at', 'tokens.revoked_at', {
-      project_name: 'projects.name',
-    })
+    .select('doors.*', 'tokens.name', 'tokens.created_at', 'tokens.expires_at', 'tokens.revoked_at')
+    .select({ project_name: 'projects.name' })
 }
 
 function toDoor(row: Row): StoredDoor {
-  return {
-    id: row.id,
-    name: row.name,
-    projectId: row.project_id,
-    projectName: row.project_name,
-    gate: row.gate,
-    createdAt: new Date(row.created_at),
-    expiresAt: new Date(row.expires_at),
-    // The row was created at the same time as the token.
-    lastSeenAt: row.last_seen_at === row.created_at ? null : new Date(row.last_seen_at),
-    version: row.version,
-    pendingScans: row.pending_scans,
-    revokedAt: toDate(row.revoked_at),
-  }
+  // The row was created at the same time as the token.
+  const isSeen = row.last_seen_at !== row.created_at
+  return { ...DOOR.read(row), lastSeenAt: isSeen ? new Date(row.last_seen_at) : null }
 }

@@ -2,36 +2,51 @@ import type { Knex } from 'knex'
 import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
-import { toDate } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import {
+  flag,
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** The reserved name of the default identity, which the flags of `serve` define. It has no row. */
 export const SERVER_IDENTITY = 'server'
 
-/** An identity that signs and updates passes, in addition to the one in the server's flags (decisions/0019). */
-export interface StoredIdentity {
-  id: string
-  platform: Platform
+const IDENTITY = mapping({
+  id: text,
+  platform: plain<Platform>(),
   /** Unique on the server. */
-  name: string
+  name: text,
   /** A retired identity issues no new passes but maintains its existing ones. */
-  status: 'active' | 'retired'
-  isSandbox: boolean
+  status: plain<'active' | 'retired'>(),
+  isSandbox: flag,
   /** The Apple pass type, which has at most one identity. */
-  passTypeIdentifier: string | null
-  teamIdentifier: string | null
+  passTypeIdentifier: optionalText,
+  teamIdentifier: optionalText,
   /** The ID of an issuer account. Each has one identity. */
-  issuerId: string | null
+  issuerId: optionalText,
   /** The expiry of the certificate; null if nothing expires. */
-  expiresAt: Date | null
+  expiresAt: optionalTime,
   /** The certificates and keys, sealed with the server key; null if the machine has its own account. */
-  sealed: string | null
+  sealed: optionalText,
   /** Incremented with every change. */
-  version: number
-  createdAt: Date
-  updatedAt: Date
-}
+  version: number,
+  createdAt: time,
+  updatedAt: time,
+})
+
+/** An identity that signs and updates passes, in addition to the one in the server's flags (decisions/0019). */
+export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
+
+type Row = RowOf<typeof IDENTITY>
 
 /** Returns the account at the platform that passes of the identity belong to. */
 export function accountOf({ passTypeIdentifier, issuerId }: StoredIdentity): string | null {
@@ -44,45 +59,17 @@ export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'cr
 /** The identities that passes are made under; null is that of the server. */
 export type IdentityIds = Record<`${Platform}IdentityId`, string | null>
 
-/** The columns of `IdentityIds`. */
-export type IdentityColumns = Record<`${Platform}_identity_id`, string | null>
+/** The stored fields of `IdentityIds`. */
+export const identityFields = Object.fromEntries(
+  platforms.map((platform) => [`${platform}IdentityId`, optionalText]),
+) as Record<keyof IdentityIds, typeof optionalText>
 
-/** The names of the columns of `IdentityIds`. */
-export const identityColumns = platforms.map((platform) => `${platform}_identity_id` as const)
+const IDS = mapping(identityFields)
 
 /** Returns the identities that a record names, without its other fields; the server's own for the others. */
 export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
   const names = platforms.map((platform) => `${platform}IdentityId` as const)
   return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
-}
-
-/** Returns the identities of a row. */
-export function toIdentityIds(row: IdentityColumns): IdentityIds {
-  return Object.fromEntries(
-    platforms.map((platform) => [`${platform}IdentityId`, row[`${platform}_identity_id`]]),
-  ) as IdentityIds
-}
-
-/** Returns the columns of those identities that are given. */
-export function toIdentityColumns(ids: Partial<IdentityIds>): Partial<IdentityColumns> {
-  const columns = platforms.map((platform) => [`${platform}_identity_id`, ids[`${platform}IdentityId`]] as const)
-  return Object.fromEntries(columns.filter(([, id]) => id !== undefined))
-}
-
-interface Row {
-  id: string
-  platform: Platform
-  name: string
-  status: StoredIdentity['status']
-  is_sandbox: boolean
-  pass_type_identifier: string | null
-  team_identifier: string | null
-  issuer_id: string | null
-  expires_at: number | null
-  sealed: string | null
-  version: number
-  created_at: number
-  updated_at: number
 }
 
 /** An identity that is granted to a workspace. */
@@ -110,23 +97,17 @@ export class Identities extends Repository {
     at: Date,
   ): Promise<StoredIdentity | undefined> {
     const id = newId(at)
-    const row: Row = {
+    const stored: StoredIdentity = {
+      ...identity,
       id,
-      platform: identity.platform,
-      name: identity.name,
       status: 'active',
-      is_sandbox: identity.isSandbox,
-      pass_type_identifier: identity.passTypeIdentifier,
-      team_identifier: identity.teamIdentifier,
-      issuer_id: identity.issuerId,
-      expires_at: identity.expiresAt?.getTime() ?? null,
       sealed: sealedFor(id),
       version: 1,
-      created_at: at.getTime(),
-      updated_at: at.getTime(),
+      createdAt: at,
+      updatedAt: at,
     }
-    const inserted = await this.db('identities').insert(row).onConflict().ignore().returning('id')
-    return inserted.length > 0 ? toIdentity(row) : undefined
+    const inserted = await this.db('identities').insert(IDENTITY.write(stored)).onConflict().ignore().returning('id')
+    return inserted.length > 0 ? stored : undefined
   }
 
   /** Returns the identity with a name, pass type, or issuer. */
@@ -140,18 +121,18 @@ export class Identities extends Repository {
         if (text.issuerId) any.orWhere({ issuer_id: text.issuerId })
       })
       .first()
-    return row && toIdentity(row)
+    return row && IDENTITY.read(row)
   }
 
   /** Returns an identity by name and locks it until the transaction ends. */
   async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
     const row: Row | undefined = await this.db('identities').where({ name }).forUpdate().first()
-    return row && toIdentity(row)
+    return row && IDENTITY.read(row)
   }
 
   /** Returns all identities of the server, by name. */
   async listAll(): Promise<StoredIdentity[]> {
-    return (await this.db<Row>('identities').orderBy('name')).map(toIdentity)
+    return (await this.db<Row>('identities').orderBy('name')).map(IDENTITY.read)
   }
 
   /** Returns the version of each identity, in one small read that servers repeat often. */
@@ -163,7 +144,7 @@ export class Identities extends Repository {
   /** Returns identities by ID. Omits unknown ones. */
   async listByIds(ids: string[]): Promise<StoredIdentity[]> {
     const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
-    return rows.map(toIdentity)
+    return rows.map(IDENTITY.read)
   }
 
   /** Returns a page of the identities that are granted to a workspace. Identities that it can no longer use are retired. */
@@ -188,15 +169,8 @@ export class Identities extends Repository {
     change: Partial<Pick<StoredIdentity, 'status' | 'expiresAt' | 'sealed'>>,
     at: Date,
   ): Promise<void> {
-    const { expiresAt, ...others } = change
-    await this.db('identities')
-      .where({ id })
-      .update({
-        ...others,
-        ...(expiresAt !== undefined && { expires_at: expiresAt?.getTime() ?? null }),
-        version: this.db.raw('version + 1'),
-        updated_at: at.getTime(),
-      })
+    const columns = { ...IDENTITY.write({ ...change, updatedAt: at }), version: this.db.raw('version + 1') }
+    await this.db('identities').where({ id }).update(columns)
   }
 
   /** Replaces the sealed secrets with the same ones under another server key, unless they changed in the meantime. */
@@ -270,13 +244,13 @@ export class Identities extends Repository {
 
   /** Returns the identities of new passes of a project, or of a workspace. */
   async findDefaults(workspaceId: string, projectId: string | null): Promise<IdentityIds> {
-    const row: IdentityColumns | undefined = await this.db('workspaces')
+    const row: RowOf<typeof IDS> | undefined = await this.db('workspaces')
       .leftJoin('projects', (join) =>
         join.on('projects.workspace_id', 'workspaces.id').andOnVal('projects.id', projectId ?? NIL_UUID),
       )
       .where('workspaces.id', workspaceId)
       .first(defaultsOf(this.db))
-    return row ? toIdentityIds(row) : identityIdsOf({})
+    return row ? IDS.read(row) : identityIdsOf({})
   }
 }
 
@@ -301,24 +275,6 @@ function joinGrants(identities: Knex.QueryBuilder, workspaceId: string): Knex.Qu
 }
 
 function toGranted(row: GrantedRow): StoredIdentity {
-  const identity = toIdentity(row)
+  const identity = IDENTITY.read(row)
   return row.is_retired ? { ...identity, status: 'retired' } : identity
-}
-
-function toIdentity(row: Row): StoredIdentity {
-  return {
-    id: row.id,
-    platform: row.platform,
-    name: row.name,
-    status: row.status,
-    isSandbox: Boolean(row.is_sandbox),
-    passTypeIdentifier: row.pass_type_identifier,
-    teamIdentifier: row.team_identifier,
-    issuerId: row.issuer_id,
-    expiresAt: toDate(row.expires_at),
-    sealed: row.sealed,
-    version: row.version,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  }
 }

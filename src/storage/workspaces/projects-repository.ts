@@ -1,31 +1,26 @@
 import type { Project } from '../../core/contract/projects.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { mapping, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { HOUR_MS } from '../operations/counters.ts'
 import { countsOf } from '../operations/counts.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
-import {
-  type IdentityColumns,
-  type IdentityIds,
-  identityIdsOf,
-  toIdentityColumns,
-  toIdentityIds,
-} from './identities-repository.ts'
+import { type IdentityIds, identityFields, identityIdsOf } from './identities-repository.ts'
 
-interface Row extends IdentityColumns {
-  id: string
-  name: string
-  description: string
-  color: Project['color']
-  created_at: number
-  updated_at: number
-}
+const PROJECT = mapping({
+  id: text,
+  name: text,
+  description: text,
+  color: plain<Project['color']>(),
+  ...identityFields,
+  createdAt: time,
+  updatedAt: time,
+})
 
-export interface StoredProject extends Omit<Project, 'createdAt' | 'updatedAt'> {
-  createdAt: Date
-  updatedAt: Date
-}
+export interface StoredProject extends RecordOf<typeof PROJECT> {}
+
+type Row = RowOf<typeof PROJECT>
 
 /** The fields for creating or changing a project. */
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
@@ -53,26 +48,20 @@ const SPEC: ListSpec = {
 /** The projects of workspaces and their counts. */
 export class Projects extends Repository {
   async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
-    const row: Row = {
-      id: newId(at),
-      ...fields,
-      ...(toIdentityColumns(identityIdsOf({})) as IdentityColumns),
-      created_at: at.getTime(),
-      updated_at: at.getTime(),
-    }
-    await this.db('projects').insert({ ...row, workspace_id: workspaceId })
-    return toProject(row)
+    const project = { id: newId(at), ...fields, ...identityIdsOf({}), createdAt: at, updatedAt: at }
+    await this.db('projects').insert({ ...PROJECT.write(project), workspace_id: workspaceId })
+    return project
   }
 
   async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
-    return row && toProject(row)
+    return row && PROJECT.read(row)
   }
 
   /** Like `find`, but locks the project until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).forUpdate().first()
-    return row && toProject(row)
+    return row && PROJECT.read(row)
   }
 
   /** Returns up to two projects with a name, oldest first, so that the caller can detect ambiguous names. */
@@ -89,27 +78,21 @@ export class Projects extends Repository {
     const page = await listPage<Row>(this.db, this.ofWorkspace(workspaceId), SPEC, request, (query) =>
       query.select('projects.*'),
     )
-    return { ...page, rows: page.rows.map(toProject) }
+    return { ...page, rows: page.rows.map(PROJECT.read) }
   }
 
   /** Returns `undefined` if the project does not exist. */
   async update(
     workspaceId: string,
     id: string,
-    { name, description, color, ...ids }: Partial<ProjectFields & IdentityIds>,
+    fields: Partial<ProjectFields & IdentityIds>,
     at: Date,
   ): Promise<StoredProject | undefined> {
     const [row] = await this.ofWorkspace(workspaceId)
       .where({ id })
-      .update({
-        name,
-        description,
-        color,
-        ...toIdentityColumns(ids),
-        updated_at: at.getTime(),
-      })
+      .update(PROJECT.write({ ...fields, updatedAt: at }))
       .returning('*')
-    return row && toProject(row)
+    return row && PROJECT.read(row)
   }
 
   /**
@@ -157,17 +140,5 @@ export class Projects extends Repository {
 
   private ofWorkspace(workspaceId: string) {
     return this.inScope(this.db('projects').where('projects.workspace_id', workspaceId), 'projects.id')
-  }
-}
-
-function toProject(row: Row): StoredProject {
-  return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    color: row.color,
-    ...toIdentityIds(row),
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
   }
 }

@@ -5,26 +5,42 @@ import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
 import { bindIds, isAmong, toDate } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
 import { runPrepared } from '../db/prepared.ts'
+import {
+  json,
+  mapping,
+  nullable,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { DoorReport } from './doors-repository.ts'
 import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits-repository.ts'
 
-/** An access token as it is stored, with the SHA-256 digest instead of the token. */
-export interface StoredToken {
-  id: string
-  workspaceId: string
-  name: string
-  role: Role
-  scopes: Scope[]
-  createdAt: Date
-  expiresAt: Date | null
-  lastUsedAt: Date | null
-  revokedAt: Date | null
+const TOKEN = mapping({
+  id: text,
+  workspaceId: text,
+  name: text,
+  role: plain<Role>(),
+  scopes: json<Scope[]>(),
+  createdAt: time,
+  expiresAt: optionalTime,
+  lastUsedAt: optionalTime,
+  revokedAt: optionalTime,
   /** The projects that the token can access; null for the whole workspace. */
-  projectIds: string[] | null
+  projectIds: nullable(json<string[]>()),
   /** The token that replaced it in a rotation, which set its expiry. */
-  replacedBy: string | null
-}
+  replacedBy: optionalText,
+})
+
+/** An access token as it is stored, without the SHA-256 digest that replaces it. */
+export interface StoredToken extends RecordOf<typeof TOKEN> {}
+
+type Row = RowOf<typeof TOKEN>
 
 /** A token with the limits and usage of its workspace. */
 export interface TokenWithWorkspace extends StoredToken {
@@ -52,47 +68,25 @@ export interface EndingToken {
 }
 
 /** A token to store, with only its digest. */
-export interface NewToken {
-  name: string
-  role: Role
-  scopes: Scope[]
-  projectIds: string[] | null
+export interface NewToken extends Pick<StoredToken, 'name' | 'role' | 'scopes' | 'projectIds' | 'expiresAt'> {
   digest: string
-  expiresAt: Date | null
-}
-
-interface Row {
-  id: string
-  workspace_id: string
-  name: string
-  role: Role
-  scopes: string
-  created_at: number
-  expires_at: number | null
-  last_used_at: number | null
-  revoked_at: number | null
-  project_ids: string | null
-  replaced_by: string | null
 }
 
 /** The access tokens, which are found by their digest. */
 export class Tokens extends Repository {
   async insert(workspaceId: string, token: NewToken, at: Date): Promise<StoredToken> {
-    const row: Row = {
+    const { digest, ...given } = token
+    const stored = {
+      ...given,
       id: newId(at),
-      workspace_id: workspaceId,
-      name: token.name,
-      role: token.role,
-      scopes: JSON.stringify(token.scopes),
-      created_at: at.getTime(),
-      expires_at: token.expiresAt?.getTime() ?? null,
-      last_used_at: null,
-      revoked_at: null,
-      project_ids: token.projectIds && JSON.stringify(token.projectIds),
-      replaced_by: null,
+      workspaceId,
+      createdAt: at,
+      lastUsedAt: null,
+      revokedAt: null,
+      replacedBy: null,
     }
-    await this.db('tokens').insert({ ...row, digest: token.digest })
-    return toToken(row)
+    await this.db('tokens').insert({ ...TOKEN.write(stored), digest })
+    return stored
   }
 
   /** Finds a token across workspaces, because it identifies its workspace. Concurrent calls share a query. */
@@ -107,7 +101,7 @@ export class Tokens extends Repository {
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
     const row: Row | undefined = await query.forUpdate().first()
-    return row && toToken(row)
+    return row && TOKEN.read(row)
   }
 
   /** Sets the expiry and the successor of a token that was rotated. The caller has locked the token. */
@@ -146,7 +140,7 @@ export class Tokens extends Repository {
   /** Returns the tokens of a workspace in the order of creation, without those of doors. */
   async list(workspaceId: string): Promise<StoredToken[]> {
     const rows: Row[] = await this.exceptDoors().where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
-    return rows.map(toToken)
+    return rows.map(TOKEN.read)
   }
 
   /** Returns the tokens of all workspaces with a name, for operators. */
@@ -177,21 +171,6 @@ export class Tokens extends Repository {
   }
 }
 
-const COLUMNS = [
-  'id',
-  'workspace_id',
-  'name',
-  'role',
-  'scopes',
-  'created_at',
-  'expires_at',
-  'last_used_at',
-  'revoked_at',
-  'project_ids',
-  'replaced_by',
-  'digest',
-] as const satisfies (keyof Row | 'digest')[]
-
 interface FoundRow extends Row, LimitsRow {
   digest: string
   door_gate: string | null
@@ -214,20 +193,16 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
       .leftJoin('doors', 'doors.id', 'tokens.id')
       .whereRaw(isAmong(db, 'digest', 'digests', 'text'))
       // List the columns by name: PostgreSQL rejects a prepared statement after its columns change.
-      .select(
-        ...COLUMNS.map((column) => `tokens.${column}`),
-        ...limitColumns.map((column) => `workspace_limits.${column}`),
-        {
-          door_gate: 'doors.gate',
-          door_version: 'doors.version',
-          door_pending_scans: 'doors.pending_scans',
-          door_last_seen_at: 'doors.last_seen_at',
-          workspace_name: 'workspaces.name',
-          workspace_suspended_at: 'workspaces.suspended_at',
-          workspace_expires_at: 'workspaces.expires_at',
-          offline_scanning: 'workspaces.offline_scanning',
-        },
-      ),
+      .select(TOKEN.from('tokens'), 'tokens.digest', ...limitColumns.map((column) => `workspace_limits.${column}`), {
+        door_gate: 'doors.gate',
+        door_version: 'doors.version',
+        door_pending_scans: 'doors.pending_scans',
+        door_last_seen_at: 'doors.last_seen_at',
+        workspace_name: 'workspaces.name',
+        workspace_suspended_at: 'workspaces.suspended_at',
+        workspace_expires_at: 'workspaces.expires_at',
+        offline_scanning: 'workspaces.offline_scanning',
+      }),
   )
   const limited = rows.filter((row) => row.door_gate === null).map((row) => row.workspace_id)
   const usage = await new Usage({ db }).listStored([...new Set(limited)])
@@ -235,7 +210,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
   for (const row of rows) {
     const door = doorOf(row)
     tokens.set(row.digest, {
-      ...toToken(row),
+      ...TOKEN.read(row),
       workspace: {
         name: row.workspace_name,
         suspendedAt: toDate(row.workspace_suspended_at),
@@ -253,20 +228,4 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
 function doorOf(row: FoundRow) {
   const { door_gate: gate, door_version: version, door_pending_scans: pendingScans } = row
   return gate === null ? null : { gate, version, pendingScans, isSeen: row.door_last_seen_at !== row.created_at }
-}
-
-function toToken(row: Row): StoredToken {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    name: row.name,
-    role: row.role,
-    scopes: JSON.parse(row.scopes),
-    createdAt: new Date(row.created_at),
-    expiresAt: toDate(row.expires_at),
-    lastUsedAt: toDate(row.last_used_at),
-    revokedAt: toDate(row.revoked_at),
-    projectIds: row.project_ids === null ? null : JSON.parse(row.project_ids),
-    replacedBy: row.replaced_by,
-  }
 }

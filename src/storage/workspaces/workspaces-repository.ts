@@ -1,30 +1,24 @@
 import { newId } from '../../core/ids.ts'
 import { isUuidText } from '../../core/uuid.ts'
-import { toDate } from '../db/dialect.ts'
+import { flag, mapping, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-export interface StoredWorkspace {
-  id: string
-  name: string
-  createdAt: Date
-  suspendedAt: Date | null
+const WORKSPACE = mapping({
+  id: text,
+  name: text,
+  createdAt: time,
+  suspendedAt: optionalTime,
   /** The time after which its tokens are rejected. */
-  expiresAt: Date | null
+  expiresAt: optionalTime,
   /** If set, hosted links of its passes are rejected. */
-  linksClosedAt: Date | null
+  linksClosedAt: optionalTime,
   /** Whether doors can download snapshots and report offline decisions. */
-  offlineScanning: boolean
-}
+  offlineScanning: flag,
+})
 
-interface Row {
-  id: string
-  name: string
-  created_at: number
-  suspended_at: number | null
-  expires_at: number | null
-  links_closed_at: number | null
-  offline_scanning: boolean
-}
+export interface StoredWorkspace extends RecordOf<typeof WORKSPACE> {}
+
+type Row = RowOf<typeof WORKSPACE>
 
 /** The workspaces and their state. */
 export class Workspaces extends Repository {
@@ -34,17 +28,18 @@ export class Workspaces extends Repository {
     at: Date,
     { expiresAt = null }: { expiresAt?: Date | null } = {},
   ): Promise<StoredWorkspace | undefined> {
-    const row: Row = {
+    const workspace: StoredWorkspace = {
       id: newId(at),
       name,
-      created_at: at.getTime(),
-      suspended_at: null,
-      expires_at: expiresAt?.getTime() ?? null,
-      links_closed_at: null,
-      offline_scanning: true,
+      createdAt: at,
+      suspendedAt: null,
+      expiresAt,
+      linksClosedAt: null,
+      offlineScanning: true,
     }
+    const row = WORKSPACE.write(workspace)
     const [inserted] = await this.db('workspaces').insert(row).onConflict('name').ignore().returning('id')
-    return inserted && toWorkspace(row)
+    return inserted && workspace
   }
 
   /** Finds a workspace by name or ID. Names take precedence, because a name can equal the ID of another workspace. */
@@ -52,12 +47,12 @@ export class Workspaces extends Repository {
     const row: Row | undefined =
       (await this.db('workspaces').where({ name: nameOrId }).first()) ??
       (isUuidText(nameOrId) ? await this.db('workspaces').where({ id: nameOrId.toLowerCase() }).first() : undefined)
-    return row && toWorkspace(row)
+    return row && WORKSPACE.read(row)
   }
 
   /** Returns all workspaces, by name. */
   async list(): Promise<StoredWorkspace[]> {
-    return (await this.db<Row>('workspaces').orderBy('name')).map(toWorkspace)
+    return (await this.db<Row>('workspaces').orderBy('name')).map(WORKSPACE.read)
   }
 
   /** Whether the server has no other workspace. */
@@ -91,17 +86,5 @@ export class Workspaces extends Repository {
   /** Sets whether doors of a workspace can scan offline. */
   async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
     await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
-  }
-}
-
-function toWorkspace(row: Row): StoredWorkspace {
-  return {
-    id: row.id,
-    name: row.name,
-    createdAt: new Date(row.created_at),
-    suspendedAt: toDate(row.suspended_at),
-    expiresAt: toDate(row.expires_at),
-    linksClosedAt: toDate(row.links_closed_at),
-    offlineScanning: Boolean(row.offline_scanning),
   }
 }
