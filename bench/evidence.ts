@@ -112,7 +112,7 @@ async function timeLedger(kind: string, url: string): Promise<void> {
   await insertScans(database.writer, workspaceId, ROWS, PASSES)
   const store = createStore(database)
   const signingKeys = createSigningKeys({ current: Buffer.alloc(32, 7), previous: [] })
-  const services = { store, clock: () => new Date(), log: pino({ level: 'error' }), signingKeys, toldAt: new Map() }
+  const services = { store, clock: () => new Date(), log: pino({ level: 'error' }), signingKeys, loggedAt: new Map() }
   const chaining = await secondsOf(() => extendChains(services, () => true))
   let verified: Awaited<ReturnType<typeof verifyChains>> | undefined
   const verifying = await secondsOf(async () => {

@@ -19,10 +19,10 @@ export default class Demo extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Demo)
-    const { tellStory } = await import('../cli/demo/story.ts')
+    const { runDemo } = await import('../cli/demo/story.ts')
     const folder = await mkdtemp(join(tmpdir(), 'passes-demo-'))
     try {
-      const steps = await tellStory({
+      const steps = await runDemo({
         folder,
         onStep: ({ title, result, seconds }) => this.log(`✓ ${title}: ${result} (${duration(seconds)})`),
         onPicture: (picture) => this.log(`\n${picture}`),

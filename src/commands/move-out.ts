@@ -87,7 +87,7 @@ export default class MoveOut extends BaseCommand {
         const move = await read()
         if (!move) return
         // Counting reads every phone, so limit its share of the database load.
-        const restMs = Math.max(LOOK_MS, (Date.now() - askedAt) * REST_FACTOR)
+        const restMs = Math.max(POLL_MS, (Date.now() - askedAt) * REST_FACTOR)
         const { moved, silent, refused, waiting, passes } = move.progress
         const done = moved + silent + refused
         const start = { done, rows: moved, failed: refused }
@@ -151,7 +151,7 @@ function shown(move: FoundMove | undefined) {
   return { url, passesASecond, startedAt: startedAt.toISOString(), toldAt: toldAt?.toISOString() ?? null, ...progress }
 }
 
-const LOOK_MS = 1_000
+const POLL_MS = 1_000
 /** The pause after a count, as a multiple of its duration. */
 const REST_FACTOR = 10
 const TIMEOUT_MS = 20_000

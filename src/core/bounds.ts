@@ -22,7 +22,7 @@ export function isPayload(text: string): boolean {
  * The maximum size of an upload that has priority, in decisions. A door that reconnects uploads its last decisions
  * between two scans.
  */
-export const FEW_REPORTS = 10
+export const MAX_LOCKED_REPORTS = 10
 
 /** The range of times, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')

@@ -8,13 +8,13 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
 }
 
 /** Caches formats, since creating one takes far longer than using it. */
-function remembered<Options extends object, Format>(make: (language: string, options: Options) => Format) {
+function cached<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
   return (language: string, options: Options): Format => {
     const key = `${language} ${JSON.stringify(options)}`
     let format = known.get(key)
     if (format === undefined) {
-      if (known.size >= MAX_REMEMBERED) known.clear()
+      if (known.size >= MAX_CACHED) known.clear()
       format = make(language, options)
       known.set(key, format)
     }
@@ -22,11 +22,11 @@ function remembered<Options extends object, Format>(make: (language: string, opt
   }
 }
 
-const MAX_REMEMBERED = 500
+const MAX_CACHED = 500
 
-export const numberFormat = remembered(
+export const numberFormat = cached(
   (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
 )
-export const dateFormat = remembered(
+export const dateFormat = cached(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )

@@ -22,7 +22,7 @@ export class FileInUseError extends Error {
 
 /** The age at which a lock is stale, in milliseconds. It is renewed every second. */
 const STALE_MS = 5_000
-const LOOK_EVERY_MS = 250
+const RETRY_MS = 250
 
 /**
  * Locks a file until released. Takes over the lock of a crashed run after waiting up to 6 s to be certain that it is
@@ -41,7 +41,7 @@ export async function lockFile(path: string, note: (message: string) => void): P
         isLost = true
       },
     })
-  const giveUpAt = performance.now() + STALE_MS + 1_000
+  const deadline = performance.now() + STALE_MS + 1_000
   let hasNoted = false
   for (;;) {
     try {
@@ -56,12 +56,12 @@ export async function lockFile(path: string, note: (message: string) => void): P
       }
     } catch (error) {
       if ((error as { code?: string }).code !== 'ELOCKED') throw error
-      if (performance.now() > giveUpAt) throw new FileInUseError(path)
+      if (performance.now() > deadline) throw new FileInUseError(path)
     }
     if (!hasNoted)
       note(`${path} is held by another run; if that one crashed, this one continues in ${STALE_MS / 1000} s`)
     hasNoted = true
-    await sleep(LOOK_EVERY_MS)
+    await sleep(RETRY_MS)
   }
 }
 

@@ -28,7 +28,7 @@ export class RowImageError extends Error {
 }
 
 /** The size of the image cache. Evicted images are read or uploaded again. */
-const MAX_REMEMBERED = 20_000
+const MAX_CACHED = 20_000
 
 /**
  * Reads and uploads the images named by cells.
@@ -46,7 +46,7 @@ export function createRowImages(file: string, workspaceId: string): RowImages {
       const known = idsByPath.get(path)
       if (known !== undefined) return { id: known, path }
       const id = contentId(workspaceId, await readSound(path, cell))
-      if (idsByPath.size >= MAX_REMEMBERED) idsByPath.clear()
+      if (idsByPath.size >= MAX_CACHED) idsByPath.clear()
       idsByPath.set(path, id)
       return { id, path }
     },
@@ -54,7 +54,7 @@ export function createRowImages(file: string, workspaceId: string): RowImages {
     async upload(client, images) {
       for (const { id, path } of images) {
         if (path === undefined) continue
-        if (uploads.size >= MAX_REMEMBERED) uploads.clear()
+        if (uploads.size >= MAX_CACHED) uploads.clear()
         const running = uploads.get(id) ?? send(client, id, path)
         uploads.set(id, running)
         await running.catch((error: unknown) => {

@@ -198,11 +198,11 @@ function scanOptions({ scanContextKey, validityDate }: Overrides): ScanOptions {
 
 function untilOnline(engine: DoorEngine): Promise<void> {
   return new Promise((resolve) => {
-    const look = ({ connection }: EngineState) => {
+    const onState = ({ connection }: EngineState) => {
       if (connection === 'online') resolve()
     }
-    engine.subscribe(look)
-    look(engine.state)
+    engine.subscribe(onState)
+    onState(engine.state)
   })
 }
 

@@ -22,7 +22,7 @@ export interface InputReader {
  */
 const SAME_ENTER_MS = 100
 /** The time after which an ESC is the Escape key; the rest of a sequence follows immediately, even over a network. */
-const ALONE_MS = 100
+const ESCAPE_TIMEOUT_MS = 100
 /** The time after which an incomplete sequence is discarded. */
 const BROKEN_MS = 500
 /** Typing takes at least 80 ms per key; the slowest scanners take 20 ms. */
@@ -90,7 +90,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function settle(at: number): void {
     now = at
     const waited = at - pendingSince
-    if (pending === ESCAPE && waited >= ALONE_MS) {
+    if (pending === ESCAPE && waited >= ESCAPE_TIMEOUT_MS) {
       pending = ''
       report({ kind: 'key', key: 'escape' })
     } else if (pending !== '' && waited >= BROKEN_MS) pending = ''

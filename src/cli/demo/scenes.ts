@@ -29,18 +29,18 @@ export function runCommand<T>(args: string[], folder: string, server: DemoServer
   return runOwnProgram(args, { cwd: folder, settings: { PASSES_URL: server.url, PASSES_TOKEN: server.token } })
 }
 
-const PATIENCE_SECONDS = 60
+const TIMEOUT_SECONDS = 60
 
 export async function untilIssued(passId: string, server: DemoServer): Promise<string> {
   const client = createClient(server)
   try {
-    for (let waited = 0; waited < PATIENCE_SECONDS; waited += 0.1) {
+    for (let waited = 0; waited < TIMEOUT_SECONDS; waited += 0.1) {
       const pass = await client.passes.get({ params: { id: passId } })
       if (pass.status === 'ISSUED') return pass.label
       if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
       await sleep(100)
     }
-    throw new CliError(`The pass ${passId} was not issued within ${duration(PATIENCE_SECONDS)}`)
+    throw new CliError(`The pass ${passId} was not issued within ${duration(TIMEOUT_SECONDS)}`)
   } finally {
     await client.close()
   }
@@ -52,7 +52,7 @@ type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) 
  * Runs the door chapter of the demo: a ticket is accepted, rejected, reversed, and accepted again; a phone becomes a
  * door and accepts it as well; the ledger is exported to a file.
  */
-export async function tellDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
+export async function showDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
   const client = createClient(server)
   let passId: string
   try {
@@ -150,7 +150,7 @@ async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Cl
   }
 }
 
-const TOLD = ['accepted', 'accepted', 'reversal', 'denied', 'accepted']
+const EXPECTED_RESULTS = ['accepted', 'accepted', 'reversal', 'denied', 'accepted']
 
 async function exportLedger(passId: string, folder: string, server: DemoServer): Promise<ScanItem[]> {
   await runCommand(['scans', 'export', '--pass', passId, '--format', 'jsonl', '--out', 'ledger.jsonl'], folder, server)
@@ -158,8 +158,9 @@ async function exportLedger(passId: string, folder: string, server: DemoServer):
   for await (const line of createInterface({ input: createReadStream(join(folder, 'ledger.jsonl')) })) {
     scans.push(JSON.parse(line))
   }
-  const isWhole = scans.every((item, index) => item.passId === passId && item.result === TOLD[index])
-  if (scans.length !== TOLD.length || !isWhole) throw new CliError('The ledger does not contain the scans at the door')
+  const isWhole = scans.every((item, index) => item.passId === passId && item.result === EXPECTED_RESULTS[index])
+  if (scans.length !== EXPECTED_RESULTS.length || !isWhole)
+    throw new CliError('The ledger does not contain the scans at the door')
   return scans
 }
 
@@ -226,7 +227,7 @@ function startWatch(file: DeviceFile, signal: AbortSignal) {
   }
 }
 
-const DELIVERY_PATIENCE_SECONDS = 30
+const DELIVERY_TIMEOUT_SECONDS = 30
 
 /**
  * Voids a pass and receives the webhook event, like an application.
@@ -257,9 +258,9 @@ export function describeEvent({ id, type }: WebhookEvent): string {
 }
 
 async function firstOf(received: readonly Received[]): Promise<Received> {
-  for (let waited = 0; waited < DELIVERY_PATIENCE_SECONDS; waited += 0.05) {
+  for (let waited = 0; waited < DELIVERY_TIMEOUT_SECONDS; waited += 0.05) {
     if (received[0]) return received[0]
     await sleep(50)
   }
-  throw new CliError(`No event arrived within ${duration(DELIVERY_PATIENCE_SECONDS)}`)
+  throw new CliError(`No event arrived within ${duration(DELIVERY_TIMEOUT_SECONDS)}`)
 }

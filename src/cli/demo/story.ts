@@ -17,8 +17,8 @@ import {
   installOnPhones,
   receiveVoid,
   runCommand,
+  showDoor,
   startServer,
-  tellDoor,
   untilIssued,
   watchChange,
 } from './scenes.ts'
@@ -46,7 +46,7 @@ const SAMPLE = 20
  * including a phone as a door.
  * @throws the error of the first step that fails
  */
-export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
+export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
   const steps: Step[] = []
   const step = async <T>(title: string, work: () => Promise<T>, describe: (value: T) => string): Promise<T> => {
     const startedAt = performance.now()
@@ -120,7 +120,7 @@ export async function tellStory({ folder, onStep, onPicture, drawing }: StoryOpt
       () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
       ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
-    await tellDoor(step, project.id, folder, server)
+    await showDoor(step, project.id, folder, server)
     await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
   } finally {
     await server.stop()

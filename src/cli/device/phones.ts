@@ -91,7 +91,7 @@ async function follow(phone: Phone, source: PushSource, { signal, onEvent }: Wat
       await listen(await source.locate(), signal, async () => {
         if (isFirst) await onEvent({ event: 'listening', source: source.name })
         isFirst = false
-        await look(phone, onEvent)
+        await refresh(phone, onEvent)
         lastProblem = ''
       })
     } catch (error) {
@@ -106,7 +106,7 @@ async function follow(phone: Phone, source: PushSource, { signal, onEvent }: Wat
   }
 }
 
-async function look(phone: Phone, onEvent: WatchOptions['onEvent']): Promise<void> {
+async function refresh(phone: Phone, onEvent: WatchOptions['onEvent']): Promise<void> {
   const { changes, problems } = await phone.check()
   for (const change of changes) await onEvent({ event: 'change', ...change })
   for (const message of problems) await onEvent({ event: 'problem', message })

@@ -35,7 +35,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   let total = 0
   let isAway = false
 
-  function remember(items: readonly T[]): void {
+  function addSeen(items: readonly T[]): void {
     for (const item of items) {
       seen.add(item.id)
       if (writtenAt(item) > newest) newest = writtenAt(item)
@@ -58,13 +58,13 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
     }
     // A page can repeat a row that a concurrent insert pushed down.
     const items = [...new Map(found.map((item) => [item.id, item])).values()].reverse()
-    remember(items)
+    addSeen(items)
     total = now
     return pageOf(items)
   }
 
   const first = await list({ query: { limit: PAGE } })
-  remember(first.items.toReversed())
+  addSeen(first.items.toReversed())
   total = first.total
   yield pageOf(first.items.slice(0, limit).reverse())
   note('Waiting for new rows. Press Ctrl-C to stop.')

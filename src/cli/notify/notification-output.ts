@@ -81,7 +81,7 @@ const EVERY_MS = 500
  * The pause relative to the duration of a poll. A poll counts all notifications of the broadcast, so that polling
  * takes at most a fifth of the time.
  */
-const PAUSE_PER_LOOK = 4
+const PAUSE_FACTOR = 4
 
 /** Reports the progress of a broadcast on stderr until each notification is delivered or failed. */
 export async function watchBroadcast(client: Client, { projectId, id, sendAt }: Broadcast): Promise<BroadcastStats> {
@@ -95,7 +95,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
       line.show(stats.status === 'SCHEDULED' ? `scheduled for ${localTimeOr(sendAt, 'now')}` : describeStats(stats))
       if (stats.status === 'DISPATCHED' && stats.pending === 0) return stats
       const tookMs = performance.now() - startedAt
-      await sleep(Math.max(EVERY_MS, PAUSE_PER_LOOK * tookMs), undefined, { signal: stop.signal })
+      await sleep(Math.max(EVERY_MS, PAUSE_FACTOR * tookMs), undefined, { signal: stop.signal })
     }
   } catch (error) {
     if (!stop.signal.aborted) {

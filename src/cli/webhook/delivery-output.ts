@@ -71,7 +71,7 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
 
 /** The timeout of an attempt on the server is 15 s; allow more for a busy worker. */
 const TIMEOUT_MS = 20_000
-const LOOK_EVERY_MS = 100
+const POLL_MS = 100
 
 /**
  * Waits for the requested attempt and shows its result.
@@ -95,7 +95,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
     const delivery = await client.deliveries.get({ params: { id } })
     // A delivery also fails, without another attempt, if its webhook is disabled.
     if (delivery.attemptCount > attemptCount || delivery.status === 'FAILED') return delivery
-    await sleep(LOOK_EVERY_MS)
+    await sleep(POLL_MS)
   }
   throw new CliError(`Delivery ${id} was not attempted within ${TIMEOUT_MS / 1000} s`, {
     code: 'NO_ATTEMPT',

@@ -41,13 +41,13 @@ export function createFeed(
   let state: FeedState = isAllowed ? 'connecting' : 'asking'
   let events: readonly Envelope[] = []
 
-  const tell = (event: Envelope | null) => {
+  const notify = (event: Envelope | null) => {
     for (const listener of listeners) listener(event)
   }
   const become = (next: FeedState) => {
     if (state === next) return
     state = next
-    tell(null)
+    notify(null)
   }
 
   async function connect(): Promise<void> {
@@ -63,7 +63,7 @@ export function createFeed(
         if (data === '') continue
         const event = JSON.parse(data) as Envelope
         events = [event, ...events].slice(0, MAX_EVENTS)
-        tell(event)
+        notify(event)
       }
     } finally {
       clearTimeout(timer)

@@ -42,7 +42,7 @@ function App({ opened }: { opened: string | null }) {
   const [invitation, setInvitation] = useState(opened)
   const [isStarted, setStarted] = useState(door !== null)
   const camera = useCamera(door !== null)
-  const drop = useCallback(() => setInvitation(null), [])
+  const clearInvitation = useCallback(() => setInvitation(null), [])
 
   useEffect(() => {
     const onOpened = () => setInvitation((known) => takeInvitation() ?? known)
@@ -52,7 +52,14 @@ function App({ opened }: { opened: string | null }) {
 
   const isRevoked = problems.some(({ code }) => code === 'revoked')
   if (!door || isRevoked || invitation !== null) {
-    return <ClaimScreen key={invitation} invitation={invitation} onDone={drop} canKeep={door !== null && !isRevoked} />
+    return (
+      <ClaimScreen
+        key={invitation}
+        invitation={invitation}
+        onDone={clearInvitation}
+        canKeep={door !== null && !isRevoked}
+      />
+    )
   }
   if (!isStarted) return <StartScreen camera={camera} onStart={() => setStarted(true)} />
   return <ScanScreen camera={camera} />

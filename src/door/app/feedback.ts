@@ -4,7 +4,7 @@ import type { Tone } from '../../core/rules/door/outcome.ts'
 export interface Feedback {
   /** Call it on a touch: browsers allow no sound before the first one. */
   unlock(): void
-  tell(tone: Tone): void
+  signal(tone: Tone): void
 }
 
 interface Signal {
@@ -50,7 +50,7 @@ export function createFeedback(): Feedback {
       // Rejected if the touch does not count. The next one will.
       if (audio.state === 'suspended') audio.resume().catch(() => undefined)
     },
-    tell(tone) {
+    signal(tone) {
       play(signals[tone])
       navigator.vibrate?.(signals[tone].shakes)
     },

@@ -56,7 +56,7 @@ function hex(bytes: Uint8Array): string {
 }
 
 /** The interval of checks for a new release, and of checks whether a busy page is idle, in milliseconds. */
-const LOOK_MS = 15 * 60_000
+const UPDATE_CHECK_MS = 15 * 60_000
 const ASK_MS = 1_000
 
 /**
@@ -84,7 +84,7 @@ export async function keepUpToDate(worker: { url: string; scope: string }, isBus
   })
   offer()
   // Without a network, there is no update.
-  setInterval(() => registration.update().catch(() => undefined), LOOK_MS)
+  setInterval(() => registration.update().catch(() => undefined), UPDATE_CHECK_MS)
 }
 
 function whenIdle(isBusy: () => boolean, act: () => void): void {

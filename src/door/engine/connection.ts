@@ -101,7 +101,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /** The server is used only after all uploads. Until then, it would admit the same people again. */
-  async function look(): Promise<void> {
+  async function checkNow(): Promise<void> {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
     if (state === 'unknown' && !(await hasUploaded())) {
@@ -119,8 +119,8 @@ export function createConnection(options: ConnectionOptions): Connection {
     else retry()
   }
 
-  function lookOnce(): Promise<void> {
-    running ??= look()
+  function checkOnce(): Promise<void> {
+    running ??= checkNow()
       .catch((error) => {
         if (stopped.signal.aborted) return
         onError(error)
@@ -134,7 +134,7 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   async function watch(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await lookOnce()
+      await checkOnce()
       while (!(await pause(delayMs())) && state === 'online' && isSpared());
     }
   }
@@ -182,7 +182,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     async flush() {
       // A running upload may have read the pending entries already.
       await running
-      await lookOnce()
+      await checkOnce()
     },
     async stop() {
       stopped.abort()

@@ -43,7 +43,7 @@ export interface ScannerOptions {
  */
 const UNRESOLVED_MS = 10 * 60_000
 /** The time that a reversal waits for the server's confirmation, in milliseconds. */
-const UNDO_PATIENCE_MS = 2_000
+const UNDO_TIMEOUT_MS = 2_000
 
 /** Creates the scanner of an engine: it uses the server if it is reachable, else the list. */
 export function createScanner(options: ScannerOptions): Scanner {
@@ -181,7 +181,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     try {
       const undone = await between(() => takeBack(decision, attempt)).catch(neverIfStopped)
       if (undone.failure !== null) return undone
-      await Promise.race([connection()?.flush(), pause(UNDO_PATIENCE_MS)])
+      await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])
       // The server may have rejected it.
       return (await options.store().decision(undone.externalRef)) ?? undone
     } finally {

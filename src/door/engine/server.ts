@@ -79,7 +79,7 @@ interface Request {
   method?: 'GET' | 'POST' | 'PATCH'
   path: string
   body?: object
-  patienceMs?: number
+  timeoutMs?: number
   signal?: AbortSignal
   /** Whether the response has the expected format. An older server has another format, or does not know the path. */
   fits: (body: Record<string, unknown>) => boolean
@@ -93,13 +93,13 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     method = 'GET',
     path,
     body,
-    patienceMs = options.settings.scanMs,
+    timeoutMs = options.settings.scanMs,
     signal,
     fits,
   }: Request): Promise<Reply<T>> {
     const token = options.token()
     const { locale, zone } = options.language()
-    const given = giveUpAfter(patienceMs, signal)
+    const given = abortAfter(timeoutMs, signal)
     const sentAt = options.clock.wallMs()
     const askedAt = options.monotonicMs()
     try {
@@ -154,11 +154,11 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
   return {
     quietMs: () => options.monotonicMs() - answeredAt,
     claim: (body) =>
-      ask({ method: 'POST', path: '/v1/doors/claim', body, patienceMs: BACKGROUND_MS, fits: ({ token }) => !!token }),
+      ask({ method: 'POST', path: '/v1/doors/claim', body, timeoutMs: BACKGROUND_MS, fits: ({ token }) => !!token }),
     async self(signal) {
       const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
-      const patienceMs = options.settings.probeMs
-      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, patienceMs, fits })
+      const timeoutMs = options.settings.probeMs
+      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, timeoutMs, fits })
       // A server without doors does not work with this page.
       if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)
@@ -182,14 +182,14 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         path: '/v1/scans/offline',
         body,
         signal,
-        patienceMs: BACKGROUND_MS,
+        timeoutMs: BACKGROUND_MS,
         fits: ({ results }) => Array.isArray(results),
       }),
     snapshot: (query, signal) =>
       ask({
         path: `/v1/scanner/snapshot?${new URLSearchParams(query)}`,
         signal,
-        patienceMs: BACKGROUND_MS,
+        timeoutMs: BACKGROUND_MS,
         fits: ({ items }) => Array.isArray(items),
       }),
     async gates(projectId, since) {
@@ -232,7 +232,7 @@ interface Given {
 }
 
 /** Aborts after a timeout, or with another signal. Phones that are some years old have no AbortSignal.any. */
-function giveUpAfter(ms: number, other: AbortSignal | undefined): Given {
+function abortAfter(ms: number, other: AbortSignal | undefined): Given {
   const controller = new AbortController()
   let rejectTimedOut: () => void = () => undefined
   const over = new Promise<never>((_, reject) => {

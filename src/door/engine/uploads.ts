@@ -1,4 +1,4 @@
-import { FEW_REPORTS } from '../../core/bounds.ts'
+import { MAX_LOCKED_REPORTS } from '../../core/bounds.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'
 import { type OfflineDecision, reportOf } from '../../core/rules/door/own-scans.ts'
 import { pause } from './clock.ts'
@@ -55,7 +55,7 @@ export function createUploads(options: {
   }
 
   return {
-    uploadMost: (signal) => upload(signal, FEW_REPORTS),
+    uploadMost: (signal) => upload(signal, MAX_LOCKED_REPORTS),
     uploadRest: (signal) => Promise.race([upload(signal, 0), pause(REST_MS)]),
     async areDone() {
       const door = identity()?.door
@@ -102,7 +102,7 @@ async function uploadWaiting(options: {
       const single = await send([entry])
       if (single.kind === 'timeout') return single
       if (single.kind === 'answer') await settle(single.value)
-      else await setAside(entry, single.message)
+      else await discard(entry, single.message)
     }
     return undefined
   }
@@ -135,7 +135,7 @@ async function uploadWaiting(options: {
   async function reverse(entry: JournalEntry): Promise<UploadEnd | undefined> {
     const { externalRef, undoes } = entry
     const scanId = undoes!.scanId ?? (await store.decision(undoes!.externalRef))?.scanId
-    if (!scanId) return setAside(entry, 'The scan that was undone never reached the server.')
+    if (!scanId) return discard(entry, 'The scan that was undone never reached the server.')
     const { deviceId, context } = station
     const body = { reason: UNDO_REASON, externalRef, context, ...(deviceId !== undefined && { deviceId }) }
     const reply = await server.reverse(scanId, body, signal)
@@ -146,14 +146,14 @@ async function uploadWaiting(options: {
     if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
     // The scan does not count anymore, which is the intended result: someone else reversed it.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
-    return setAside(entry, reply.message, isOfAnother)
+    return discard(entry, reply.message, isOfAnother)
   }
 
   async function settle(results: UploadResult[]): Promise<undefined> {
     await store.settleUploads(results)
   }
 
-  function setAside({ externalRef }: JournalEntry, rejection: string, isOfAnother = false): Promise<undefined> {
+  function discard({ externalRef }: JournalEntry, rejection: string, isOfAnother = false): Promise<undefined> {
     return settle([{ externalRef, recordedAt: null, rejection, isOfAnother }])
   }
 }

@@ -33,7 +33,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'detach-project': detachProjects,
 }
 
-export const giveUp: Partial<Record<JobKind, OnDiscard>> = {
+export const onDiscard: Partial<Record<JobKind, OnDiscard>> = {
   'issue-pass': failPass,
   'send-notification': failNotification,
   'send-broadcast-notification': failNotification,

@@ -6,7 +6,7 @@ import { FORMER_PASS_DAYS } from '../../storage/passes/former-passes.ts'
 import type { JobServices, LongJobServices, Repositories, Services } from '../context.ts'
 import { trimChains } from '../evidence/extend-chains.ts'
 import { createPace, workInChunks } from '../jobs/chunks.ts'
-import { queueWalletUpdates, tellDropped } from '../wallet-sync/holders.ts'
+import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 
 const ROWS = { first: 250, most: 1_000 }
 
@@ -73,7 +73,7 @@ export async function sweep(
   await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteAuditEntries(...given))
   await deleteOld(ERASED_REGISTRATION_DAYS, async (tx, before, rows) => {
     const { dropped, ...deleted } = await tx.retention.deleteErasedRegistrations(before, rows)
-    await tellDropped(tx, dropped, clock())
+    await emitRemovals(tx, dropped, clock())
     return deleted
   })
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.forgetSerialNumbers(before, rows))

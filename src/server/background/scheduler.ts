@@ -5,7 +5,7 @@ import type { JobServices, LongJobServices, Services } from '../context.ts'
 import { extendChains } from '../evidence/extend-chains.ts'
 import type { Logger } from '../log.ts'
 import { movePhones, nudgeSilent } from '../wallet-sync/repeat-pushes.ts'
-import { giveUp } from './job-handlers.ts'
+import { onDiscard } from './job-handlers.ts'
 import { expirePasses, packFigures, sweep } from './maintenance.ts'
 
 type SchedulerServices = JobServices &
@@ -17,7 +17,7 @@ type Task = (services: SchedulerServices, own: Own) => Promise<void>
 interface Own {
   lease: Lease
   /** As in Chaining. */
-  toldAt: Map<string, Date>
+  loggedAt: Map<string, Date>
 }
 
 /** Tasks with their times, in this order. Each task checks whether there is anything to do. */
@@ -48,7 +48,7 @@ export interface Scheduler {
 export function startScheduler(services: SchedulerServices): Scheduler {
   const { log } = services
   const lease = createLease(services, 'scheduler')
-  const own = { lease, toldAt: new Map<string, Date>() }
+  const own = { lease, loggedAt: new Map<string, Date>() }
   const running = new Map<ScheduleName, Promise<void>>()
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
@@ -129,17 +129,17 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   }
 }
 
-function chainEvidence(services: SchedulerServices, { lease, toldAt }: Own): Promise<void> {
-  return extendChains({ ...services, toldAt }, async () => !services.stopping.aborted && (await lease.hold()))
+function chainEvidence(services: SchedulerServices, { lease, loggedAt }: Own): Promise<void> {
+  return extendChains({ ...services, loggedAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
 /**
  * Chains the last entries before the process ends, for a limited time. The next process chains the rest of a long
  * ledger.
  */
-function chainLast(services: SchedulerServices, { toldAt }: Own): Promise<void> {
+function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void> {
   const began = performance.now()
-  return extendChains({ ...services, toldAt }, () => performance.now() - began < LAST_CHAINING_MS)
+  return extendChains({ ...services, loggedAt }, () => performance.now() - began < LAST_CHAINING_MS)
 }
 
 const LAST_CHAINING_MS = 2_000
@@ -153,7 +153,7 @@ export async function releaseJobs({ store, clock, log }: JobServices): Promise<v
   if (!(await store.jobs.hasLapsed(at))) return
   const jobs = await store.transaction(async (tx) => {
     const released = await tx.jobs.release(at)
-    for (const job of released) if (job.isQuarantined) await giveUp[job.kind]?.(tx, job, QUARANTINE_REASON, at)
+    for (const job of released) if (job.isQuarantined) await onDiscard[job.kind]?.(tx, job, QUARANTINE_REASON, at)
     return released
   })
   for (const { isQuarantined, ...job } of jobs) if (isQuarantined) log.error(job, 'a job is quarantined')

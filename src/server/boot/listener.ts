@@ -54,7 +54,7 @@ export async function startListener(
       isDraining = true
     },
     close: () => {
-      connections.letGo()
+      connections.destroyTimer()
       return close(listener)
     },
   }
@@ -111,7 +111,7 @@ export interface ConnectionsOptions {
   /** Whether clients connect directly, so that the address of a connection identifies a client. */
   isDirect: boolean
   onRejected(reason: string, address: string): void
-  patience?: Partial<typeof PATIENCE>
+  timeouts?: Partial<typeof TIMEOUTS>
 }
 
 /** The maximum number of pipelined requests that wait on a connection. Honest clients send a handful. */
@@ -124,7 +124,7 @@ const OFFENCES_MS = 10_000
 /** The fraction of all connections that can be held unserved. Further ones are closed immediately. */
 const HELD_PART = 0.1
 
-const PATIENCE = {
+const TIMEOUTS = {
   headersMs: 10_000,
   /** For a whole request: 8 MiB at 1 Mbit/s take 70 s. */
   requestMs: 120_000,
@@ -157,7 +157,7 @@ function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } |
 }
 
 function createConnections({ maxConnections, isDirect, onRejected, ...options }: ConnectionsOptions) {
-  const patience = { ...PATIENCE, ...options.patience }
+  const timeouts = { ...TIMEOUTS, ...options.timeouts }
   /** Waiting requests of each busy connection. */
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
@@ -221,8 +221,8 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
       const { socket, response } = state
       if (request.complete || socket.destroyed) {
         receiving.delete(request)
-      } else if (now - state.since >= patience.bodyMs) {
-        if (socket.bytesRead - state.bytesThen < patience.bodyBytes) {
+      } else if (now - state.since >= timeouts.bodyMs) {
+        if (socket.bytesRead - state.bytesThen < timeouts.bodyBytes) {
           if (!response.headersSent) socket.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n')
           rejectConnection(socket, 'body sent too slowly')
         } else Object.assign(state, { since: now, bytesThen: socket.bytesRead })
@@ -233,10 +233,10 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
   function hold(socket: Socket): void {
     if (held.size >= maxConnections * HELD_PART) return void socket.destroy()
     held.add(socket)
-    const letGo = setTimeout(() => socket.destroy(), patience.heldMs)
+    const destroyTimer = setTimeout(() => socket.destroy(), timeouts.heldMs)
     socket.on('error', () => undefined)
     socket.once('close', () => {
-      clearTimeout(letGo)
+      clearTimeout(destroyTimer)
       held.delete(socket)
     })
   }
@@ -264,7 +264,7 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     oneAtATime,
 
     /** Closes held connections, which would keep the server from closing. */
-    letGo(): void {
+    destroyTimer(): void {
       for (const socket of held) socket.destroy()
     },
 
@@ -280,11 +280,11 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
           if (admit(socket)) for (const listener of listeners) listener.call(server, socket)
         })
       }
-      server.headersTimeout = patience.headersMs
-      server.requestTimeout = patience.requestMs
+      server.headersTimeout = timeouts.headersMs
+      server.requestTimeout = timeouts.requestMs
       // Any read of a response resets the timer. A handler can take long without unsent data: that is no fault of the
       // client.
-      server.setTimeout(patience.unreadMs, (socket) => {
+      server.setTimeout(timeouts.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
         if (lines.has(socket)) onRejected('answer not read', socket.remoteAddress ?? 'unknown')
         socket.destroy()

@@ -16,12 +16,12 @@ export interface WatchAppleFilesOptions {
 
 export interface AppleFilesWatch {
   /** Checks now. The watch also checks every 3 seconds. */
-  look(): void
+  check(): void
   stop(): Promise<void>
 }
 
 /** A change needs two checks, well within the 10 seconds in which it must reach each process. */
-const LOOK_MS = 3_000
+const CHECK_MS = 3_000
 
 /**
  * Loads renewed certificates from the files that the flags name, when an operator or a secret store replaces them
@@ -34,7 +34,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
   let seen: string | undefined
   let loggedReason: string | undefined
 
-  function look(): void {
+  function check(): void {
     let found: string
     let take: () => void
     try {
@@ -82,6 +82,6 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
     log.error({ certificate: 'apple_pass', notAfter }, message)
   }
 
-  const timer = setInterval(look, LOOK_MS)
-  return { look, stop: async () => clearInterval(timer) }
+  const timer = setInterval(check, CHECK_MS)
+  return { check, stop: async () => clearInterval(timer) }
 }

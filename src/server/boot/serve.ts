@@ -10,7 +10,7 @@ import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { operator } from '../api/audit.ts'
-import { giveUp, jobHandlers, queueOptions } from '../background/job-handlers.ts'
+import { jobHandlers, onDiscard, queueOptions } from '../background/job-handlers.ts'
 import { startScheduler } from '../background/scheduler.ts'
 import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
@@ -183,7 +183,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     if (config.role !== 'api' && !config.isFrozen) {
       const bulkPushes = { ...queueOptions.pushes.bulk, perSecond: config.pushRate || undefined }
       const queues = { ...queueOptions, pushes: { ...queueOptions.pushes, bulk: bulkPushes } }
-      const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues })
+      const worker = startWorker(services, { handlers: jobHandlers, onDiscard, queues })
       const scheduler = startScheduler(services)
       wake = worker.wake
       isWorking = worker.isRunning

@@ -11,7 +11,7 @@ import type { SigningKeys } from './signing-keys.ts'
 
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
   /** The last time that each broken chain was logged, by its name. The log reports it once an hour. */
-  toldAt: Map<string, Date>
+  loggedAt: Map<string, Date>
 }
 
 interface BrokenChain extends ChainKey {
@@ -45,17 +45,17 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
     if (chained === 0) break
     await setImmediate()
   }
-  tellBroken(broken, chaining)
+  logBroken(broken, chaining)
 }
 
-const TOLD_EACH_MS = 3_600_000
+const LOG_INTERVAL_MS = 3_600_000
 
-function tellBroken(broken: BrokenChain[], { clock, log, toldAt }: Chaining): void {
+function logBroken(broken: BrokenChain[], { clock, log, loggedAt }: Chaining): void {
   const at = clock()
   for (const { why, ...key } of broken) {
-    const last = toldAt.get(nameOf(key))
-    if (last && at.getTime() - last.getTime() < TOLD_EACH_MS) continue
-    toldAt.set(nameOf(key), at)
+    const last = loggedAt.get(nameOf(key))
+    if (last && at.getTime() - last.getTime() < LOG_INTERVAL_MS) continue
+    loggedAt.set(nameOf(key), at)
     const command = key.chain === 'scans' ? 'passes scans verify' : 'passes audit verify'
     log.error({ ...key, command }, `${why}: new entries are not chained to it`)
   }

@@ -68,12 +68,12 @@ async function* piecesOf(
   source: AsyncIterable<StreamedEvents>,
   { requireAllowed, heartbeatMs = HEARTBEAT_MS }: Omit<EventStreamOptions, 'stopping' | 'log'>,
 ): AsyncGenerator<string, undefined> {
-  let toldAt = performance.now()
+  let sentAt = performance.now()
   for await (const events of source) {
     await requireAllowed()
     const isQuiet = events.length === 0
-    if (isQuiet && performance.now() - toldAt < heartbeatMs) continue
-    toldAt = performance.now()
+    if (isQuiet && performance.now() - sentAt < heartbeatMs) continue
+    sentAt = performance.now()
     yield isQuiet ? ':\n\n' : events.map(toText).join('')
   }
 }

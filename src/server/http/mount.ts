@@ -113,7 +113,7 @@ async function serve(
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
   const place = bodyRoom.enter(workspaceId, doorId)
-  let leaveThread: Leave | undefined
+  let leaveEventLoop: Leave | undefined
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
@@ -125,7 +125,7 @@ async function serve(
       leaveRenders = () => renders.leave(workspaceId)
     }
     const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
-    if (!route.rawBody) leaveThread = await services.eventLoop.enterRequest(workspaceId, cost)
+    if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const scope = token.projectIds ?? undefined
@@ -140,7 +140,7 @@ async function serve(
     if (route.eventStream) return startStream(event, result as OpenStream, workspaceId, options)
     return await toResponse(withSealedCursor(toReply(result, route), list, options.cursors), route, event)
   } finally {
-    leaveThread?.()
+    leaveEventLoop?.()
     leaveRenders?.()
     place.leave()
     leave()

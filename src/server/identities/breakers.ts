@@ -61,7 +61,7 @@ const FAILURES_TO_PAUSE = 5
 const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
 /** The interval at which other work is retried while a call hangs. */
-const LOOK_MS = 2_000
+const RECHECK_MS = 2_000
 /** The timeout of a test, longer than any call takes. */
 const TRY_MS = 30_000
 
@@ -135,9 +135,9 @@ function createBreaker(
       if (pauses > 0) {
         const isHeld = at < pauseEnd
         if (!isHeld) [isTrying, pauseEnd] = [true, at + TRY_MS]
-        return { most: isHeld ? 0 : 1, until: new Date(isTrying ? at + LOOK_MS : pauseEnd) }
+        return { most: isHeld ? 0 : 1, until: new Date(isTrying ? at + RECHECK_MS : pauseEnd) }
       }
-      return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + LOOK_MS) }
+      return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
     async run(call, { outcomeOf, reasonOf, onHang }) {

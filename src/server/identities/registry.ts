@@ -48,29 +48,29 @@ export interface IdentitiesOptions {
 const REFRESH_MS = 5_000
 
 /** The minimum interval of reads for unknown pass types, which strangers can request. */
-const LOOK_AGAIN_MS = 1_000
+const MIN_REFRESH_MS = 1_000
 
 export function createIdentities(options: IdentitiesOptions): Identities {
   const { store, server, wallets, openers, onChanged, log } = options
   const known = new Map<string, StoredIdentity>()
   const opened = new Map<string, Promise<Side>>()
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let looking: Promise<void> | undefined
-  const timer = setInterval(() => refresh().catch(tell), REFRESH_MS)
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | undefined
+  const timer = setInterval(() => refresh().catch(logUnreadable), REFRESH_MS)
   timer.unref()
 
-  const tell = (err: unknown) => log.error({ err }, 'could not read identities; known ones stay in use')
+  const logUnreadable = (err: unknown) => log.error({ err }, 'could not read identities; known ones stay in use')
 
   function refresh(): Promise<void> {
-    looking ??= look().finally(() => {
-      looking = undefined
+    reading ??= readIdentities().finally(() => {
+      reading = undefined
     })
-    return looking
+    return reading
   }
 
-  async function look(): Promise<void> {
+  async function readIdentities(): Promise<void> {
     const versions = await store.identities.versions()
-    lookedAt = performance.now()
+    readAt = performance.now()
     const changed = [...versions].filter(([id, version]) => known.get(id)?.version !== version).map(([id]) => id)
     for (const stored of await store.identities.listByIds(changed)) {
       const isNew = !known.has(stored.id)
@@ -132,7 +132,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
 
   async function idsOf(isIt: (stored: StoredIdentity) => boolean, isServers: boolean): Promise<(string | null)[]> {
     const among = () => [...known.values()].filter(isIt).map(({ id }) => id)
-    if (among().length === 0 && !isServers && performance.now() - lookedAt > LOOK_AGAIN_MS) await refresh()
+    if (among().length === 0 && !isServers && performance.now() - readAt > MIN_REFRESH_MS) await refresh()
     return [...(isServers ? [null] : []), ...among()]
   }
 
@@ -162,7 +162,7 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     refresh,
     async close() {
       clearInterval(timer)
-      await looking?.catch(() => undefined)
+      await reading?.catch(() => undefined)
       await Promise.all([...opened.values()].map((side) => side.then(({ close }) => close?.()).catch(() => undefined)))
     },
   }

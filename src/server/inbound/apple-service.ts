@@ -11,7 +11,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
-import { queueWalletUpdates, tellHolders } from '../wallet-sync/holders.ts'
+import { emitHoldings, queueWalletUpdates } from '../wallet-sync/holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 
@@ -67,7 +67,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   const { rejected: limitRejected, removals: limitRemovals, lists: limitLists } = limits
   const { store, identities, packages, clock, log } = services
   if (!packages) return
-  const toldFull = new Set<string>()
+  const loggedFull = new Set<string>()
 
   app.post(`${prefix}/v1/devices/:device/registrations/:type/:serial`, async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRejected)
@@ -93,7 +93,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         walletVersion > 1 &&
         (isInserted || (await tx.registrations.forgetPush(workspaceId, passId, deviceId, walletVersion)))
       if (isBehind) await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
-      if (isInserted) await tellHolders(tx, workspaceId, [passId], { at, correlationId })
+      if (isInserted) await emitHoldings(tx, workspaceId, [passId], { at, correlationId })
       return isInserted
     })
     return new Response(null, { status: isNew ? 201 : 200 })
@@ -107,7 +107,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
       if (isFormer) return tx.formerPasses.unregister(workspaceId, copyId, deviceId)
       const isDeleted = await tx.registrations.delete(workspaceId, id, deviceId)
       const cause = { at: clock(), correlationId: correlationIdOf(event) }
-      if (isDeleted && (await tellHolders(tx, workspaceId, [id], cause))) limitRemovals(id)
+      if (isDeleted && (await emitHoldings(tx, workspaceId, [id], cause))) limitRemovals(id)
     })
     return new Response(null, { status: 200 })
   })
@@ -185,8 +185,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   /** Logs once per pass and workspace. */
   function noteFull(what: { passId?: string; workspaceId: string }, message: string): void {
     const key = what.passId ?? what.workspaceId
-    if (!toldFull.has(key)) log.warn(what, message)
-    toldFull.add(key)
+    if (!loggedFull.has(key)) log.warn(what, message)
+    loggedFull.add(key)
   }
 }
 

@@ -5,7 +5,7 @@ import { parseAs } from '../../wallets/google/resource.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
-import { tellHolders } from '../wallet-sync/holders.ts'
+import { emitHoldings } from '../wallet-sync/holders.ts'
 import type { LimitRejected } from './apple-service.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
@@ -44,7 +44,7 @@ export function mountGoogleCallbacks(
       if (eventType === 'activate') return tx.googleObjects.setActivated(objectSuffix, ofIssuer, at)
       const held = await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at, ofIssuer)
       const cause = { at, correlationId: correlationIdOf(event) }
-      if (held) await tellHolders(tx, held.workspaceId, [held.passId], cause)
+      if (held) await emitHoldings(tx, held.workspaceId, [held.passId], cause)
     })
     return new Response(null, { status: 200 })
   })

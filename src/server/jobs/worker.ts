@@ -43,7 +43,7 @@ export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'
  */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
-  giveUp?: Partial<Record<JobKind, OnDiscard>>
+  onDiscard?: Partial<Record<JobKind, OnDiscard>>
   queues: WorkerQueues
   leaseSeconds?: number
   pollSeconds?: number
@@ -61,7 +61,7 @@ export interface Worker {
   abandon(): Promise<void>
 }
 
-const GIVE_BACK_EVERY_MS = 250
+const NACK_RETRY_MS = 250
 
 /** The time without a poll after which a queue with free slots counts as hanging. */
 const ALIVE_MS = 30_000
@@ -98,7 +98,7 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
 type StartedQueue = WorkerOptions & { queue: Queue; priority?: Priority; settings: QueueOptions }
 
 function startQueue(services: Services, { queue, priority, settings, ...options }: StartedQueue) {
-  const { handlers, giveUp = {}, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
+  const { handlers, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
   const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
@@ -129,12 +129,12 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     while (!isStopping) {
       if (inFlight.size >= batches)
         await Promise.race([...inFlight.keys(), new Promise<void>((resolve) => (onLeft = resolve))])
-      else await look()
+      else await claimDue()
     }
     await Promise.all([...inFlight.keys(), ...hanging.keys()])
   }
 
-  async function look(): Promise<void> {
+  async function claimDue(): Promise<void> {
     isWoken = false
     lookedAt = performance.now()
     const early = throttle.wait()
@@ -160,7 +160,11 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     const except = shares.full()
     for (;;) {
       // Read first, so that an idle worker never waits for the write lock.
-      const { workspaceId, nextRunAt } = await store.jobs.look(queue, clock(), { priority, after: lastTurn, except })
+      const { workspaceId, nextRunAt } = await store.jobs.nextTurn(queue, clock(), {
+        priority,
+        after: lastTurn,
+        except,
+      })
       if (workspaceId === undefined) return { nextRunAt }
       lastTurn = workspaceId
       const jobs = await claimOf(workspaceId)
@@ -260,7 +264,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       // Isolate a failing job: run each half of the batch separately, until it is alone.
       const half = Math.ceil(jobs.length / 2)
       if (jobs.length > 1) for (const some of [jobs.slice(0, half), jobs.slice(half)]) await run(kind, some, slot)
-      else await giveUpOrBack(jobs[0]!, error)
+      else await discardOrNack(jobs[0]!, error)
     }
   }
 
@@ -273,14 +277,14 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
     }
   }
 
-  async function giveUpOrBack(job: Job, error: unknown): Promise<void> {
+  async function discardOrNack(job: Job, error: unknown): Promise<void> {
     const { kind, subject, correlationId } = job
     if (!isHeldBack(error)) log.error({ err: error, kind, subject, correlationId }, 'a job failed')
     const now = clock()
     await untilReached(() =>
       store.forJobs(job.workspaceId).transaction(async (tx) => {
         if (!(await nackFailed(tx, job, error, now))) return
-        await giveUp[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
+        await options.onDiscard?.[kind]?.(tx, job, error instanceof Error ? error.message : String(error), now)
       }),
     )
   }
@@ -294,7 +298,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
       } catch (error) {
         if (!isUnavailable(error) || isStopping || performance.now() > triedUntil) throw error
       }
-      await sleep(GIVE_BACK_EVERY_MS)
+      await sleep(NACK_RETRY_MS)
     }
   }
 

@@ -9,7 +9,7 @@ import type { StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { JobServices } from '../context.ts'
 import type { DiscardedJob, Slot } from '../jobs/worker.ts'
-import { inParts, tellDropped } from '../wallet-sync/holders.ts'
+import { emitRemovals, inParts } from '../wallet-sync/holders.ts'
 import { eachIdentity } from '../wallet-sync/platform-calls.ts'
 import {
   dropGone,
@@ -105,7 +105,7 @@ async function pushOf(
     const dropped = await dropGone(tx, results)
     await recordPushes(tx, workspaceId, outcomes, at)
     await settle(tx, workspaceId, ours, outcomes, at)
-    await tellDropped(tx, dropped, at)
+    await emitRemovals(tx, dropped, at)
     return dropped
   })
   droppedRegistrations.note(dropped, results.all)

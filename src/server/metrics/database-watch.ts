@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts'
 
 export interface DatabaseWatch {
   /** Looks now; a timer does it every 5 seconds. */
-  look(): Promise<void>
+  probe(): Promise<void>
   /** Whether a row can be written and committed. Always true for a frozen server. */
   isWritable(): boolean
   /** By how many seconds this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
@@ -67,7 +67,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
     else log.error({ skewSeconds }, 'the clock is wrong: this server runs no jobs until it agrees with PostgreSQL')
   }
 
-  const look = async () => {
+  const probe = async () => {
     if (!isFrozen) await write()
     await compareClocks()
   }
@@ -76,14 +76,14 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
     while (!stopped.signal.aborted) {
       const milliseconds = isWritable ? INTERVAL_MS : RECOVERY_INTERVAL_MS
       await sleep(milliseconds, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined)
-      if (!stopped.signal.aborted) await look()
+      if (!stopped.signal.aborted) await probe()
     }
   }
 
-  await look()
+  await probe()
   const running = loop()
   return {
-    look,
+    probe,
     isWritable: () => isWritable,
     clockSkewSeconds: () => skewSeconds,
     isClockOff: () => reported === 'off',

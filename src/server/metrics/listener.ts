@@ -106,7 +106,7 @@ export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' 
 /** Registers gauges that are read with each scrape: the state of the outbox, of webhooks, and of certificates. */
 function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
-  const look = createOverviewReader(store, clock, log)
+  const readOverview = createOverviewReader(store, clock, log)
   const registers = [registry]
   /** Creates a gauge with values at the time of the scrape. While the database does not respond, it has none. */
   const gauge = <Label extends string>(
@@ -121,7 +121,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
       labelNames,
       registers,
       async collect() {
-        const overview = await look()
+        const overview = await readOverview()
         this.reset()
         if (!overview) return
         for (const [labels, value] of values(overview)) this.set(labels as Record<Label, string>, value)
@@ -133,7 +133,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
     help: 'Whether the database responded to the last check.',
     registers,
     async collect() {
-      this.set((await look()) ? 1 : 0)
+      this.set((await readOverview()) ? 1 : 0)
     },
   })
   new Gauge({
@@ -178,8 +178,8 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
         oldestDueAt ? secondsBetween(oldestDueAt, at) : 0,
       ]),
   )
-  gauge('passes_jobs_set_aside', 'Discarded jobs, which wait for an operator.', ['kind'], ({ setAside }) =>
-    setAside.map(({ kind, count }) => [{ kind }, count]),
+  gauge('passes_jobs_set_aside', 'Discarded jobs, which wait for an operator.', ['kind'], ({ discarded }) =>
+    discarded.map(({ kind, count }) => [{ kind }, count]),
   )
   gauge('passes_jobs_quarantined', 'Quarantined jobs, during which workers stopped.', ['kind'], ({ quarantined }) =>
     quarantined.map(({ kind, count }) => [{ kind }, count]),

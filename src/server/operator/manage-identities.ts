@@ -140,7 +140,7 @@ export function retireIdentity(
       if (use) {
         const where = use.project === undefined ? `the workspace ${use.workspace}` : `the project ${use.project}`
         throw new OperatorError(
-          `${name} is the default of ${where}: set another default first, or run ${givingBack(known, use)}`,
+          `${name} is the default of ${where}: set another default first, or run ${removeUseCommand(known, use)}`,
         )
       }
       if (only) {
@@ -157,7 +157,7 @@ export function retireIdentity(
 }
 
 /** Returns the command that removes the default of a place, so that it inherits again. */
-function givingBack({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
+function removeUseCommand({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
   const ofProject = project === undefined ? '' : ` --project ${JSON.stringify(project)}`
   return `passes identity use server --platform ${platform} --workspace ${JSON.stringify(workspace)}${ofProject}`
 }

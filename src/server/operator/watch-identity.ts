@@ -13,10 +13,10 @@ export interface WatchIdentityOptions extends RenewedFrom {
   /** Called once per content and reason. The current certificate stays in use. */
   onRejected: (reason: string) => void
   /** The poll interval; a second by default, so that a change is checked two to three seconds after the last write. */
-  lookMs?: number
+  checkMs?: number
 }
 
-const LOOK_MS = 1_000
+const CHECK_MS = 1_000
 
 /**
  * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. A secret
@@ -27,7 +27,7 @@ const LOOK_MS = 1_000
 export async function watchIdentity(
   config: IdentityConfig,
   name: string,
-  { files, keyFile, signal, onWatching, onRenewed, onRejected, lookMs = LOOK_MS }: WatchIdentityOptions,
+  { files, keyFile, signal, onWatching, onRenewed, onRejected, checkMs = CHECK_MS }: WatchIdentityOptions,
 ): Promise<void> {
   await assertRenewable(config, name, { files, keyFile })
   onWatching?.()
@@ -50,7 +50,7 @@ export async function watchIdentity(
       }
     }
     seen = found
-    await sleep(lookMs, undefined, { signal }).catch(() => undefined)
+    await sleep(checkMs, undefined, { signal }).catch(() => undefined)
   }
 }
 

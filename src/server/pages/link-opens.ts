@@ -8,7 +8,7 @@ export type LinkOpen = Platform | 'other'
 
 export interface LinkOpens {
   /** Counts an opening. Passes without a project are not counted. */
-  note(pass: { workspaceId: string; projectId: string | null }, opening: LinkOpen, at: Date): void
+  note(pass: { workspaceId: string; projectId: string | null }, kind: LinkOpen, at: Date): void
   flush(): Promise<void>
   /** Stops the timer without writing. */
   close(): void
@@ -46,9 +46,9 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
   }
 
   return {
-    note({ workspaceId, projectId }, opening, at) {
+    note({ workspaceId, projectId }, kind, at) {
       if (projectId === null || store.isFrozen) return
-      count({ workspaceId, projectId, hour: hourOf(at), figure: `opened/${opening}`, n: 1 })
+      count({ workspaceId, projectId, hour: hourOf(at), figure: `opened/${kind}`, n: 1 })
     },
     flush,
     close: () => clearTimeout(waiting),

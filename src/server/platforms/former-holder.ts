@@ -2,7 +2,7 @@ import { type Platform, platforms } from '../../core/contract/platform.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
-import { tellHolders } from '../wallet-sync/holders.ts'
+import { emitHoldings } from '../wallet-sync/holders.ts'
 import { deliveries } from './deliveries.ts'
 
 /**
@@ -20,5 +20,5 @@ export async function endFormer(
   for (const platform of ended) {
     await tx.jobs.insertOnce([{ workspaceId, kind: `expire-${platform}`, subject, correlationId }], now)
   }
-  if (ended.length > 0) await tellHolders(tx, workspaceId, [subject], { at: now, correlationId })
+  if (ended.length > 0) await emitHoldings(tx, workspaceId, [subject], { at: now, correlationId })
 }

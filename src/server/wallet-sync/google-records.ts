@@ -6,7 +6,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import { type GoogleApiError, rejectionOf } from '../../wallets/google/api/api-error.ts'
 import type { LocationRejections } from '../../wallets/google/api/google-api.ts'
 import type { GooglePlace } from '../../wallets/google/resource.ts'
-import { queueWalletUpdates, tellHolders } from './holders.ts'
+import { emitHoldings, queueWalletUpdates } from './holders.ts'
 import { recordFailure } from './issuing.ts'
 
 /** An object that was sent to Google. */
@@ -40,7 +40,7 @@ export function recordSent(
     if (ofClass) await recordClassSent(tx, workspaceId, ofClass, at)
     if (current.walletVersion !== walletVersion)
       await queueWalletUpdates(tx, workspaceId, [id], { at, correlationId: null })
-    if (isReplaced) await tellHolders(tx, workspaceId, [id], { at, correlationId: null })
+    if (isReplaced) await emitHoldings(tx, workspaceId, [id], { at, correlationId: null })
   })
 }
 

@@ -277,6 +277,6 @@ async function upsertClass(
   resource: GoogleResource,
 ): Promise<void> {
   const suffix = resource.id.slice(resource.id.indexOf('.') + 1)
-  const keepsMessages = await broadcastClasses.isTold(workspaceId, suffix)
+  const keepsMessages = await broadcastClasses.hasMessages(workspaceId, suffix)
   await calls.upsertClass(kind, resource, { keepsMessages })
 }

@@ -39,7 +39,7 @@ interface Cause {
  * none, or the reverse. Call it last in the transaction that changes registrations or objects (decisions/0018). Returns
  * whether it emitted any.
  */
-export async function tellHolders(
+export async function emitHoldings(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
@@ -59,7 +59,7 @@ export async function tellHolders(
 }
 
 /** Emits the same events for devices that Apple reports as gone. */
-export async function tellDropped(
+export async function emitRemovals(
   tx: Repositories,
   dropped: { workspaceId: string; passId: string }[],
   at: Date,
@@ -67,7 +67,7 @@ export async function tellDropped(
   // Lock in one order, so that two transactions do not deadlock.
   for (const workspaceId of [...new Set(dropped.map((one) => one.workspaceId))].sort()) {
     const passIds = dropped.filter((one) => one.workspaceId === workspaceId).map(({ passId }) => passId)
-    await tellHolders(tx, workspaceId, passIds, { at, correlationId: null })
+    await emitHoldings(tx, workspaceId, passIds, { at, correlationId: null })
   }
 }
 

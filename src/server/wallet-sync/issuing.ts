@@ -116,21 +116,23 @@ export function createIssuing(
   ): Promise<VersionContent & InLanguages> {
     const found = (await definitions.findVersion(workspaceId, templateVersionId))!
     if (language === undefined) return found
-    return { ...found, definition: inLanguage(found.definition, language), isAlone: true }
+    return { ...found, definition: inLanguage(found.definition, language), isOneLanguage: true }
   }
 
   async function prepareSome(workspaceId: string, passes: StoredPass[], at: Date): Promise<Outcome[]> {
     const versions = await definitions.findVersions(workspaceId, [...new Set(passes.map(versionIdOf))])
     const classes = await classesOf(workspaceId, passes)
     const rejected = await listRejected(workspaceId, [...versions.keys(), ...classes.keys()])
-    const templateCardsOf = rememberTemplateCards()
+    const templateCardsOf = cacheTemplateCards()
     return mapInSlices(passes, async (pass) => {
       const error = rejected.get(pass.templateVersionId) ?? rejected.get(pass.googleClassId ?? '')
       if (error) return { pass, error: { code: error.code, message: error.message } }
       const version = versions.get(pass.templateVersionId)!
       const ofClass = classes.get(pass.googleClassId ?? '')
       const checkAs = (render: () => Promise<WalletPass>) => check(pass, render, () => walletsOf(pass), at)
-      const outcome = await checkAs(() => toWalletPass(pass, { ...version, isAlone: true }, ofClass, templateCardsOf))
+      const outcome = await checkAs(() =>
+        toWalletPass(pass, { ...version, isOneLanguage: true }, ofClass, templateCardsOf),
+      )
       const isTaken = !outcome.error && !outcome.rejection
       // No platform rejects a translation, but an override may complete a text that only translations bring.
       return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
@@ -220,11 +222,11 @@ async function check(
 
 /** A version, in all languages or only one. */
 interface InLanguages {
-  isAlone?: true
+  isOneLanguage?: true
 }
 
-function othersOf({ definition, isAlone }: Pick<VersionContent, 'definition'> & InLanguages): Definition[] {
-  return isAlone ? [] : otherLanguages(definition)
+function othersOf({ definition, isOneLanguage }: Pick<VersionContent, 'definition'> & InLanguages): Definition[] {
+  return isOneLanguage ? [] : otherLanguages(definition)
 }
 
 async function toApplePass(
@@ -243,7 +245,9 @@ async function toApplePass(
     authenticationToken,
     card: cardOf(definition),
     ...(translations.length > 0 && { translations }),
-    ...(version.isAlone && { translatedImages: otherLanguages(definition).map((other) => renderImages(other, scope)) }),
+    ...(version.isOneLanguage && {
+      translatedImages: otherLanguages(definition).map((other) => renderImages(other, scope)),
+    }),
     ...(pass.group && { groupId: pass.group.id }),
     ...(pass.webServiceUrl !== null && { webServiceUrl: pass.webServiceUrl }),
   }
@@ -278,7 +282,7 @@ type TemplateCards = Pick<WalletPass, 'templateCard' | 'templateTranslations'>
 type TemplateCardsOf = typeof renderTemplateCards
 
 /** Returns a function that renders the card of a version once for consecutive passes that share it. */
-function rememberTemplateCards(): TemplateCardsOf {
+function cacheTemplateCards(): TemplateCardsOf {
   let last: { cards: Promise<TemplateCards>; of: Parameters<TemplateCardsOf> } | undefined
   return (version, values) => {
     const isSame =

@@ -99,12 +99,12 @@ export function createPackages(
   async function prepare(pass: StoredPass, at: Date): Promise<SignablePackage> {
     const apple = await walletOf(pass)
     const unsigned = await apple.preparePackage(await issuing.renderForApple(pass), at)
-    if (unsigned.ambiguous) tellOnce(pass, unsigned.ambiguous)
+    if (unsigned.ambiguous) warnOnce(pass, unsigned.ambiguous)
     return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
   }
 
   /** Warns once per version, with places and without values: its passes can be opened thousands of times. */
-  function tellOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
+  function warnOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
     if (logged.has(templateVersionId)) return
     if (logged.size >= MAX_LOGGED) logged.clear()
     logged.add(templateVersionId)

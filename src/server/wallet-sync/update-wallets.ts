@@ -6,7 +6,7 @@ import { asKind } from '../../wallets/google/resource.ts'
 import type { JobServices, Repositories, Services } from '../context.ts'
 import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from './google-sync.ts'
-import { inParts, tellDropped } from './holders.ts'
+import { emitRemovals, inParts } from './holders.ts'
 import {
   admitPushes,
   callGoogle,
@@ -121,7 +121,7 @@ async function pushOfIdentity(
     // A pause of the identity is no failure of the jobs: they run again when it ends (decisions/0019).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
-    await tellDropped(tx, dropped, at)
+    await emitRemovals(tx, dropped, at)
     return dropped
   })
   droppedRegistrations.note(dropped, results.all)

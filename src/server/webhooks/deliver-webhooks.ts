@@ -9,7 +9,7 @@ import { allEnded } from '../jobs/all-ended.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
 import { type AttemptServices, attempt, createAttemptBuffer, recordAttempts } from './attempts.ts'
-import { lookWhetherHeld } from './sender-looks.ts'
+import { watchHold } from './sender-looks.ts'
 import { END_CHUNK } from './webhook-health.ts'
 
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
@@ -37,12 +37,12 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
     return
   }
   const lost = new AbortController()
-  const stopLooking = lookWhetherHeld(job, services, () => lost.abort())
+  const stopWatching = watchHold(job, services, () => lost.abort())
   try {
     const unwritten = await sendDue(webhook, { job, lost: lost.signal, slot }, services)
     await finish(job, webhook, unwritten, services)
   } finally {
-    stopLooking()
+    stopWatching()
   }
 }
 
@@ -132,7 +132,7 @@ const POLL_MS = 500
 const STAY_MS = 500
 
 /** The interval of reads for deliveries of other servers while a sender is idle. */
-const STAYING_LOOK_MS = 200
+const IDLE_POLL_MS = 200
 
 export interface Sender {
   job: Job
@@ -299,7 +299,7 @@ async function sendDue(
         if (reading) await Promise.race([reading, arrival(POLL_MS)])
         else if (inFlight.size > 0) await Promise.race([change(), arrival(POLL_MS)])
         else if (!slot?.mayStay() || now - sentAt >= STAY_MS) break
-        else mayBeMore = !(await arrival(STAYING_LOOK_MS))
+        else mayBeMore = !(await arrival(IDLE_POLL_MS))
         continue
       }
       const [next] = queue

@@ -212,11 +212,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(timeoutMs: number, resolve: (statusCode: number) => void, reject: (error: Error) => void) {
     this.resolve = resolve
     this.reject = reject
-    this.timer = setTimeout(giveUp, timeoutMs, this)
+    this.timer = setTimeout(timeOut, timeoutMs, this)
   }
 
   /** Aborts the request. One that has not begun is aborted when it begins. */
-  giveUp(): void {
+  timeOut(): void {
     this.late = new LateResponseError()
     this.onResponseError(this.request, this.late)
     this.request?.abort(this.late)
@@ -244,6 +244,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function giveUp(exchange: Exchange): void {
-  exchange.giveUp()
+function timeOut(exchange: Exchange): void {
+  exchange.timeOut()
 }

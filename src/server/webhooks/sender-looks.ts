@@ -4,10 +4,10 @@ import type { Store } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
 /** The interval of checks, well within a lease. */
-const LOOK_MS = 3_000
+const CHECK_MS = 3_000
 
 /** Checks concurrent senders of a workspace in one transaction. */
-const lookTogether = grouped((store: Store, take: () => Job[]) =>
+const findStates = grouped((store: Store, take: () => Job[]) =>
   store.transaction(async (tx) => {
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
@@ -19,7 +19,7 @@ const lookTogether = grouped((store: Store, take: () => Job[]) =>
   }),
 )
 
-const looks = new Set<() => void>()
+const watches = new Set<() => void>()
 let timer: NodeJS.Timeout | undefined
 
 /**
@@ -28,21 +28,21 @@ let timer: NodeJS.Timeout | undefined
  * @param onLost called if another sender has the webhook
  * @returns a function that ends the checks
  */
-export function lookWhetherHeld(job: Job, { store, log }: Pick<Services, 'store' | 'log'>, onLost: () => void) {
-  const look = () => {
-    lookTogether(store, job)
+export function watchHold(job: Job, { store, log }: Pick<Services, 'store' | 'log'>, onLost: () => void) {
+  const check = () => {
+    findStates(store, job)
       .then((isHeld) => isHeld || onLost())
       .catch((error) =>
         log.warn({ err: error, webhookId: job.subject }, 'could not check whether a sender still holds its job'),
       )
   }
-  looks.add(look)
+  watches.add(check)
   timer ??= setInterval(() => {
-    for (const one of looks) one()
-  }, LOOK_MS)
+    for (const one of watches) one()
+  }, CHECK_MS)
   return () => {
-    looks.delete(look)
-    if (looks.size > 0) return
+    watches.delete(check)
+    if (watches.size > 0) return
     clearInterval(timer)
     timer = undefined
   }

@@ -127,7 +127,7 @@ async function copyTable(
   const done = new RowsDigest(state && JSON.parse(state))
   const digest = new RowsDigest()
   const isDone = () => digest.count >= done.count
-  for await (const texts of walk(source, { table, notation }, done.count)) {
+  for await (const texts of readPages(source, { table, notation }, done.count)) {
     const isNew = isDone()
     digest.add(texts)
     if (isNew) {
@@ -156,7 +156,7 @@ function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): voi
 
 async function digestOf(db: Knex, reading: Reading, onRows: (count: number) => void): Promise<RowsDigest> {
   const digest = new RowsDigest()
-  for await (const texts of walk(db, reading)) {
+  for await (const texts of readPages(db, reading)) {
     digest.add(texts)
     onRows(texts.length)
   }
@@ -171,7 +171,7 @@ const BYTES = 2_000_000
  * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one, and ends a page at
  * every multiple of `pause` rows.
  */
-async function* walk(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
+async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
   let asked = 0
   const read = (after: RowKey | undefined) => {

@@ -24,7 +24,7 @@ export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value)
   const workspaces = new Map<string, Kept<Value>>()
   let total = 0
 
-  function drop(): void {
+  function evictOne(): void {
     const [workspaceId, largest] = [...workspaces].reduce((a, b) => (b[1].bytes > a[1].bytes ? b : a))
     remove(workspaceId, largest.entries.keys().next().value!)
   }
@@ -58,7 +58,7 @@ export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value)
       workspaces.set(workspaceId, kept)
       kept.entries.set(key, value)
       count(kept, bytesOf(value) + ENTRY_BYTES)
-      while (total > maxBytes) drop()
+      while (total > maxBytes) evictOne()
     },
     delete: remove,
   }

@@ -27,7 +27,7 @@ export interface FairGateOptions {
 const NEIGHBOR_MS = 1_000
 
 /** The maximum number of parties and owners. If there are more, their use is forgotten once all turns have ended. */
-const MAX_REMEMBERED = 1_000
+const MAX_OWNERS = 1_000
 
 interface Waiting {
   enter(): void
@@ -108,7 +108,7 @@ export class FairGate {
     this.owners.add(owner, counted)
     this.parties.get(owner)!.add(party, counted)
     this.admitNext()
-    if (this.insideOf.size === 0 && this.owners.size > MAX_REMEMBERED) this.forgetUse()
+    if (this.insideOf.size === 0 && this.owners.size > MAX_OWNERS) this.forgetUse()
   }
 
   /** Admits all parties that can enter now, after a place became free or shares grew. */

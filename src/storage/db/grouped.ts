@@ -4,7 +4,7 @@ import { isUnavailable } from './database-errors.ts'
 const MAX_TOGETHER = 128
 
 /** The maximum number of deferrable items in a group. Keeps groups short, so that an urgent item does not wait long. */
-const MAX_PATIENT = 32
+const MAX_OTHERS = 32
 
 /**
  * Processes the items of a group together and returns a result for each, in order. It calls `take` as late as possible, so that
@@ -15,7 +15,7 @@ export type GroupWork<Scope, Item, Result> = (scope: Scope, take: () => Item[]) 
 interface Waiting<Item, Result> {
   item: Item
   /** Whether to process the item separately, because a group with it failed. */
-  isAlone: boolean
+  isSeparate: boolean
   resolve(result: Result): void
   reject(error: unknown): void
 }
@@ -62,14 +62,14 @@ export function grouped<Scope extends object, Item, Result>(
       // If nothing was taken, the group failed while it waited for its turn. Items that arrived after that can still get one.
       const failed = taken ?? queue.splice(0, present)
       const isTheirs = taken !== undefined && failed.length > 1 && !isUnavailable(error)
-      if (isTheirs) queue.unshift(...failed.map((waiting) => ({ ...waiting, isAlone: true })))
+      if (isTheirs) queue.unshift(...failed.map((waiting) => ({ ...waiting, isSeparate: true })))
       else for (const { reject } of failed) reject(error)
     }
   }
 
   return (scope, item) =>
     new Promise((resolve, reject) => {
-      const waiting = { item, isAlone: false, resolve, reject }
+      const waiting = { item, isSeparate: false, resolve, reject }
       const queue = queues.get(scope)
       if (queue) {
         queue.push(waiting)
@@ -86,11 +86,11 @@ function takeSet<Item, Result>(
   queue: Waiting<Item, Result>[],
   { keyOf, mostOfKey, canWait }: Order<Item>,
 ): Waiting<Item, Result>[] {
-  if (queue[0]?.isAlone) return queue.splice(0, 1)
+  if (queue[0]?.isSeparate) return queue.splice(0, 1)
   const isHurried = queue.map(({ item }) => !canWait(item))
   // An urgent item comes after earlier items with the same key, so these are urgent, too.
   const hurriedKeys = new Set(queue.flatMap(({ item }, n) => (isHurried[n] ? (keyOf(item) ?? []) : [])))
-  const room = { hurried: MAX_TOGETHER, patient: MAX_PATIENT }
+  const room = { hurried: MAX_TOGETHER, patient: MAX_OTHERS }
   const roomOf = new Map<string, number>()
   const taken: Waiting<Item, Result>[] = []
   const left: Waiting<Item, Result>[] = []
@@ -98,7 +98,7 @@ function takeSet<Item, Result>(
     const key = keyOf(waiting.item)
     const kind = isHurried[n] || (key !== undefined && hurriedKeys.has(key)) ? 'hurried' : 'patient'
     const ofKey = key === undefined ? 1 : (roomOf.get(key) ?? mostOfKey)
-    const mayCome = room[kind] > 0 && !waiting.isAlone && ofKey > 0
+    const mayCome = room[kind] > 0 && !waiting.isSeparate && ofKey > 0
     if (key !== undefined) roomOf.set(key, mayCome ? ofKey - 1 : 0)
     if (mayCome) {
       room[kind] -= 1

@@ -9,7 +9,7 @@ import { Repository } from '../db/repository.ts'
 import type { FanOutChunk } from '../messages/broadcasts-repository.ts'
 import type { JobOutcome } from '../operations/store-events.ts'
 import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
-import { type Look, lookAround, mayRun, type TurnOptions, waitsIn } from './turns.ts'
+import { mayRun, type NextTurn, nextTurn, type TurnOptions, waitsIn } from './turns.ts'
 
 /** A job that this worker holds until its lease ends. Every write must present the claim token. */
 export interface Job {
@@ -151,8 +151,8 @@ export class Jobs extends Repository {
   }
 
   /** Finds the next workspace in a queue with a job that can run. */
-  look(queue: Queue, at: Date, options: TurnOptions = {}): Promise<Look> {
-    return lookAround(this.db, queue, at, options)
+  nextTurn(queue: Queue, at: Date, options: TurnOptions = {}): Promise<NextTurn> {
+    return nextTurn(this.db, queue, at, options)
   }
 
   /**
@@ -164,7 +164,7 @@ export class Jobs extends Repository {
     at: Date,
     { limit, leaseSeconds, priority = 'interactive', ...options }: ClaimOptions,
   ): Promise<Job[]> {
-    const workspaceId = options.workspaceId ?? (await this.look(queue, at, { priority })).workspaceId
+    const workspaceId = options.workspaceId ?? (await this.nextTurn(queue, at, { priority })).workspaceId
     if (workspaceId === undefined) return []
     const due = this.db('jobs')
       .whereRaw(`${waitsIn(queue)} and ${mayRun}`, { queue, priority, at: at.getTime() })

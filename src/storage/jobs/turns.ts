@@ -14,7 +14,7 @@ export interface TurnOptions {
 }
 
 /** The result of a look at a queue. */
-export interface Look {
+export interface NextTurn {
   /** The next workspace, or `undefined` if no workspace has a job that can run. */
   workspaceId: string | undefined
   /** The time of the next scheduled job. */
@@ -51,7 +51,7 @@ const isActive = (table: string) => `(select 1 from workspaces where id = ${tabl
   and (suspended_at is not null or expires_at <= :at)) is null`
 
 /** Finds the next workspace, by ID, with a job that can run. */
-export async function lookAround(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<Look> {
+export async function nextTurn(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<NextTurn> {
   const rows = await listDue(db, queue, at, options)
   const due = rows.filter((row) => row.run_at <= at.getTime())
   const later = rows.find((row) => row.run_at > at.getTime())

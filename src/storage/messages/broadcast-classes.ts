@@ -35,7 +35,7 @@ export class BroadcastClasses extends Repository {
   }
 
   /** Whether any broadcast was sent to a class of this name. */
-  async isTold(workspaceId: string, classSuffix: string): Promise<boolean> {
+  async hasMessages(workspaceId: string, classSuffix: string): Promise<boolean> {
     const row = this.db('broadcast_classes').where({ workspace_id: workspaceId, class_suffix: classSuffix })
     return (await row.first('status')) !== undefined
   }

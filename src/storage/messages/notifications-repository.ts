@@ -138,10 +138,10 @@ export class Notifications extends Repository {
         .whereIn('id', ids)
         .update({ ...JSON.parse(change), updated_at: at.getTime() })
     }
-    for (const change of changes.values()) this.tellEnd(change)
+    for (const change of changes.values()) this.emitEnd(change)
   }
 
-  private tellEnd(change: NotificationChange): void {
+  private emitEnd(change: NotificationChange): void {
     for (const platform of allPlatforms) {
       const status = change[`${platform}_status`]
       if (status && status !== 'PENDING') this.emit({ what: 'notification', platform, status })

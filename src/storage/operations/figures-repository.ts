@@ -243,19 +243,23 @@ export function unpack(packed: Uint8Array, block: number): Figure[] {
 }
 
 /** Calls back for each figure of a block and then for each hour with a value, because a year has 100,000 numbers. */
-function readBlock(packed: Uint8Array, block: number, tell: (figure: string) => (hour: number, n: number) => void) {
+function readBlock(
+  packed: Uint8Array,
+  block: number,
+  counterOf: (figure: string) => (hour: number, n: number) => void,
+) {
   const bytes = inflateRawSync(packed)
   if (bytes[0] !== FORM) throw new Error(`Figures are packed in a form of a later version: ${bytes[0]}`)
   let at = 1
   while (at < bytes.length) {
     const end = at + 1 + bytes[at]!
-    const tellHour = tell(bytes.toString('utf8', at + 1, end))
+    const add = counterOf(bytes.toString('utf8', at + 1, end))
     at = end
     for (let hour = block * BLOCK_HOURS; hour < (block + 1) * BLOCK_HOURS; hour++) {
       let [n, unit] = [0, 1]
       for (; bytes[at]! >= 128; at++, unit *= 128) n += (bytes[at]! - 128) * unit
       n += bytes[at++]! * unit
-      if (n !== 0) tellHour(hour, n % 2 === 1 ? -(n + 1) / 2 : n / 2)
+      if (n !== 0) add(hour, n % 2 === 1 ? -(n + 1) / 2 : n / 2)
     }
   }
 }

@@ -43,7 +43,7 @@ interface Row {
 }
 
 /** The maximum number of rows that a turn reads. Most of their passes can be announced already. */
-const LOOKED = 5_000
+const CHUNK = 5_000
 
 /** The maximum number of passes per turn, regardless of the time since the last one. */
 const MOST = 1_000
@@ -123,13 +123,13 @@ export class Moves extends Repository {
       .where('held.workspace_id', workspaceId)
       .where('held.apple', '>', 0)
       .orderBy('held.pass_id')
-      .limit(LOOKED)
+      .limit(CHUNK)
     if (move.position !== null) held.where('held.pass_id', '>', move.position)
     const looked: { pass_id: string; move_id: string | null }[] = await held.select('held.pass_id', 'moved.move_id')
     const left = looked.filter(({ move_id }) => move_id !== move.id).map(({ pass_id }) => pass_id)
     const ids = left.slice(0, room)
     await this.bump(workspaceId, move.id, ids, at)
-    const isOver = ids.length === left.length && looked.length < LOOKED
+    const isOver = ids.length === left.length && looked.length < CHUNK
     await own().update({
       taken_at: now,
       position: isOver ? null : ids.length < left.length ? ids.at(-1)! : looked.at(-1)!.pass_id,

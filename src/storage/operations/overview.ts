@@ -37,7 +37,7 @@ export interface Overview {
   /** All queues with their priorities, including empty ones. */
   queues: QueueOverview[]
   /** The kinds of discarded jobs, if there are any. */
-  setAside: { kind: JobKind; count: number }[]
+  discarded: { kind: JobKind; count: number }[]
   /** The kinds of quarantined jobs, if there are any. */
   quarantined: { kind: JobKind; count: number }[]
   webhooks: { sound: number; failing: number; disabled: number }
@@ -85,7 +85,7 @@ export class Overviews extends Repository {
     // Read sequentially, so that monitoring does not take connections from requests and jobs.
     const waiting = await this.waiting(at)
     const running = await this.running()
-    const { setAside, quarantined } = await this.failed()
+    const { discarded, quarantined } = await this.countFailed()
     const webhooks = await this.webhooks()
     const deliveries = await this.deliveries(at)
     const usage = await new Usage(this.connected).overview(at)
@@ -99,7 +99,7 @@ export class Overviews extends Repository {
     }))
     const doors = await new Doors(this.connected).overview(new Date(at.getTime() - ONLINE_MS), at)
     const rejected = await this.rejected()
-    return { at, queues: states, setAside, quarantined, webhooks, deliveries, usage, doors, rejected }
+    return { at, queues: states, discarded, quarantined, webhooks, deliveries, usage, doors, rejected }
   }
 
   /**
@@ -192,7 +192,7 @@ export class Overviews extends Repository {
     return rows.map(({ jobs, ...place }) => ({ ...place, jobs: Number(jobs) }))
   }
 
-  private async failed(): Promise<Pick<Overview, 'setAside' | 'quarantined'>> {
+  private async countFailed(): Promise<Pick<Overview, 'discarded' | 'quarantined'>> {
     const rows: { kind: JobKind; jobs: number; quarantined: number }[] = await this.db('jobs')
       .whereNotNull('failed_at')
       .groupBy('kind')
@@ -201,7 +201,7 @@ export class Overviews extends Repository {
     const counts = (count: (row: (typeof rows)[number]) => number) =>
       rows.map((row) => ({ kind: row.kind, count: count(row) })).filter((row) => row.count > 0)
     return {
-      setAside: counts(({ jobs, quarantined }) => Number(jobs) - Number(quarantined)),
+      discarded: counts(({ jobs, quarantined }) => Number(jobs) - Number(quarantined)),
       quarantined: counts(({ quarantined }) => Number(quarantined)),
     }
   }

@@ -43,11 +43,11 @@ export async function watchLeader<Addresses>(
   claim: Claim,
   signal: AbortSignal,
 ): Promise<Watched<Addresses> | 'gone' | 'silent'> {
-  const patience = new AbortController()
-  const timer = setTimeout(() => patience.abort(), TIMEOUT_MS)
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS)
   try {
     const { body } = await request(claim.url, {
-      signal: AbortSignal.any([signal, patience.signal]),
+      signal: AbortSignal.any([signal, timeout.signal]),
       bodyTimeout: 0,
     })
     const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]()
@@ -57,7 +57,7 @@ export async function watchLeader<Addresses>(
     return 'gone'
   } catch {
     // There is no connection, or another process has the port now. A paused process still exists.
-    return patience.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
+    return timeout.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
   } finally {
     clearTimeout(timer)
   }

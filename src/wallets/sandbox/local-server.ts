@@ -110,17 +110,17 @@ export function createChannels(): Channels {
   return {
     listenAll(prefix, response, named) {
       open(response)
-      const tell = (key: string, message: object) => {
+      const deliver = (key: string, message: object) => {
         response.write(`${JSON.stringify({ ...message, ...named(key) })}\n`)
       }
-      fleets.set(prefix, tell)
+      fleets.set(prefix, deliver)
       response.once('close', () => {
-        if (fleets.get(prefix) === tell) fleets.delete(prefix)
+        if (fleets.get(prefix) === deliver) fleets.delete(prefix)
       })
       for (const [key, missed] of waiting) {
         if (!key.startsWith(prefix)) continue
         waiting.delete(key)
-        tell(key, JSON.parse(missed))
+        deliver(key, JSON.parse(missed))
       }
     },
 
@@ -137,8 +137,8 @@ export function createChannels(): Channels {
       if (missed) response.write(missed)
     },
     send(key, message) {
-      const tellFleet = fleets.get(key.slice(0, FLEET_PREFIX))
-      if (tellFleet) return tellFleet(key, message)
+      const deliverToFleet = fleets.get(key.slice(0, FLEET_PREFIX))
+      if (deliverToFleet) return deliverToFleet(key, message)
       const line = `${JSON.stringify(message)}\n`
       const present = listeners.get(key)
       if (present) for (const response of present) response.write(line)

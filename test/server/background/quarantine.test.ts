@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../../src/core/rules/sending/retries.ts'
-import { giveUp } from '../../../src/server/background/job-handlers.ts'
+import { onDiscard } from '../../../src/server/background/job-handlers.ts'
 import { releaseJobs } from '../../../src/server/background/scheduler.ts'
 import { workInChunks } from '../../../src/server/jobs/chunks.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
@@ -166,14 +166,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([first!.state, second!.state]).toEqual(['quarantined', 'quarantined'])
     expect(await store.backlog.counts()).toMatchObject([{ kind: 'issue-pass', failed: 0, quarantined: 2 }])
     expect(await store.overviews.read(clock())).toMatchObject({
-      setAside: [],
+      discarded: [],
       quarantined: [{ kind: 'issue-pass', count: 2 }],
     })
 
     expect(await retryJobs(store, { ids: [first!.id] }, clock())).toBe(1)
     expect(await store.passes.find(workspaceId, first!.subject)).toMatchObject({ status: 'QUEUED' })
     expect(await claim(services, 'issuing')).toEqual([])
-    services.work({ handlers: { 'issue-pass': issuePasses }, giveUp })
+    services.work({ handlers: { 'issue-pass': issuePasses }, onDiscard })
     await eventually(async () =>
       expect(await store.passes.find(workspaceId, first!.subject)).toMatchObject({ status: 'ISSUED' }),
     )

@@ -63,13 +63,13 @@ test('an address that is not of this machine is said not to be', async () => {
 
 test('an address whose connections keep being closed for pipelining is blocked for a while', async () => {
   let answered = 0
-  const patience = { heldMs: 300 }
+  const timeouts = { heldMs: 300 }
   const { open, refused } = await start(
     (_, response) => {
       answered += 1
       response.end()
     },
-    { patience },
+    { timeouts },
   )
   for (let n = 0; n < 5; n += 1) {
     const socket = await open()
@@ -82,7 +82,7 @@ test('an address whose connections keep being closed for pipelining is blocked f
   const next = await open()
   next.write(get('/'))
   expect(await received(next)).toBe('')
-  expect([answered, performance.now() - openedAt > patience.heldMs / 2]).toEqual([before, true])
+  expect([answered, performance.now() - openedAt > timeouts.heldMs / 2]).toEqual([before, true])
   expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
 })
 
@@ -160,7 +160,7 @@ test('a client that reads no answer holds one of them, and is closed after a whi
       handled += 1
       response.end(large)
     },
-    { patience: { unreadMs: 300 } },
+    { timeouts: { unreadMs: 300 } },
   )
   const socket = await open()
   socket.pause().write(get('/').repeat(10))
@@ -171,7 +171,7 @@ test('a client that reads no answer holds one of them, and is closed after a whi
 test('a handler that takes its time is waited for', async () => {
   // It answers when the time is over that an answer may stay unread.
   const handler: Handler = ({ socket }, response) => socket.once('timeout', () => response.end('late'))
-  const { open } = await start(handler, { patience: { unreadMs: 300 } })
+  const { open } = await start(handler, { timeouts: { unreadMs: 300 } })
   const socket = await open()
   socket.write(get('/', 'Connection: close\r\n'))
   expect(await received(socket)).toContain('late')
@@ -185,7 +185,7 @@ test.each([
     200,
   ],
 ])('a body that drips %s, and its connection is closed', async (_, handler, status) => {
-  const { open, refused } = await start(handler, { patience: { bodyMs: 100, bodyBytes: 1_000 } })
+  const { open, refused } = await start(handler, { timeouts: { bodyMs: 100, bodyBytes: 1_000 } })
   const socket = await open()
   const answer = received(socket)
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n')
@@ -210,7 +210,7 @@ test('a body that comes slowly and steadily is taken', async () => {
       }
       response.end(`took ${bytes}`)
     },
-    { patience: { bodyMs: 100, bodyBytes: 2 } },
+    { timeouts: { bodyMs: 100, bodyBytes: 2 } },
   )
   const socket = await open()
   const answer = received(socket)

@@ -80,11 +80,11 @@ function watchFiles(renew: (identity: AppleIdentity) => void = () => undefined) 
   })
   onTestFinished(watch.stop)
   const lookTwice = () => {
-    watch.look()
-    watch.look()
+    watch.check()
+    watch.check()
   }
   const signer = () => new X509Certificate(identities.apple.certificate.der).fingerprint256
-  return { paths, put, identities, told, taken, look: watch.look, lookTwice, signer }
+  return { paths, put, identities, told, taken, look: watch.check, lookTwice, signer }
 }
 
 function fingerprintOf({ certificate }: AppleChain): string {

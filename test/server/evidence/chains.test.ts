@@ -43,7 +43,7 @@ async function openChained(dialect: TestDialect) {
     clock: () => start,
     log: pino({ level: 'silent' }),
     signingKeys: createSigningKeys(keys),
-    toldAt: new Map(),
+    loggedAt: new Map(),
   }
   const extend = () => extendChains(chaining, () => true)
   const scan = (passId: string) =>

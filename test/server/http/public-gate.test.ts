@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createPublicGate } from '../../../src/server/http/middleware/public-gate.ts'
 
-const roomy = { atOnce: 4, atOnceByAddress: 2, waiting: 3, waitingByAddress: 2, patienceMs: 60_000 }
+const roomy = { atOnce: 4, atOnceByAddress: 2, waiting: 3, waitingByAddress: 2, timeoutMs: 60_000 }
 
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
   const pending = {}
@@ -46,7 +46,7 @@ test('returns 503 with Retry-After if the queue is full or too slow', async () =
   await expect(gate.enter('a')).rejects.toMatchObject(full)
   await gate.enter('b')
 
-  const hasty = createPublicGate({ ...roomy, atOnceByAddress: 1, patienceMs: 1 })
+  const hasty = createPublicGate({ ...roomy, atOnceByAddress: 1, timeoutMs: 1 })
   const leave = await hasty.enter('a')
   await expect(hasty.enter('a')).rejects.toMatchObject(full)
   leave()
@@ -54,7 +54,7 @@ test('returns 503 with Retry-After if the queue is full or too slow', async () =
 })
 
 test('waiting requests have a total limit, which admitted ones do not count towards', async () => {
-  const gate = createPublicGate({ atOnce: 1, atOnceByAddress: 1, waiting: 1, waitingByAddress: 5, patienceMs: 60_000 })
+  const gate = createPublicGate({ atOnce: 1, atOnceByAddress: 1, waiting: 1, waitingByAddress: 5, timeoutMs: 60_000 })
   const leave = await gate.enter('a')
   const waiting = gate.enter('a')
   await expect(gate.enter('b')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })

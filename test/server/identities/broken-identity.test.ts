@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retries.ts'
-import { giveUp, jobHandlers, queueOptions } from '../../../src/server/background/job-handlers.ts'
+import { jobHandlers, onDiscard, queueOptions } from '../../../src/server/background/job-handlers.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { createBreakers } from '../../../src/server/identities/breakers.ts'
 import { startWorker } from '../../../src/server/jobs/worker.ts'
@@ -89,7 +89,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const nameOf = (id: string) => registry.list().find((one) => one.id === id)!.name
     const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds: how === 'hangs' ? 3 : 60 })
     const services = { ...api.services, breakers, ...given }
-    const worker = startWorker(services, { handlers: jobHandlers, giveUp, queues, pollSeconds: 0.02 })
+    const worker = startWorker(services, { handlers: jobHandlers, onDiscard, queues, pollSeconds: 0.02 })
     onTestFinished(() => worker.stop())
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createLimits } from '../../../src/server/http/middleware/rate-limit.ts'
-import { tellDropped } from '../../../src/server/wallet-sync/holders.ts'
+import { emitRemovals } from '../../../src/server/wallet-sync/holders.ts'
 import type { OutdatedRegistration } from '../../../src/storage/passes/registrations.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -166,7 +166,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await call('POST', 'two')
     const drop = (...tokens: string[]) =>
       api.services.store.transaction(async (tx) =>
-        tellDropped(tx, await tx.registrations.deleteByTokens(tokens, null), api.now),
+        emitRemovals(tx, await tx.registrations.deleteByTokens(tokens, null), api.now),
       )
     await drop('pushone')
     expect(await told()).toHaveLength(1)

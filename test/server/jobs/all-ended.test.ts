@@ -18,7 +18,7 @@ test('a batch ends when its jobs of every kind have ended, even if those of one 
         order.push('done')
       },
     },
-    giveUp: {
+    onDiscard: {
       'update-google': () => {
         givenUp += 1
         return Promise.reject(new Error('out of order'))

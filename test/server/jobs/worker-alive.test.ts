@@ -5,8 +5,8 @@ test('a worker with a queue that hangs is not running until the queue continues'
   const services = await openServices('sqlite')
   const { jobs } = services.store
   const held = gate()
-  const look = jobs.look.bind(jobs)
-  jobs.look = async (queue, at, options) => {
+  const look = jobs.nextTurn.bind(jobs)
+  jobs.nextTurn = async (queue, at, options) => {
     if (queue === 'issuing' && options?.priority === 'bulk') await held.pass()
     return look(queue, at, options)
   }

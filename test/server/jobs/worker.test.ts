@@ -272,7 +272,7 @@ describe.each(dialects)('on %s', (dialect) => {
       throw Object.assign(new Error('down'), { code: 'ECONNREFUSED' })
     }
     const failing = {
-      look: (...looked: Parameters<typeof jobs.look>) => (isDown ? unreachable() : jobs.look(...looked)),
+      nextTurn: (...options: Parameters<typeof jobs.nextTurn>) => (isDown ? unreachable() : jobs.nextTurn(...options)),
     }
     services.store = { ...services.store, jobs: Object.assign(Object.create(jobs), failing) }
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: 0.02 })

@@ -18,7 +18,7 @@ async function watchOver(database: Database, clock = () => new Date()) {
   const watch = await startDatabaseWatch({ database, clock, log, isFrozen: false })
   onTestFinished(() => watch.stop())
   return async () => {
-    await watch.look()
+    await watch.probe()
     return watch
   }
 }

@@ -10,7 +10,7 @@ import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 
-const LOOK_MS = 20
+const CHECK_MS = 20
 let first: AppleChain
 let renewed: AppleChain
 let expired: AppleChain
@@ -43,7 +43,7 @@ function watch(config: Operator, name: string, from: RenewedFrom) {
   const ended = watchIdentity(config, name, {
     ...from,
     signal: stopped.signal,
-    lookMs: LOOK_MS,
+    checkMs: CHECK_MS,
     onRenewed: (identity) => taken.push(identity),
     onRejected: (reason) => told.push(reason),
   })

@@ -45,7 +45,7 @@ import { z } from 'zod'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
 import { createFakeWallet, service } from '../../wallets/fake/wallet.ts'
-import { tellHolders } from '../wallet-sync/holders.ts'
+import { emitHoldings } from '../wallet-sync/holders.ts'
 import type { Delivery, PlatformSetup } from './delivery.ts'
 import { render } from './link-errors.ts'
 
@@ -65,7 +65,7 @@ export const fake: Delivery = {
       const { id, event: change } = Callback.parse(await readJson(event, 1_000))
       await store.transaction(async (tx) => {
         const held = await tx.fakeWallets.addHolders(id, change === 'saved' ? 1 : -1)
-        if (held) await tellHolders(tx, held.workspaceId, [held.passId], { at: clock(), correlationId: null })
+        if (held) await emitHoldings(tx, held.workspaceId, [held.passId], { at: clock(), correlationId: null })
       })
       return new Response(null, { status: 200 })
     })

@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     const id = await insertPass(services)
     await services.database.writer('jobs').update({ attempts: MAX_JOB_ATTEMPTS - 1 })
-    services.work({ handlers, giveUp: { 'issue-pass': failPass } })
+    services.work({ handlers, onDiscard: { 'issue-pass': failPass } })
     await eventually(async () => expect(await statusOf(services, id)).toBe('FAILED'))
     expect(await eventsOf(services, id)).toMatchObject([
       { type: 'pass.failed', data: { id, error: { code: 'PASS_ISSUING_FAILED', message: 'out of order' } } },

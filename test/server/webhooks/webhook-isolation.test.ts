@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { giveUp, jobHandlers, queueOptions } from '../../../src/server/background/job-handlers.ts'
+import { jobHandlers, onDiscard, queueOptions } from '../../../src/server/background/job-handlers.ts'
 import type { Services } from '../../../src/server/context.ts'
 import { startWorker } from '../../../src/server/jobs/worker.ts'
 import { Deliveries } from '../../../src/storage/webhooks/deliveries-repository.ts'
@@ -23,7 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   /** A server's worker, stopped after the test. */
   const work = (services: Partial<Services> = {}) => {
-    const options = { handlers: jobHandlers, giveUp, queues: queueOptions, pollSeconds: 0.05 }
+    const options = { handlers: jobHandlers, onDiscard, queues: queueOptions, pollSeconds: 0.05 }
     const worker = startWorker({ ...api.services, ...services }, options)
     onTestFinished(() => worker.stop())
     return worker

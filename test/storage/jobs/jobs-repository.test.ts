@@ -15,7 +15,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const subject = await insert(store)
     const [job] = await claim(store, start)
     expect(job).toMatchObject({ workspaceId, kind: 'issue-pass', subject, correlationId: 'c-1', attempts: 1 })
-    expect((await store.jobs.look('issuing', later(9))).workspaceId).toBe(undefined)
+    expect((await store.jobs.nextTurn('issuing', later(9))).workspaceId).toBe(undefined)
     expect(await claim(store, later(9))).toEqual([])
     await write(store, (tx) => tx.jobs.retry([job!], later(5), 'no luck'))
     expect(await claim(store, later(4))).toEqual([])
@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const order = []
     for (let n = 0; n < 5; n++) order.push(...(await claim(store, start, { limit: 1 })))
     expect(order.map((job) => job.subject)).toEqual([first, second, third])
-    expect((await store.jobs.look('database', start, { priority: 'bulk' })).workspaceId).toBe(workspaceId)
+    expect((await store.jobs.nextTurn('database', start, { priority: 'bulk' })).workspaceId).toBe(workspaceId)
   })
 
   test('workers that claim at once never get the same job, and never more than they asked for', async () => {
@@ -192,7 +192,7 @@ function claim(store: Store, at: Date, { limit = lease.limit, queue = 'issuing' 
 /** As a worker does: seven at a time until there is nothing left. */
 async function claimAll(store: Store): Promise<string[]> {
   const subjects: string[] = []
-  while ((await store.jobs.look('issuing', start)).workspaceId) {
+  while ((await store.jobs.nextTurn('issuing', start)).workspaceId) {
     const jobs = await claim(store, start, { limit: 7 })
     expect(jobs.length).toBeLessThanOrEqual(7)
     subjects.push(...jobs.map((job) => job.subject))

@@ -21,12 +21,12 @@ describe.each(dialects)('on %s', (dialect) => {
     await insert(store, b!, 1, { runAt: later(1) })
     await insert(store, c!, 2)
     const turn = async (after?: string, except: string[] = [], at = start) =>
-      (await store.jobs.look('issuing', at, { after, except })).workspaceId
+      (await store.jobs.nextTurn('issuing', at, { after, except })).workspaceId
     expect([await turn(), await turn(a), await turn(b), await turn(c)]).toEqual([a, c, c, a])
     expect([await turn(a, [c!]), await turn(undefined, [a!]), await turn(a, [a!, c!])]).toEqual([a, c, undefined])
     expect(await turn(a, [], later(1))).toBe(b)
     expect(await turn(undefined, [], later(-1))).toBe(undefined)
-    expect((await store.jobs.look('pushes', start)).workspaceId).toBe(undefined)
+    expect((await store.jobs.nextTurn('pushes', start)).workspaceId).toBe(undefined)
   })
 
   test('a claim takes jobs of one workspace, the oldest first', async () => {
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const [running, ...more] = await claim(store, 'google', start)
     expect(more).toEqual([])
     expect(await claim(store, 'google', start)).toEqual([])
-    expect((await store.jobs.look('google', start)).workspaceId).toBe(undefined)
+    expect((await store.jobs.nextTurn('google', start)).workspaceId).toBe(undefined)
     await put('upsert-google-class')
     expect(await claim(store, 'google', start)).toMatchObject([{ kind: 'upsert-google-class', subject }])
     await store.transaction((tx) => tx.jobs.complete([running!]))
@@ -136,7 +136,7 @@ test('on sqlite each search for a turn uses the index of turns, and the first on
   await insert(store, workspaceId, 120)
   const statements: Statement[] = []
   database.reader.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
-  await store.jobs.look('issuing', start, { after: workspaceId, except: [randomUUID()] })
+  await store.jobs.nextTurn('issuing', start, { after: workspaceId, except: [randomUUID()] })
   const plans = await Promise.all(statements.splice(0).map((one) => explainSqlite(database.reader, one)))
   const indexes = plans.map(({ text }) =>
     [...text.matchAll(/(?:SEARCH|SCAN) jobs USING (?:COVERING )?(.*)/g)].map(([, index]) => index),
@@ -163,7 +163,7 @@ test('on postgres jobs are found by what is asked for, though statistics are fro
   const [subject] = await insert(store, workspaceId, 3_000)
   const statements: Statement[] = []
   db.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
-  await store.jobs.look('issuing', start, { after: workspaceId, except: [randomUUID()] })
+  await store.jobs.nextTurn('issuing', start, { after: workspaceId, except: [randomUUID()] })
   const job = { workspaceId, kind: 'issue-pass' as const, subject: subject!, correlationId: null }
   await store.transaction(async (tx) => {
     await tx.jobs.insertUnlessDue([job], start)
@@ -187,7 +187,7 @@ test('on postgres a plan that is kept from when no job waited goes along indexes
   const { store, database } = await openTestStore('postgres')
   const db = database.writer
   await db.raw('vacuum jobs')
-  const look = () => store.jobs.look('issuing', start)
+  const look = () => store.jobs.nextTurn('issuing', start)
   // PostgreSQL keeps a plan behind the fifth time.
   for (let times = 0; times < 6; times += 1) await look()
   await insert(store, await insertWorkspace(store), 3_000)

@@ -35,11 +35,11 @@ describe.each(dialects)('on %s', (dialect) => {
       await tx.jobs.fail(await tx.jobs.claim('issuing', start, claim), start, 'no luck')
       await tx.jobs.claim('issuing', start, claim)
     })
-    const { queues, setAside, webhooks, deliveries } = await store.overviews.read(start)
+    const { queues, discarded, webhooks, deliveries } = await store.overviews.read(start)
     expect(queues.filter(isBusy)).toEqual([
       { queue: 'issuing', priority: 'interactive', due: 2, later: 1, running: 1, oldestDueAt: later(-70) },
     ])
-    expect(setAside).toEqual([{ kind: 'issue-pass', count: 1 }])
+    expect(discarded).toEqual([{ kind: 'issue-pass', count: 1 }])
     expect({ webhooks, deliveries }).toEqual({
       webhooks: { sound: 0, failing: 0, disabled: 0 },
       deliveries: { due: 0, later: 0 },

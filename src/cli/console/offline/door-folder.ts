@@ -52,14 +52,14 @@ export async function enter(options: EntranceOptions): Promise<Entrance> {
     return { workspaceId, workspaceName, projectId, projectName: await projectName(client, projectId) }
   })
   if (learned.kind === 'rejection') throw learned.error
-  const place = learned.kind === 'answer' ? learned.value : remembered(memory, project)
+  const place = learned.kind === 'answer' ? learned.value : readPlace(memory, project)
   if (!place) {
     throw new CliError(`No response from ${url}, and this machine has no list of that door to continue with`, {
       code: 'CONNECTION_FAILED',
       hint: 'start the console once while the server is reachable; after that, it works offline.',
     })
   }
-  if (learned.kind === 'answer') remember(memory, place)
+  if (learned.kind === 'answer') writePlace(memory, place)
   return {
     place,
     isReached: learned.kind === 'answer',
@@ -90,7 +90,7 @@ function digest(...parts: string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 32)
 }
 
-function remembered(path: string, project: string | undefined): Place | undefined {
+function readPlace(path: string, project: string | undefined): Place | undefined {
   try {
     // Older versions stored only the project id.
     return Place.safeParse({ projectId: project, ...JSON.parse(readFileSync(path, 'utf8')) }).data
@@ -101,6 +101,6 @@ function remembered(path: string, project: string | undefined): Place | undefine
   }
 }
 
-function remember(path: string, place: Place): void {
+function writePlace(path: string, place: Place): void {
   replacePrivateSync(path, `${JSON.stringify(place)}\n`)
 }

@@ -114,12 +114,12 @@ export function isSealedUnder(sealed: string, serverKey: Uint8Array): boolean {
 }
 
 /** Returns the result of work that opens secrets, or `undefined` after `tell` if no key opens one. */
-export function unlessLost<T>(work: () => T, tell: (error: SealError) => void): T | undefined {
+export function unlessLost<T>(work: () => T, onLost: (error: SealError) => void): T | undefined {
   try {
     return work()
   } catch (error) {
     if (!(error instanceof SealError)) throw error
-    tell(error)
+    onLost(error)
     return undefined
   }
 }

@@ -36,7 +36,7 @@ export function evaluateOffline(
     realTime: attempt.at,
     validityDate: attempt.validityDate ?? undefined,
     matchCount: items.length,
-    found: pass && lookAt(pass, accepted, attempt, isStale),
+    found: pass && toCandidate(pass, accepted, attempt, isStale),
   }
   const decision = decideScan(facts)
   const { result, reasonCode } = decision
@@ -87,7 +87,7 @@ export function groupOf(
   return groupAtDoor(seen, passId)
 }
 
-function lookAt(
+function toCandidate(
   pass: SnapshotItem,
   accepted: AcceptedScan[],
   { at, validityDate, scanContextKey }: Attempt,

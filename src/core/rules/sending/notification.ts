@@ -71,10 +71,10 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
 }
 
 /** Zero-width characters: invisible on a phone, but texts that contain them differ. */
-const OPENING = '\u2060'
+const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 
 /** Returns the text of the n-th message, invisibly distinct, since a phone announces only changed values. */
 export function distinctText(text: string, n: number): string {
-  return text + OPENING + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')
+  return text + NUMBER_MARK + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')
 }

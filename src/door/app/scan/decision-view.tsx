@@ -179,19 +179,19 @@ function useFit(area: RefObject<HTMLElement>): boolean {
   useLayoutEffect(() => {
     const element = area.current!
     const isBelow = () => element.scrollHeight - element.clientHeight - element.scrollTop > MORE_PX
-    const look = () => setHasMore(isBelow())
+    const update = () => setHasMore(isBelow())
     const fit = () => {
       element.classList.remove('dense')
       element.classList.toggle('dense', element.scrollHeight > element.clientHeight)
-      look()
+      update()
     }
     // The observer also calls it immediately.
     const observer = new ResizeObserver(fit)
     observer.observe(element)
-    element.addEventListener('scroll', look)
+    element.addEventListener('scroll', update)
     return () => {
       observer.disconnect()
-      element.removeEventListener('scroll', look)
+      element.removeEventListener('scroll', update)
     }
   }, [area])
   return hasMore

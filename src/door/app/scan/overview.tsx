@@ -97,12 +97,12 @@ function useGates(): readonly GateCount[] | undefined {
   const [gates, setGates] = useState<readonly GateCount[]>()
   useEffect(() => {
     let isOver = false
-    const look = async () => {
+    const load = async () => {
       const found = isOnline ? await engine.gates() : undefined
       if (!isOver) setGates(found)
     }
-    void look()
-    const timer = setInterval(look, GATES_MS)
+    void load()
+    const timer = setInterval(load, GATES_MS)
     return () => {
       isOver = true
       clearInterval(timer)

@@ -22,7 +22,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
   const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
   // A layout effect, so that the lock is stored before it is visible.
-  useLayoutEffect(() => rememberLock(panel === 'lock'), [panel])
+  useLayoutEffect(() => storeLock(panel === 'lock'), [panel])
   const scanning = useScanning()
   const controls = useControls(camera.camera)
   useWakeLock()
@@ -142,7 +142,7 @@ function wasLocked(): boolean {
   return localStorage.getItem(LOCKED) !== null
 }
 
-function rememberLock(isLocked: boolean): void {
+function storeLock(isLocked: boolean): void {
   try {
     if (isLocked) localStorage.setItem(LOCKED, 'yes')
     else localStorage.removeItem(LOCKED)

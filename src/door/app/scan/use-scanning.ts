@@ -60,7 +60,7 @@ export function useScanning(): Scanning {
           isHidden: false,
         }
       })
-      feedback.tell(badgeOf(first).tone)
+      feedback.signal(badgeOf(first).tone)
     },
     [feedback],
   )

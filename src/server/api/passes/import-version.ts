@@ -44,14 +44,14 @@ export async function openVersion(
   const own = await store.identities.listByIds(Object.values(ids).filter((id) => id !== null))
   const retired = own.find(({ status }) => status === 'retired')
   if (retired) throw identityError(`${retired.name} is retired`)
-  const isAlone = Object.values(ids).every((id) => id !== null) || (await store.workspaces.isOnly(workspaceId))
+  const isOnly = Object.values(ids).every((id) => id !== null) || (await store.workspaces.isOnly(workspaceId))
   return {
     version,
     accounts: byPlatform((platform) => {
       const identity = own.find(({ id }) => id === ids[platform])
       return identity ? accountOf(identity) : services.wallets[platform]?.account
     }),
-    isShared: byPlatform((platform) => !isAlone && ids[platform] === null),
+    isShared: byPlatform((platform) => !isOnly && ids[platform] === null),
   }
 }
 

@@ -158,16 +158,16 @@ async function storeChange(
   const { label, variables, expiresAt } = change
   const facts = { ...pass, label, variables, ...code }
   const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
-  const tellWallets = () => queueWalletUpdates(tx, workspaceId, [id], { at: now, correlationId, isBulk })
+  const queueUpdates = () => queueWalletUpdates(tx, workspaceId, [id], { at: now, correlationId, isBulk })
   await Promise.all([
     tx.passes.update(workspaceId, id, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now),
-    newHolder ? undefined : tellWallets(),
+    newHolder ? undefined : queueUpdates(),
   ])
   if (newHolder) {
     await endFormer(tx, pass, { card: cardOf({ pass, version }), now, correlationId })
     const kept = images.map((image) => image.id)
     await tx.images.deleteOfPass(workspaceId, id, kept)
-    await tellWallets()
+    await queueUpdates()
   }
   if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id, images }))
   if (pass.googleClassId && pass.googleClassId !== googleClassId) {

@@ -71,8 +71,8 @@ export async function evaluateScans(
   workspaceId: string,
   attempts: Attempt[],
 ): Promise<EvaluatedScan[]> {
-  const looked = await lookAt(tx, workspaceId, attempts)
-  const decided = looked.map(({ facts, ...rest }) => ({ ...rest, facts, decision: decideScan(facts) }))
+  const foundAttempts = await findPasses(tx, workspaceId, attempts)
+  const decided = foundAttempts.map(({ facts, ...rest }) => ({ ...rest, facts, decision: decideScan(facts) }))
   const places = await placesOfUse(
     tx,
     workspaceId,
@@ -87,13 +87,13 @@ export async function evaluateScans(
   }))
 }
 
-interface LookedAt {
+interface FoundAttempt {
   pass: StoredPass | null
   matches: string[]
   facts: ScanFacts
 }
 
-async function lookAt(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<LookedAt[]> {
+async function findPasses(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<FoundAttempt[]> {
   const named = attempts.flatMap((attempt) => {
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]

@@ -1,4 +1,4 @@
-import { FEW_REPORTS } from '../../../core/bounds.ts'
+import { MAX_LOCKED_REPORTS } from '../../../core/bounds.ts'
 import type { LedgerReason, ScanItem } from '../../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../../core/contract/scanner.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
@@ -50,7 +50,7 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
   }
   const results = new Map<OfflineScan, ReportedScan>()
   const recording = [...first.values()].map(async (one) => {
-    const { scan, isNew } = await recordReport(one, context, { canWait: given.length > FEW_REPORTS })
+    const { scan, isNew } = await recordReport(one, context, { canWait: given.length > MAX_LOCKED_REPORTS })
     stored.set(one.report.externalRef, { scan, isNew: false })
     results.set(one.report, toReported(scan, { isNew }))
   })

@@ -21,7 +21,7 @@ const MAX_AGE_MS = 24 * 3_600_000
 /** The position of the next page: after a pass of a full snapshot, or after a change since another snapshot. */
 type Position = { after: string } | { since: string; after: ChangePlace }
 
-interface Walk {
+interface PageCursor {
   id: string
   projectId: string | null
   position: Position
@@ -30,7 +30,7 @@ interface Walk {
 const Whole = z.tuple([Uuid, Uuid.nullable(), Uuid])
 const Delta = z.tuple([Uuid, Uuid.nullable(), Uuid, z.enum(changeSources), z.union([z.string(), z.number()]), Uuid])
 
-function encodeCursor({ id, projectId, position }: Walk): string {
+function encodeCursor({ id, projectId, position }: PageCursor): string {
   const { after } = position
   const rest = 'since' in position ? [position.since, ...placeOf(position.after)] : [after]
   return Buffer.from(JSON.stringify([id, projectId, ...rest])).toString('base64url')
@@ -38,7 +38,7 @@ function encodeCursor({ id, projectId, position }: Walk): string {
 
 const placeOf = ({ source, key, id }: ChangePlace) => [source, key, id]
 
-function decodeCursor(text: string): Walk | undefined {
+function decodeCursor(text: string): PageCursor | undefined {
   try {
     const values = JSON.parse(Buffer.from(text, 'base64url').toString())
     if (values.length === 3) {
@@ -55,20 +55,20 @@ function decodeCursor(text: string): Walk | undefined {
 export const scanner: Handlers<typeof contract> = {
   snapshot: async ({ query }, context) => {
     requireOfflineScanning(context)
-    const walk = query.cursor === undefined ? undefined : readCursor(query.cursor, query)
-    const projectId = walk ? walk.projectId : (projectOfScan(query.projectId, context) ?? null)
-    const since = await findSince(walk, { since: query.since, projectId }, context)
-    const list = walk && (await findSnapshot(walk.id, { projectId }, context))
+    const pageCursor = query.cursor === undefined ? undefined : readCursor(query.cursor, query)
+    const projectId = pageCursor ? pageCursor.projectId : (projectOfScan(query.projectId, context) ?? null)
+    const since = await findSince(pageCursor, { since: query.since, projectId }, context)
+    const list = pageCursor && (await findSnapshot(pageCursor.id, { projectId }, context))
     const begin = () => beginList(projectId, context)
     const read = async (until: StoredSnapshot) => {
-      const page = await readPage({ since, until }, walk, query.limit, context)
+      const page = await readPage({ since, until }, pageCursor, query.limit, context)
       // Check after each page, so that an empty page of a deleted project is not taken for the end of its list.
       if (projectId !== null) await requireProject(context.store, context.workspaceId, projectId)
       return page
     }
     if (!context.token.door || projectId === null) return read(list ?? (await begin()))
     // All doors of a project can see the same, so they share pages.
-    const key = [since?.id, walk?.position.after, query.limit]
+    const key = [since?.id, pageCursor?.position.after, query.limit]
     const readSealed = async (until: StoredSnapshot) => {
       const { nextCursor, ...page } = await read(until)
       return { ...page, nextCursor: nextCursor && context.sealCursor(nextCursor) }
@@ -88,13 +88,13 @@ function beginList(projectId: string | null, { store, workspaceId, now }: Reques
 
 async function readPage(
   { since, until }: { since: StoredSnapshot | undefined; until: StoredSnapshot },
-  walk: Walk | undefined,
+  pageCursor: PageCursor | undefined,
   limit: number,
   context: RequestContext,
 ) {
   const { rows, removed, next } = since
-    ? await readChanges({ since, until }, walk, limit, context)
-    : await readWhole(until, walk, limit, context)
+    ? await readChanges({ since, until }, pageCursor, limit, context)
+    : await readWhole(until, pageCursor, limit, context)
   const { id, projectId } = until
   const doors = await doorViews(rows, context)
   return {
@@ -109,11 +109,14 @@ async function readPage(
 }
 
 async function findSince(
-  walk: Walk | undefined,
+  pageCursor: PageCursor | undefined,
   { since, projectId }: { since: string | undefined; projectId: string | null },
   context: RequestContext,
 ): Promise<StoredSnapshot | undefined> {
-  if (walk) return 'since' in walk.position ? findSnapshot(walk.position.since, { projectId }, context, 2) : undefined
+  if (pageCursor)
+    return 'since' in pageCursor.position
+      ? findSnapshot(pageCursor.position.since, { projectId }, context, 2)
+      : undefined
   if (since === undefined) return undefined
   const snapshot = await findSnapshot(since, { projectId }, context)
   const renamed = await context.store.snapshots.findRenamedTemplate(context.workspaceId, snapshot)
@@ -154,11 +157,11 @@ interface SnapshotPage {
 
 async function readWhole(
   { projectId, madeAt }: StoredSnapshot,
-  walk: Walk | undefined,
+  pageCursor: PageCursor | undefined,
   limit: number,
   { store, workspaceId }: RequestContext,
 ): Promise<SnapshotPage> {
-  const after = walk?.position.after as string | undefined
+  const after = pageCursor?.position.after as string | undefined
   const request = { projectId, madeUntil: madeAt, limit, ...(after !== undefined && { after }) }
   const { rows, hasMore } = await store.snapshotEntries.list(workspaceId, request)
   const last = rows.at(-1)
@@ -167,11 +170,11 @@ async function readWhole(
 
 async function readChanges(
   changes: { since: StoredSnapshot; until: StoredSnapshot },
-  walk: Walk | undefined,
+  pageCursor: PageCursor | undefined,
   limit: number,
   { store, workspaceId }: RequestContext,
 ): Promise<SnapshotPage> {
-  const after = walk?.position.after as ChangePlace | undefined
+  const after = pageCursor?.position.after as ChangePlace | undefined
   const { rows, removed, next } = await store.snapshotEntries.listChanges(workspaceId, { ...changes, after, limit })
   return { rows, removed, next: next && { since: changes.since.id, after: next } }
 }
@@ -184,17 +187,17 @@ function readCursor(
   cursor: string,
   { projectId, since }: { projectId?: string | undefined; since?: string | undefined },
 ) {
-  const walk = decodeCursor(cursor)
-  if (!walk) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
-  if (projectId !== undefined && projectId !== walk.projectId) {
+  const pageCursor = decodeCursor(cursor)
+  if (!pageCursor) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
+  if (projectId !== undefined && projectId !== pageCursor.projectId) {
     throw validationError([
       { path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' },
     ])
   }
-  if (since !== undefined && !('since' in walk.position && walk.position.since === since)) {
+  if (since !== undefined && !('since' in pageCursor.position && pageCursor.position.since === since)) {
     throw validationError([{ path: ['cursor'], message: 'Belongs to the changes since another snapshot' }])
   }
-  return walk
+  return pageCursor
 }
 
 /** The number of passes whose variables, which can be large, are in memory together. */

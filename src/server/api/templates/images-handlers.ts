@@ -12,9 +12,9 @@ export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, services, workspaceId, now } = context
     // Leave now: waiting for the decoder is limited separately.
-    const leaveThread = await services.eventLoop.enterRequest(workspaceId, body.length)
+    const leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
-    const known = await store.images.find(workspaceId, id).finally(leaveThread)
+    const known = await store.images.find(workspaceId, id).finally(leaveEventLoop)
     // An accepted image is not decoded again.
     if (known) return known
     const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {

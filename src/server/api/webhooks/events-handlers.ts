@@ -13,13 +13,13 @@ const EVENTS = 25
 /**
  * The interval of reads that detect writes of other servers. Streams of a workspace at the same position share a read.
  */
-const LOOK_EVERY_MS = 1_000
+const POLL_MS = 1_000
 
 /**
  * The delay before a retry if an event that this process wrote is not visible yet, because an older transaction is
  * still running.
  */
-const LOOK_AGAIN_MS = 50
+const MIN_POLL_MS = 50
 
 const DAY_MS = 24 * 3_600_000
 
@@ -52,7 +52,7 @@ async function* follow(
       if (logged.length > 0) await takeTurn(logged)
       yield wanted.map(({ id, envelope }) => ({ id, data: envelope }))
       if (logged.length === EVENTS) continue
-      isWoken = await wakeUp.next(isWoken ? LOOK_AGAIN_MS : LOOK_EVERY_MS, ended)
+      isWoken = await wakeUp.next(isWoken ? MIN_POLL_MS : POLL_MS, ended)
     }
   } finally {
     wakeUp.close()

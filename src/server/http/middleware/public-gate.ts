@@ -19,7 +19,7 @@ export interface PublicGateOptions {
   /** The maximum number of waiting requests per address. */
   waitingByAddress: number
   waiting: number
-  patienceMs: number
+  timeoutMs: number
 }
 
 /** The time for a client to receive a response: the largest image at 350 kbit/s. */
@@ -30,7 +30,7 @@ const DEFAULTS: PublicGateOptions = {
   atOnceByAddress: 32,
   waitingByAddress: 128,
   waiting: 1_024,
-  patienceMs: 5_000,
+  timeoutMs: 5_000,
 }
 
 interface Waiter {
@@ -39,7 +39,7 @@ interface Waiter {
 }
 
 export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
-  const { atOnce, atOnceByAddress, waitingByAddress, waiting, patienceMs } = { ...DEFAULTS, ...options }
+  const { atOnce, atOnceByAddress, waitingByAddress, waiting, timeoutMs } = { ...DEFAULTS, ...options }
   const inside = createCounters()
   const outside = createCounters()
   const line = new Set<Waiter>()
@@ -74,7 +74,7 @@ export function createPublicGate(options: Partial<PublicGateOptions> = {}): Publ
       const timer = setTimeout(() => {
         leave()
         reject(full())
-      }, patienceMs)
+      }, timeoutMs)
       line.add(waiter)
       outside.add(address, 1)
     })

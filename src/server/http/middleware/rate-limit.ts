@@ -170,7 +170,7 @@ interface Bucket {
 /** A process that admitted nothing for this long gets no share. A new key is shared by all processes for this long. */
 const ACTIVE_SECONDS = 1
 /** A count is reported for this long after it last rose, so that no process misses it. */
-const TOLD_SECONDS = 5
+const USAGE_TTL_SECONDS = 5
 /** Parts are rescaled, and the smallest dropped, when their common factor is below this. */
 const LEAST_SCALE = 0.01
 const LEAST_PART = 0.01
@@ -248,7 +248,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       const counts: [string, number][] = []
       for (const [key, bucket] of buckets) {
         // Reset stale counts: other instances treat a key that reappears as new.
-        if (now - bucket.spentAt > TOLD_SECONDS) bucket.usage = 0
+        if (now - bucket.spentAt > USAGE_TTL_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) counts.push([key, bucket.usage])
       }
       if (counts.length > MAX_COUNTS) {

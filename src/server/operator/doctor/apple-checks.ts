@@ -36,7 +36,7 @@ export async function checkApple(config: Config, at: Date, options: PushOptions 
   const ofFiles = await examine('Apple', {
     Files: {
       fix: GIVE,
-      look() {
+      check() {
         const credentials = readAppleCredentials(config)
         read = {
           credentials,
@@ -53,36 +53,36 @@ export async function checkApple(config: Config, at: Date, options: PushOptions 
     {
       Key: {
         fix: GIVE,
-        look({ leaf, key, credentials }) {
+        check({ leaf, key, credentials }) {
           assertKeyMatches(leaf, key, credentials)
           return passed('belongs to the certificate')
         },
       },
       'Pass type and team': {
         fix: 'correct --apple-pass-type and --apple-team, or give the certificate of that pass type',
-        look({ leaf, credentials }) {
+        check({ leaf, credentials }) {
           const { passTypeIdentifier, teamIdentifier } = readSubject(leaf, credentials)
           return passed(`${passTypeIdentifier}, team ${teamIdentifier}`)
         },
       },
       WWDR: {
         fix: DOWNLOAD,
-        look({ leaf, wwdr, credentials }) {
+        check({ leaf, wwdr, credentials }) {
           assertIssued(leaf, wwdr, credentials)
           return checkIssuer(wwdr)
         },
       },
       'Pass certificate': {
         fix: RENEW,
-        look: ({ leaf, credentials: { certificate } }) =>
+        check: ({ leaf, credentials: { certificate } }) =>
           checkEnd(leaf, { what: 'pass certificate', source: certificate.source, at, fix: RENEW }),
       },
       'WWDR expiry': {
         fix: DOWNLOAD,
-        look: ({ wwdr, credentials }) =>
+        check: ({ wwdr, credentials }) =>
           checkEnd(wwdr, { what: 'WWDR certificate', source: credentials.wwdr.source, at, fix: DOWNLOAD }),
       },
-      APNs: { fix: ALLOW_CONNECTIONS, look: ({ credentials }) => tryPush(credentials, at, options) },
+      APNs: { fix: ALLOW_CONNECTIONS, check: ({ credentials }) => tryPush(credentials, at, options) },
     },
     () => read ?? 'the files cannot be read',
   )
@@ -90,7 +90,7 @@ export async function checkApple(config: Config, at: Date, options: PushOptions 
 }
 
 function skipAll(reason: string): Promise<Check[]> {
-  return examine('Apple', { Certificates: { fix: GIVE, look: () => skipped(reason) } })
+  return examine('Apple', { Certificates: { fix: GIVE, check: () => skipped(reason) } })
 }
 
 interface Files {

@@ -16,7 +16,7 @@ export interface Examination<Facts> {
   /** The fix of thrown errors that bring none. */
   fix: string
   /** A thrown error becomes a failed finding with its message. */
-  look: (facts: Facts) => Finding | Promise<Finding>
+  check: (facts: Facts) => Finding | Promise<Finding>
 }
 
 /**
@@ -25,24 +25,24 @@ export interface Examination<Facts> {
  */
 export async function examine<Facts = undefined>(
   group: string,
-  examinations: Record<string, Examination<Facts>>,
+  all: Record<string, Examination<Facts>>,
   facts: () => Facts | string = () => undefined as Facts,
 ): Promise<Check[]> {
   const checks: Check[] = []
-  for (const [name, { fix, look }] of Object.entries(examinations)) {
+  for (const [name, { fix, check }] of Object.entries(all)) {
     const known = facts()
     checks.push({
       group,
       name,
-      ...(typeof known === 'string' ? skipped(known) : await safely(async () => look(known), fix)),
+      ...(typeof known === 'string' ? skipped(known) : await safely(async () => check(known), fix)),
     })
   }
   return checks
 }
 
-async function safely(look: () => Promise<Finding>, fix: string): Promise<Finding> {
+async function safely(check: () => Promise<Finding>, fix: string): Promise<Finding> {
   try {
-    return await look()
+    return await check()
   } catch (error) {
     if (error instanceof SetupError) return failed(error.message, error.fix ?? fix)
     return failed(error instanceof Error ? describe(error) : String(error), fix)

@@ -20,7 +20,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
   return examine('Configuration', {
     Platforms: {
       fix: 'give the credentials of the platform, or leave it out: passes serve --platforms apple',
-      look() {
+      check() {
         const sandboxed = sandboxedPlatforms(config)
         const states = config.platforms.map((name) => `${name} ${sandboxed.includes(name) ? 'in the sandbox' : 'real'}`)
         return passed(states.join(', '))
@@ -28,7 +28,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
     },
     Settings: {
       fix: 'passes serve --help lists the values of --fault',
-      look() {
+      check() {
         parseFaults(config.faults)
         if (config.isProduction && config.allowInsecureWebhooks) {
           return failed(
@@ -46,13 +46,13 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
 /** Badges are optional: without them, pages show text buttons. */
 function badgesExamination({ badgesFolder, platforms }: Config): Record<string, Examination<undefined>> {
   if (badgesFolder === undefined) return {}
-  const look = () => {
+  const check = () => {
     const badges = loadBadges(badgesFolder)
     const lacking = platforms.filter((platform) => !badges.find(platform, 'en')).map((name) => `${name}/en.svg`)
     const without = lacking.length > 0 ? `; without ${lacking.join(' and ')} other languages get a button of text` : ''
     return passed(`${badges.all.length} in ${badgesFolder}${without}`)
   }
-  return { Badges: { fix: 'arrange the folder as docs/hosted-pages.md shows', look } }
+  return { Badges: { fix: 'arrange the folder as docs/hosted-pages.md shows', check } }
 }
 
 const FIX =
@@ -63,7 +63,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
   return examine('Server key', {
     Fingerprint: {
       fix: FIX,
-      async look() {
+      async check() {
         const text = await findServerKey(config)
         const known = database && (await findFingerprint(createStore(database)))
         if (text === undefined) {
@@ -91,15 +91,15 @@ export function checkFiles(config: Config): Promise<Check[]> {
   return examine('Files', {
     Database: {
       fix: 'check that this user can access the file',
-      look: () => checkModes(database === undefined ? [] : ['', '-wal', '-shm'].map((suffix) => database + suffix)),
+      check: () => checkModes(database === undefined ? [] : ['', '-wal', '-shm'].map((suffix) => database + suffix)),
     },
     'Server key': {
       fix: 'check that this user can access the file',
-      look: () => checkModes(key === undefined ? [] : [key]),
+      check: () => checkModes(key === undefined ? [] : [key]),
     },
     Sandbox: {
       fix: 'check that this user can access the folder',
-      look: () => checkModes(below(sandboxFolder(config))),
+      check: () => checkModes(below(sandboxFolder(config))),
     },
   })
 }
@@ -151,10 +151,10 @@ export async function checkPublicUrl(
 
   try {
     const checks = await examine('Public URL', {
-      Address: { fix: GIVE, look: () => checkAddress(url || undefined, config) },
+      Address: { fix: GIVE, check: () => checkAddress(url || undefined, config) },
       Reachable: {
         fix: REACH,
-        async look() {
+        async check() {
           if (!url) return skipped('there is none to check')
           const { status, body } = await get('/healthz')
           if (status !== 200 || (body as { status?: unknown })?.status !== 'ok') {

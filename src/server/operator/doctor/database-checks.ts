@@ -50,7 +50,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
   const ofConnection = await examine('Database', {
     Reachable: {
       fix: 'start the database, or correct --database (PASSES_DATABASE_URL)',
-      async look() {
+      async check() {
         if (!database) throw missingDatabase(config.databaseUrl)
         await onDatabase(config.databaseUrl, () => assertReadable(database))
         isReadable = true
@@ -65,7 +65,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
     {
       Requirements: {
         fix: 'correct --database (PASSES_DATABASE_URL)',
-        async look(readable) {
+        async check(readable) {
           if (readable.dialect === 'sqlite') return skipped('SQLite has none')
           await onDatabase(config.databaseUrl, () => readable.reader.transaction(requireUsable))
           return passed('encoding, privileges, and pg_trgm')
@@ -73,7 +73,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       },
       Migrations: {
         fix: 'passes migrate',
-        async look(readable) {
+        async check(readable) {
           await requireWhole(readable.reader)
           const pending = await pendingMigrations(readable)
           isCurrent = pending.length === 0
@@ -83,7 +83,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       },
       Writable: {
         fix: 'check the free space, and that this user can write to the file and its folder',
-        async look(readable) {
+        async check(readable) {
           if (!isCurrent) return skipped('it is not ready for use')
           await onDatabase(config.databaseUrl, () => assertWritable(readable))
           return passed('a row was committed and deleted')
@@ -91,21 +91,21 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       },
       Integrity: {
         fix: 'restore the last backup',
-        async look(readable) {
+        async check(readable) {
           const damage = await findDamage(readable)
           if (!damage) return skipped('PostgreSQL checks its own pages')
           if (damage.length > 0) return failed(damage.join('; '), 'restore the last backup')
           return passed('quick_check found nothing')
         },
       },
-      ...(canRecount && { Counts: { fix: 'run it again', look: recount } }),
+      ...(canRecount && { Counts: { fix: 'run it again', check: recount } }),
     },
     () => (database && isReadable ? database : 'the database cannot be read'),
   )
   const ofClock = await examine('Database', {
     Clock: {
       fix: SET_CLOCK,
-      look: async () => compareClocks((await databaseSkew(options, isReadable)) ?? options.httpSkew),
+      check: async () => compareClocks((await databaseSkew(options, isReadable)) ?? options.httpSkew),
     },
   })
   return { checks: [...ofConnection, ...ofContents, ...ofClock], isCurrent }

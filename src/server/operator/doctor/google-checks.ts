@@ -38,7 +38,7 @@ export async function checkGoogle(
   return examine('Google', {
     Key: {
       fix: 'give the JSON key of the service account and the issuer ID: --google-key and --google-issuer-id; without a key, attach an account to this machine',
-      async look() {
+      async check() {
         if (reason) return skipped(reason)
         identity = await readGoogleIdentity(config)
         return passed(`${identity.clientEmail}, issuer ${identity.issuerId}`)
@@ -46,12 +46,12 @@ export async function checkGoogle(
     },
     Permission: {
       fix: ALLOW_CONNECTIONS,
-      look: () =>
+      check: () =>
         identity ? tryRead(identity, createGoogleApi({ identity, endpoints })) : skipped(reason ?? NO_IDENTITY),
     },
     Class: {
       fix: ALLOW_CONNECTIONS,
-      async look() {
+      async check() {
         if (!canWrite) return skipped('passes doctor --write creates one')
         const trial = { publicUrl: config.publicUrl, rejections }
         if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
@@ -64,7 +64,7 @@ export async function checkGoogle(
     },
     Locations: {
       fix: ALLOW_CONNECTIONS,
-      async look() {
+      async check() {
         if (!rejections) return skipped('the database cannot be read')
         return identity ? checkLocations(identity.issuerId, rejections) : skipped(reason ?? NO_IDENTITY)
       },

@@ -21,10 +21,10 @@ export async function checkIdentities(config: Config, store: Store | undefined, 
         stored.name,
         {
           fix: fixOf(stored),
-          look: () =>
+          check: () =>
             text === undefined
               ? failed('The server key is missing.', 'give the server key: PASSES_SERVER_KEY')
-              : look(stored, text, config, at),
+              : check(stored, text, config, at),
         },
       ]),
     ),
@@ -36,7 +36,7 @@ function fixOf({ platform, name }: StoredIdentity): string {
   return `passes identity renew ${name} ${files}`
 }
 
-async function look(stored: StoredIdentity, text: string, config: Config, at: Date): Promise<Finding> {
+async function check(stored: StoredIdentity, text: string, config: Config, at: Date): Promise<Finding> {
   const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
   if (stored.platform === 'google') {
     const { clientEmail, issuerId } = await openGoogle(stored, keys)
@@ -55,13 +55,13 @@ const TIMEOUT_MS = 5_000
 
 /** Finds paused identities in the metrics of a server, which keeps pauses in memory. */
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
-  const look = (): Finding | Promise<Finding> => {
+  const check = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {
       return skipped('shown by passes_identity_paused of each worker: give its --metrics-port')
     }
     return ask(`http://${urlHost(metrics.host)}:${metrics.port}/metrics`)
   }
-  return examine('Platforms', { Paused: { fix: 'check that the server is running', look } })
+  return examine('Platforms', { Paused: { fix: 'check that the server is running', check } })
 }
 
 async function ask(url: string): Promise<Finding> {

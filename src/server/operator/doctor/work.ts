@@ -22,7 +22,7 @@ export function checkWork(database: Database | undefined, at: Date): Promise<Che
 const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   Jobs: {
     fix: 'passes serve --role worker',
-    async look({ store: { overviews }, at }) {
+    async check({ store: { overviews }, at }) {
       const { queues } = await overviews.read(at)
       const late = queues.flatMap(({ queue, priority, due, oldestDueAt }) => {
         const seconds = oldestDueAt ? secondsBetween(oldestDueAt, at) : 0
@@ -37,16 +37,16 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   'Discarded jobs': {
     fix: 'passes jobs list',
-    async look({ store: { overviews }, at }) {
-      const { setAside } = await overviews.read(at)
-      if (setAside.length === 0) return passed('none')
+    async check({ store: { overviews }, at }) {
+      const { discarded } = await overviews.read(at)
+      if (discarded.length === 0) return passed('none')
       const fix = 'passes jobs list shows why; passes jobs retry --all runs them again'
-      return failed(`Discarded: ${describeCounts(setAside)}.`, fix)
+      return failed(`Discarded: ${describeCounts(discarded)}.`, fix)
     },
   },
   'Jobs in quarantine': {
     fix: 'passes jobs list',
-    async look({ store: { overviews }, at }) {
+    async check({ store: { overviews }, at }) {
       const { quarantined } = await overviews.read(at)
       if (quarantined.length === 0) return passed('none')
       return failed(
@@ -57,7 +57,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Webhooks: {
     fix: 'passes webhook list',
-    async look({ store: { overviews }, at }) {
+    async check({ store: { overviews }, at }) {
       const { sound, failing, disabled } = (await overviews.read(at)).webhooks
       const named = await overviews.listFailingWebhooks(MAX_NAMED)
       const counts = `${sound} sound, ${failing} failing, ${disabled} disabled`
@@ -76,7 +76,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Templates: {
     fix: 'passes template get ID',
-    async look({ store: { overviews }, at }) {
+    async check({ store: { overviews }, at }) {
       const { rejected } = await overviews.read(at)
       const counts = `${rejected.version} versions, ${rejected.class} classes, and ${rejected.pass} passes are rejected by a platform`
       const [last] = await overviews.listRejectedVersions(1)
@@ -97,7 +97,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   Moves: {
     fix: 'passes move-out --status',
     /** A move is not a failure, but the server must keep running until the last phone has moved. */
-    async look({ store }) {
+    async check({ store }) {
       const moves = await store.overviews.listMoves(MAX_NAMED)
       if (moves.length === 0) return passed('no phones are moving to another address')
       const lines: string[] = []
@@ -113,7 +113,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Evidence: {
     fix: 'passes scans verify',
-    async look({ store, at }) {
+    async check({ store, at }) {
       const waiting = await store.chainReader.findPending()
       const heads = await store.chainReader.countHeads()
       const seconds = waiting.firstId === null ? 0 : secondsBetween(madeAt(waiting.firstId), at)
@@ -128,7 +128,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Tokens: {
     fix: 'passes token list',
-    async look({ store, at }) {
+    async check({ store, at }) {
       const ending = await endingTokens(store, at)
       const [first] = ending
       if (!first) return passed('none expires within 30 days')

@@ -54,17 +54,17 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
 export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
   for (const { format, message } of symbols) {
     if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue
-    const { svg } = await drawInThread(optionsFor(format, message))
+    const { svg } = await drawInWorker(optionsFor(format, message))
     if (svg !== undefined) keep(format, message, asShown(format, svg))
   }
 }
 
-interface InThread {
+interface DrawnSymbol {
   svg?: string
 }
 
 /** Resolves to nothing for a message that the library rejects. */
-const THREAD = `
+const WORKER_SOURCE = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { toSVG } = require(workerData)
 parentPort.on('message', (options) => {
@@ -77,14 +77,14 @@ parentPort.on('message', (options) => {
 
 interface Waiting {
   symbol: RenderOptions
-  resolve(drawn: InThread): void
+  resolve(drawn: DrawnSymbol): void
 }
 
 let waiting: Waiting[] = []
 let drawing: Waiting | undefined
-let thread: Worker | undefined
+let drawer: Worker | undefined
 
-function drawInThread(symbol: RenderOptions): Promise<InThread> {
+function drawInWorker(symbol: RenderOptions): Promise<DrawnSymbol> {
   return new Promise((resolve) => {
     waiting.push({ symbol, resolve })
     drawNext()
@@ -97,14 +97,14 @@ function drawNext(): void {
   waiting.sort((one, other) => one.symbol.text.length - other.symbol.text.length)
   drawing = waiting.shift()
   if (!drawing) return
-  thread ??= startThread()
-  thread.postMessage(drawing.symbol)
+  drawer ??= startWorker()
+  drawer.postMessage(drawing.symbol)
 }
 
-function startThread(): Worker {
-  const worker = new Worker(THREAD, { eval: true, workerData: createRequire(import.meta.url).resolve(LIBRARY) })
+function startWorker(): Worker {
+  const worker = new Worker(WORKER_SOURCE, { eval: true, workerData: createRequire(import.meta.url).resolve(LIBRARY) })
   worker.unref()
-  worker.on('message', (drawn: InThread) => {
+  worker.on('message', (drawn: DrawnSymbol) => {
     drawing?.resolve(drawn)
     drawing = undefined
     drawNext()
@@ -113,7 +113,7 @@ function startThread(): Worker {
   worker.on('error', () => undefined)
   worker.on('exit', () => {
     for (const { resolve } of [...(drawing ? [drawing] : []), ...waiting]) resolve({})
-    thread = drawing = undefined
+    drawer = drawing = undefined
     waiting = []
   })
   return worker

@@ -33,8 +33,8 @@ export async function openLink(event: H3Event, services: LinkOpenServices): Prom
   const link = verifiedLink(event, services, now)
   if (link.kind === 'group') return openGroup(event, services, link, now)
   const { kind } = link
-  const { pass, isLookedAt } = await followLink(link, event, services, now)
-  if (isLookedAt) return showShared(event, pass, services)
+  const { pass, isPreviewed } = await followLink(link, event, services, now)
+  if (isPreviewed) return showShared(event, pass, services)
   if (kind === 'smart') return openSmart(event, pass, services, now)
   const response = await deliveries[kind].open(pass, event.req, services, now)
   if (event.req.method === 'GET') services.linkOpens.note(pass, kind, now)
@@ -44,8 +44,8 @@ export async function openLink(event: H3Event, services: LinkOpenServices): Prom
 /** Responds with the calendar entry of a pass. @throws ApiError as openLink; NOT_FOUND if the pass has no time */
 export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
-  const { pass, isLookedAt } = await followLink(verifiedLink(event, services, now), event, services, now)
-  if (isLookedAt) return showShared(event, pass, services)
+  const { pass, isPreviewed } = await followLink(verifiedLink(event, services, now), event, services, now)
+  if (isPreviewed) return showShared(event, pass, services)
   const { languages } = await findIssuer(pass, services)
   const { ofTexts } = pageLanguage(event.req.headers, languages)
   const { card } = await render(pass, services.issuing, ofTexts)
@@ -70,7 +70,7 @@ export async function openCalendar(event: H3Event, services: Services): Promise<
 interface FollowedLink {
   /** It can be added to a wallet now, unless a program previews the link. */
   pass: StoredPass
-  isLookedAt: boolean
+  isPreviewed: boolean
 }
 
 /** @throws ApiError LINK_INVALID */
@@ -91,11 +91,11 @@ async function followLink(
   const { pass, areLinksClosed } = linked
   if (areLinksClosed) throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
   if (pass.linkGeneration !== generation) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
-  const isLookedAt = isCrawler(event.req.headers.get('user-agent'))
-  const [current = pass] = isLookedAt ? [pass] : await issueQueued([pass], services, event, now)
+  const isPreviewed = isCrawler(event.req.headers.get('user-agent'))
+  const [current = pass] = isPreviewed ? [pass] : await issueQueued([pass], services, event, now)
   const status = effectiveStatus(current, now)
   if (!isInstallable(status)) throw new LinkEnded(status, await findIssuer(pass, services, event.req.headers))
-  return { pass: current, isLookedAt }
+  return { pass: current, isPreviewed }
 }
 
 /** Returns the facts that are the same for every holder, in the language of the visitor if one is given. */

@@ -41,8 +41,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
       // An error arrives before the status that follows it. After a first statement that failed, the status is still the previous
       // one.
-      const isAlone = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
-      if (isAlone) return sendAlone(connection, transactionSettings, query)
+      const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
+      if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))
     }
 
@@ -79,7 +79,7 @@ export async function isPooled(db: Knex): Promise<boolean> {
 }
 
 /** Sends a statement outside a transaction together with its settings. One round trip is one transaction. */
-function sendAlone(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
+function sendAsTransaction(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const ignore = () => undefined
     sendTogether(connection, [
@@ -106,14 +106,14 @@ const outboxes = new WeakMap<PostgresConnection, Outbox>()
  */
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
   const limits = transactionLimitMs === undefined ? undefined : limitsOf(transactionLimitMs)
-  const limitsAlone = limits && settingsOf(limits)
+  const ownLimits = limits && settingsOf(limits)
   const { Transaction } = knexParts('postgres')
   class PipelinedTransaction extends Transaction {
     async begin(connection: PostgresConnection) {
       outboxes.set(connection, { waiting: [], isSending: false, failure: undefined })
       await this.run(connection, { ...BEGIN })
       const { transactionSettings } = connection
-      const settings = transactionSettings ? settingsOf({ ...transactionSettings, ...limits }) : limitsAlone
+      const settings = transactionSettings ? settingsOf({ ...transactionSettings, ...limits }) : ownLimits
       if (settings) await this.run(connection, { ...settings })
     }
 

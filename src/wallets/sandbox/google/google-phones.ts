@@ -95,7 +95,7 @@ export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
     },
 
     /** `GET /objects/{kind}/{id}` */
-    look(kindName: string, id: string): LocalReply {
+    read(kindName: string, id: string): LocalReply {
       const kind = googleKinds.find((known) => known === kindName)
       const stored = kind && store.find(kind, 'Object', id)
       return stored ? { status: 200, json: viewOf(stored) } : wrong(404, 'Object not found.')

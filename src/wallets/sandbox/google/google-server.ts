@@ -73,7 +73,7 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
     const { method, path, json, response } = call
     if (path.startsWith('/walletobjects/')) return answerRest(call)
     const [, kind, id] = /^\/objects\/([^/]+)\/([^/]+)$/.exec(path) ?? []
-    if (method === 'GET' && kind && id) return phones.look(kind, decodeURIComponent(id))
+    if (method === 'GET' && kind && id) return phones.read(kind, decodeURIComponent(id))
     const [, device] = /^\/devices\/([^/]+)\/changes$/.exec(path) ?? []
     if (method === 'GET' && device) return channels.listen(decodeURIComponent(device), response) as undefined
     switch (`${method} ${path}`) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FEW_REPORTS } from '../../../../src/core/bounds.ts'
+import { MAX_LOCKED_REPORTS } from '../../../../src/core/bounds.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const [one, other, few] = await Promise.all([
         send(workspace, ...reportOf(100)),
         send(workspace, ...reportOf(100)),
-        send(workspace, ...reportOf(FEW_REPORTS)),
+        send(workspace, ...reportOf(MAX_LOCKED_REPORTS)),
       ])
       // Ids are given in the order in which scans are recorded.
       const lastOf = (results: typeof few) =>
