@@ -71,7 +71,7 @@ const packages: Record<string, RegExp> = {
   knex: /^storage\//,
   pg: /^storage\//,
   'pg-copy-streams': /^storage\/copy\//,
-  sqlite3: /^storage\//,
+  sqlite3: /^(storage\/|cli\/console\/offline\/sqlite-tables\.ts)/,
   '@oclif/core': /^(commands|cli)\//,
   ink: /^cli\/console\//,
   idb: /^door\//,

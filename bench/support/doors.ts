@@ -50,6 +50,8 @@ export async function openPhone(
     random: Math.random,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),
+    runner: identity.door.id,
+    findRunning: async () => () => true,
     withLock: createProcessLock(),
     marker: { get: () => null, set: () => undefined },
     isVisible: () => true,

@@ -4,8 +4,8 @@ import { MAX_GROUP_AT_DOOR } from '../../src/core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../src/core/rules/door/matches.ts'
 import { isListed } from '../../src/core/rules/door/own-scans.ts'
 import type { Decision } from '../../src/door/engine/engine.ts'
-import type { EngineStore, Identity, JournalEntry, ListHead } from '../../src/door/engine/engine-store.ts'
-import { ownFacts } from '../../src/door/engine/indexed-database.ts'
+import type { Attempted, EngineStore, Identity, JournalEntry, ListHead } from '../../src/door/engine/engine-store.ts'
+import { ownFacts } from '../../src/door/engine/list-facts.ts'
 
 /** A list that many phones of one process share; what changes in it, each of them keeps for itself. */
 export interface SharedList {
@@ -31,13 +31,13 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   let token: Identity | undefined = identity
   let clockOffset: number | undefined
   const counts = { accepted: 0, turnedAway: 0 }
-  const attempts = new Map<string, { externalRef: string; at: number }>()
+  const attempts = new Map<string, Attempted>()
   const journal = new Map<string, JournalEntry>()
   const byPass = new Map<string, JournalEntry[]>()
   const decisions = new Map<string, Decision>()
 
-  function record(attemptKey: string | undefined, decision: Decision, entry: JournalEntry | null): void {
-    if (attemptKey !== undefined) attempts.delete(attemptKey)
+  function record(decision: Decision, entry: JournalEntry | null): void {
+    for (const [key, { externalRef }] of attempts) if (externalRef === decision.externalRef) attempts.delete(key)
     decisions.set(decision.externalRef, decision)
     if (entry) put(entry)
     if (decision.result === 'accepted') counts.accepted += 1
@@ -81,20 +81,20 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
         rejections: [...journal.values()].filter(({ rejection }) => rejection !== undefined),
       }
     },
-    async beginAttempt(key, { externalRef, at, notBefore }) {
-      const before = attempts.get(key)
-      if (before && before.at >= notBefore) return before.externalRef
-      attempts.set(key, { externalRef, at })
-      return externalRef
+    async beginAttempt(attempt, { notBefore, canResume }) {
+      const before = attempts.get(attempt.key)
+      if (before && before.at >= notBefore && canResume(before)) return before.externalRef
+      attempts.set(attempt.key, attempt)
+      return attempt.externalRef
     },
-    async settle(attemptKey, decision, entry) {
-      record(attemptKey, decision, entry)
+    async settle(decision, entry) {
+      record(decision, entry)
     },
-    async evaluate(attemptKey, attempt, digest, decide) {
+    async evaluate(attempt, digest, decide) {
       if (!own) return undefined
       const found = attempt.passId === null ? carriers(own, digest!) : [get(own, attempt.passId) ?? []].flat()
       const { decision, entry } = decide(facts(own, matchesOf(attempt, found, digest)))
-      record(attemptKey, decision, entry)
+      record(decision, entry)
       return decision
     },
     async look(passId, read) {
@@ -104,7 +104,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
     async undo(decision, entry) {
       const scan = decisions.get(entry.undoes!.externalRef)
       if (scan) decisions.set(scan.externalRef, { ...scan, isUndone: true })
-      record(undefined, decision, entry)
+      record(decision, entry)
     },
     decision: async (externalRef) => decisions.get(externalRef),
     waiting: async (projectId, limit) =>

@@ -8,6 +8,7 @@ import { type EngineStore, StorageFullError } from '../../src/door/engine/engine
 import { createProcessLock, type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
+import { TableStore } from '../../src/door/engine/table-store.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
 /**
@@ -16,6 +17,8 @@ import type { TestWorkspace } from '../support/api.ts'
 export type Network = 'up' | 'down' | 'deaf' | 'older'
 
 let phones = 0
+/** Whether a page is alive, by the ID of its runner. */
+const running = new Map<string, () => boolean>()
 
 /** A phone at the door of a project, with its own database and its own network, in this process. */
 export class Phone {
@@ -122,11 +125,13 @@ export class Phone {
       return isDead() ? die() : result
     }
     const { api } = this.workspace
+    const runner = `${this.id} ${generation}`
+    running.set(runner, () => !isDead())
     return {
       settings: phoneSettings,
       openStore: async (onLost) => {
         this.onLost = onLost
-        const store = await openIndexedDb(this.database, onLost)
+        const store = new TableStore(await openIndexedDb(this.database, onLost))
         return steps(store, step, { isFull: () => this.isFull, before: (name) => this.beforeStore(name) })
       },
       fetch: (input, init) =>
@@ -139,6 +144,8 @@ export class Phone {
       random: () => 0,
       newReference: newId,
       digest: async (payload) => identifierDigest(payload).toString('hex'),
+      runner,
+      findRunning: async () => (id) => running.get(id)?.() ?? false,
       withLock: createProcessLock(),
       marker: {
         get: () => this.marker,

@@ -84,9 +84,10 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   const tasks: { name: string }[] = []
   let first: { name: string } | undefined
   let slowTimer: NodeJS.Timeout | undefined
-  let rejected = 0
+  /** Conflicts that an earlier console has shown. */
+  const earlier = new Set(engine.state.conflicts.map(({ externalRef }) => externalRef))
   const state: DoorState = {
-    ...shownOf(engine.state),
+    ...shownOf(engine.state, earlier),
     overrides: options.overrides,
     decision: null,
     isSlow: false,
@@ -96,15 +97,16 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     notice: null,
   }
   engine.subscribe((now) => {
-    Object.assign(state, shownOf(now))
+    Object.assign(state, shownOf(now, earlier))
     state.counters = amend(
       state.counters,
       now.recent.map((decision) => outcomeOf(decision, now)),
     )
-    const problem = now.problems.find(({ code }) => code === 'rejected')
-    if (problem?.code === 'rejected' && problem.scans > rejected) {
-      rejected = problem.scans
+    const problem = now.problems.find((one) => one.code === 'rejected')
+    if (problem) {
       state.notice = `The server rejected the scan at ${clockTime(problem.scannedAt)}: ${problem.message}`
+      // If the disk is full, the next start shows it again.
+      engine.dismiss('rejected').catch(() => undefined)
     }
     onChange()
   })
@@ -182,13 +184,16 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   }
 }
 
-function shownOf(state: EngineState): Pick<DoorState, 'connection' | 'lists' | 'pending' | 'conflicts'> {
+function shownOf(
+  state: EngineState,
+  earlier: ReadonlySet<string>,
+): Pick<DoorState, 'connection' | 'lists' | 'pending' | 'conflicts'> {
   const { offlineSince, uploadRejection, list, pending, conflicts } = state
   return {
     connection: { offlineSince, rejection: uploadRejection },
     lists: { list, rejection: listRejectionText(state) },
     pending,
-    conflicts: conflicts.length,
+    conflicts: conflicts.filter(({ externalRef }) => !earlier.has(externalRef)).length,
   }
 }
 

@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { Client } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/client-errors.ts'
@@ -5,16 +8,18 @@ import { newId } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'
 import { doorEnglish } from '../../core/rules/redemption/scan-message.ts'
-import { createProcessLock, type EngineEnvironment } from '../../door/engine/environment.ts'
+import type { EngineEnvironment } from '../../door/engine/environment.ts'
+import { TableStore } from '../../door/engine/table-store.ts'
+import { makePrivateFolder } from '../../files/private-file.ts'
 import { TIMEOUT_MS } from './ask.ts'
 import { clockZone } from './lines.ts'
-import { openFileStore } from './offline/file-store.ts'
+import { openSqliteTables, withFileLock } from './offline/sqlite-tables.ts'
 import { rejectionText } from './outcome.ts'
 
 /** The server, the files, and the place of a console. */
 export interface ConsoleEnvironment {
   client: Client
-  /** The folder of the list and logs of the door. */
+  /** The folder of the door's database. */
   folder: string
   /** The place that each scan reports: project, device, gate. */
   station: Station
@@ -48,7 +53,11 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
       rejectionText,
     },
     // The client adds the access token.
-    openStore: () => openFileStore(folder, { token: 'console', door }),
+    identity: { token: 'console', door },
+    async openStore() {
+      makePrivateFolder(folder)
+      return new TableStore(await openSqliteTables(join(folder, 'door.db')))
+    },
     fetch: (input, init) => send(client, String(input), init!),
     baseUrl: '',
     version: 'console',
@@ -59,12 +68,30 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     random: () => 0,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),
-    // Consoles of one folder need no lock: uploads are idempotent, and of two lists either is valid.
-    withLock: createProcessLock(),
+    runner: [hostname(), process.pid, randomUUID()].join(' '),
+    findRunning: async () => isRunning,
+    withLock: (name, work) => withFileLock(join(folder, `${name}.lock`), work),
     marker: { get: () => null, set: () => undefined },
     isVisible: () => true,
     onWake: () => () => undefined,
     persist: async () => null,
+  }
+}
+
+/**
+ * Returns whether a console still runs. `true` for consoles on other machines, which cannot be checked, and if another
+ * program has the process ID.
+ */
+function isRunning(runner: string): boolean {
+  const [host, pid] = runner.split(' ')
+  // In a container, an earlier process can have had the ID of this one.
+  if (host !== hostname()) return true
+  if (Number(pid) === process.pid) return false
+  try {
+    process.kill(Number(pid), 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 

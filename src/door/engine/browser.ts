@@ -2,9 +2,11 @@ import { type DoorLanguage, doorEnglish } from '../../core/rules/redemption/scan
 import { makeTimeOrdered, uuidText } from '../../core/uuid.ts'
 import { type EngineEnvironment, phoneSettings } from './environment.ts'
 import { openIndexedDb } from './indexed-db.ts'
+import { TableStore } from './table-store.ts'
 
 const DATABASE = 'passes-door'
 const LOCK = 'passes-door-'
+const RUNNER = 'passes-door-tab-'
 
 /**
  * Creates the environment of an engine in a browser.
@@ -15,9 +17,12 @@ export function browserEnvironment(
   version: string,
   language: () => DoorLanguage = () => doorEnglish,
 ): EngineEnvironment {
+  const runner = crypto.randomUUID()
+  // Held until the tab ends.
+  void navigator.locks.request(RUNNER + runner, () => new Promise(() => undefined))
   return {
     settings: phoneSettings,
-    openStore: (onLost) => openIndexedDb(DATABASE, onLost),
+    openStore: async (onLost) => new TableStore(await openIndexedDb(DATABASE, onLost)),
     fetch: (input, init) => fetch(input, init),
     // The page is next to the API, regardless of a proxy.
     baseUrl: new URL('.', location.href).href.slice(0, -1),
@@ -29,6 +34,12 @@ export function browserEnvironment(
     newReference: (at) => uuidText(hex(makeTimeOrdered(crypto.getRandomValues(new Uint8Array(16)), at))),
     async digest(payload) {
       return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(payload))))
+    },
+    runner,
+    async findRunning() {
+      const { held = [] } = await navigator.locks.query()
+      const names = new Set(held.map(({ name }) => name))
+      return (id) => names.has(RUNNER + id)
     },
     withLock: async (name, work) => await navigator.locks.request(LOCK + name, work),
     marker: {

@@ -37,6 +37,17 @@ export interface JournalEntry extends OwnScan {
   isOfAnother?: boolean | undefined
 }
 
+/** An attempt without a result. */
+export interface Attempted {
+  /** The scanned content: two attempts with the same key are attempts at the same scan. */
+  key: string
+  externalRef: string
+  /** The time, in milliseconds. */
+  at: number
+  /** The tab or process that makes it: see `EngineEnvironment.runner`. */
+  runner: string
+}
+
 /** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
@@ -66,7 +77,7 @@ export interface StoreSummary {
 
 /**
  * The persistent storage of a door. Each method is one atomic transaction, which is on disk when it resolves. Write
- * transactions run one at a time, across the tabs of a phone.
+ * transactions run one at a time, across the tabs of a phone and the consoles of a folder.
  */
 export interface EngineStore {
   identity(): Promise<Identity | undefined>
@@ -79,17 +90,20 @@ export interface EngineStore {
   /**
    * Stores an attempt before the server is called, so that an attempt interrupted by a crash is retried with its
    * reference.
-   * @returns the externalRef to use: that of the same attempt if it has had no result since `notBefore`
+   * @param canResume whether an attempt with the same key that has had no result since `notBefore` is to be retried
+   * @returns the externalRef to use
    */
-  beginAttempt(key: string, attempt: { externalRef: string; at: number; notBefore: number }): Promise<string>
+  beginAttempt(
+    attempt: Attempted,
+    options: { notBefore: number; canResume: (attempt: Attempted) => boolean },
+  ): Promise<string>
   /** Stores the server's decision, and that the attempt has ended. */
-  settle(attemptKey: string, decision: Decision, entry: JournalEntry | null): Promise<void>
+  settle(decision: Decision, entry: JournalEntry | null): Promise<void>
   /**
    * Evaluates an attempt against the list and stores the decision. Returns `undefined` if there is no list.
    * @param digest of the payload, in hex
    */
   evaluate(
-    attemptKey: string,
     attempt: Attempt,
     digest: string | null,
     decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
@@ -109,7 +123,7 @@ export interface EngineStore {
   dismissRejections(): Promise<void>
 
   /** Starts a new list, while the one in use is kept. */
-  beginList(head: ListHead): Promise<void>
+  beginList(): Promise<void>
   addToList(items: readonly SnapshotItem[]): Promise<void>
   /** Replaces the list in use by the new one, and deletes the entries that it contains. */
   finishList(head: ListHead): Promise<void>
@@ -139,3 +153,89 @@ export class StorageFullError extends Error {
 export const RECENT_DECISIONS = 50
 /** The number of conflicts that are kept to be shown. The ledger has all of them. */
 export const KEPT_CONFLICTS = 200
+
+/** A shown decision, stored for the list of recent scans and for conflicts. */
+export interface StoredDecision {
+  seq?: number
+  externalRef: string
+  decision: Decision
+  /** Set if the server disagreed. */
+  conflict?: 1
+  /** Set if it belongs to the previous door of this phone. */
+  before?: 1
+}
+
+/** Single values, each in a row of the table `meta`. */
+export interface Meta {
+  identity: Identity
+  /** The milliseconds to add to the phone's clock to get the server's time. */
+  clockOffset: number
+  /** `slot` is the table of items that has the list. */
+  list: ListHead & { size: number; slot: Slot }
+  /** Since this phone became a door. */
+  counts: { accepted: number; turnedAway: number }
+}
+
+export type Slot = 'items-a' | 'items-b'
+
+/** The rows of a door's tables (decisions/0009). */
+export interface Rows {
+  meta: { name: keyof Meta; value: Meta[keyof Meta] }
+  /** One table of items has the list in use, the other one the list that is being loaded. */
+  'items-a': SnapshotItem
+  'items-b': SnapshotItem
+  /** Decisions and reversals, in order, until the server has them. */
+  journal: JournalEntry & { seq?: number }
+  decisions: StoredDecision
+  /** Attempts without a known result. */
+  attempts: Attempted
+}
+
+export type Table = keyof Rows
+export type Key = string | number
+
+const items = { key: 'passId', indexes: ['identifiers', 'staleIdentifiers', 'groupId'] }
+
+/** The properties of the key and the indexes of each table. The index of an array has an entry for each element. */
+export const tables: Record<Table, { key: string; indexes: readonly string[] }> = {
+  meta: { key: 'name', indexes: [] },
+  'items-a': items,
+  'items-b': items,
+  // The database assigns `seq`, in ascending order.
+  journal: { key: 'seq', indexes: ['externalRef', 'passId', 'waits', 'rejection'] },
+  decisions: { key: 'seq', indexes: ['externalRef', 'conflict'] },
+  attempts: { key: 'externalRef', indexes: [] },
+}
+
+/** The operations of one transaction. Rows are in the order of their keys. */
+export interface Transaction {
+  get<T extends Table>(table: T, key: Key): Promise<Rows[T] | undefined>
+  /** Returns the rows with a value in an index, or with any value. */
+  find<T extends Table>(table: T, index: string, value?: Key, limit?: number): Promise<Rows[T][]>
+  list<T extends Table>(table: T, options?: { after?: Key | undefined; limit?: number }): Promise<Rows[T][]>
+  newest<T extends Table>(table: T, limit: number): Promise<Rows[T][]>
+  count(table: Table): Promise<number>
+  /** Counts the rows by their value in an index. */
+  countBy(table: Table, index: string): Promise<Map<string, number>>
+  /** Inserts rows, or replaces those with the same key. */
+  put<T extends Table>(table: T, rows: readonly Rows[T][]): Promise<void>
+  remove(table: Table, keys: readonly Key[]): Promise<void>
+  clear(table: Table): Promise<void>
+}
+
+/** A database with the tables of a door: IndexedDB in a browser, SQLite in a console. */
+export interface TableDatabase {
+  /** Reads these tables at one point in time. The work awaits nothing but the transaction. */
+  read<T>(tables: readonly Table[], work: (tx: Transaction) => Promise<T>): Promise<T>
+  /**
+   * Changes these tables in one transaction, which is on disk when it resolves. A relaxed one survives the end of the
+   * process, but perhaps not a power failure. Transactions run one at a time, also those of other tabs and processes.
+   * @throws StorageFullError
+   */
+  write<T>(
+    tables: readonly Table[],
+    work: (tx: Transaction) => Promise<T>,
+    options?: { isRelaxed: boolean },
+  ): Promise<T>
+  close(): Promise<void>
+}

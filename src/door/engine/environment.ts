@@ -37,6 +37,8 @@ export const phoneSettings: EngineSettings = {
 /** The surroundings of an engine: a browser (`browser.ts`), a console (`cli/console/environment.ts`), or a test. */
 export interface EngineEnvironment {
   settings: EngineSettings
+  /** The door, if it is not one that this phone becomes with an invitation. */
+  identity?: Identity
   /** Opens the store. `onLost` is called if the browser closes it. */
   openStore: (onLost: () => void) => Promise<EngineStore>
   fetch: typeof fetch
@@ -54,7 +56,11 @@ export interface EngineEnvironment {
   newReference: (at: Date) => string
   /** Returns the SHA-256 of a payload, in hex. */
   digest: (payload: string) => Promise<string>
-  /** Runs the work while no other tab of this phone runs work of the same name. */
+  /** The ID of this tab or process. */
+  runner: string
+  /** Returns a function that tests whether another tab or process, by its ID, still runs. */
+  findRunning: () => Promise<(runner: string) => boolean>
+  /** Runs the work while no other tab or process with this store runs work of the same name. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
   /** A text stored next to the database. If it is there and the database is empty, the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }

@@ -4,8 +4,7 @@ import { createOwnDoor, type Known, markedProblems, markerOf, nothingStored, sta
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import { type Identity, StorageFullError } from './engine-store.ts'
 import type { EngineEnvironment } from './environment.ts'
-import { createListKeeper, OFFLINE_DISABLED } from './lists.ts'
-import { createLookUp } from './look-up.ts'
+import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
 import { createScanner } from './scanner.ts'
 import { claimFailure, createDoorServer, identityOf } from './server.ts'
 import { createUploads } from './uploads.ts'
@@ -20,7 +19,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let stored = nothingStored
   const problems = new Map<Problem['code'], Problem>()
   const known: Known = {
-    identity: await store.identity(),
+    identity: environment.identity ?? (await store.identity()),
     connection: { connection: 'unknown', offlineSince: null },
     loading: null,
     listRejection: null,
@@ -338,6 +337,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     async flush() {
       await connection?.flush()
       await lists.ended()
+      await refresh()
     },
     async stop() {
       endWake()

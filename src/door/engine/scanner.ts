@@ -88,8 +88,8 @@ export function createScanner(options: ScannerOptions): Scanner {
       const key = JSON.stringify([attempt.payload, attempt.passId, attempt.scanContextKey, attempt.validityDate])
       const named = { ...attempt, externalRef: await nameOf(attempt, key) }
       const online = connection()?.state === 'online' || !options.hasList()
-      const decided = online ? await askServer(named, key, door) : undefined
-      return decided ?? (await askList(named, key, door))
+      const decided = online ? await askServer(named, door) : undefined
+      return decided ?? (await askList(named, door))
     } catch (error) {
       if (!(error instanceof StorageFullError)) return failed(attempt, 'failed', (error as Error).message)
       onStored(true)
@@ -102,10 +102,17 @@ export function createScanner(options: ScannerOptions): Scanner {
    * decide.
    */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
+    const { runner } = environment
     try {
-      const note = { externalRef, at: at.getTime(), notBefore: at.getTime() - UNRESOLVED_MS }
-      const name = await options.store().beginAttempt(key, note)
-      return shown.has(name) ? externalRef : name
+      const isRunning = await environment.findRunning()
+      return await options.store().beginAttempt(
+        { key, externalRef, at: at.getTime(), runner },
+        {
+          notBefore: at.getTime() - UNRESOLVED_MS,
+          // The attempt of another runner is the scan of another guest, unless it crashed.
+          canResume: (begun) => !shown.has(begun.externalRef) && (begun.runner === runner || !isRunning(begun.runner)),
+        },
+      )
     } catch (error) {
       if (!(error instanceof StorageFullError)) throw error
       onStored(true)
@@ -114,7 +121,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   }
 
   /** Returns `undefined` on a timeout. */
-  async function askServer(attempt: Attempt, key: string, door: Identity['door']): Promise<Decision | undefined> {
+  async function askServer(attempt: Attempt, door: Identity['door']): Promise<Decision | undefined> {
     const { payload, passId, externalRef, scanContextKey, validityDate } = attempt
     const reply = await server.scan({
       ...(payload !== null && { qrPayload: payload }),
@@ -134,7 +141,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     const decision: Decision = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
     shown.add(attempt.externalRef)
     try {
-      await options.store().settle(key, decision, entryOf(attempt, reply.value, door))
+      await options.store().settle(decision, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
       // The server has recorded its decision, so it is valid even if this phone cannot store it.
@@ -144,17 +151,17 @@ export function createScanner(options: ScannerOptions): Scanner {
     return decision
   }
 
-  async function askList(attempt: Attempt, key: string, door: Identity['door']): Promise<Decision> {
+  async function askList(attempt: Attempt, door: Identity['door']): Promise<Decision> {
     const digest = attempt.payload === null ? null : await environment.digest(attempt.payload)
     const given = { station: station(door), language: environment.language() }
-    const decision = await options.store().evaluate(key, attempt, digest, (facts) => {
+    const decision = await options.store().evaluate(attempt, digest, (facts) => {
       const { outcome, record } = evaluateOffline(attempt, { ...facts, ...given })
       const entry: JournalEntry = {
         ...ownScanOf(record, undefined),
         externalRef: record.externalRef,
         projectId: door.projectId,
         kind: record.result,
-        ...(record.acceptedPassId !== null && { passId: record.acceptedPassId }),
+        passId: record.acceptedPassId ?? undefined,
         waits: door.projectId,
         decision: record,
       }

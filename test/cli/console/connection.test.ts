@@ -1,11 +1,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { TIMEOUT_MS } from '../../../src/cli/console/ask.ts'
-import { openStore } from '../../../src/cli/console/offline/offline-store.ts'
+import { openSqliteTables } from '../../../src/cli/console/offline/sqlite-tables.ts'
 import { createClient } from '../../../src/client/client.ts'
-import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
+import { failedOutcome } from '../../../src/core/rules/door/outcome.ts'
+import { type OfflineDecision, ownScanOf } from '../../../src/core/rules/door/own-scans.ts'
+import { TableStore } from '../../../src/door/engine/table-store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { openDoor } from './console.ts'
 
@@ -30,9 +33,23 @@ async function openWithDecision(report: () => Promise<{ status: number; body: ob
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const folder = temporaryFolder()
-  const earlier = openStore(folder)
-  earlier.append(decision)
-  earlier.close()
+  const { externalRef, scannedAt } = decision
+  const attempt = { externalRef, at: new Date(scannedAt), payload: null, passId: 'pass' }
+  const outcome = failedOutcome({ ...attempt, scanContextKey: null, validityDate: null }, '')
+  const earlier = new TableStore(await openSqliteTables(join(folder, 'door.db')))
+  await earlier.settle(
+    { ...outcome, failure: null, isUndone: false, isPending: true },
+    {
+      ...ownScanOf(decision, undefined),
+      externalRef,
+      projectId: '',
+      kind: 'accepted',
+      passId: 'pass',
+      waits: '',
+      decision,
+    },
+  )
+  await earlier.close()
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const client = createClient({ url, token: 'token', attempts: 1 })
   const door = await openDoor(client, folder)

@@ -1,5 +1,6 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openFileStore } from '../../../src/cli/console/offline/file-store.ts'
+import { openSqliteTables } from '../../../src/cli/console/offline/sqlite-tables.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
 import { newId } from '../../../src/core/ids.ts'
@@ -8,6 +9,7 @@ import { evaluateOffline } from '../../../src/core/rules/door/evaluate-offline.t
 import type { Attempt } from '../../../src/core/rules/door/outcome.ts'
 import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
 import { doorEnglish } from '../../../src/core/rules/redemption/scan-message.ts'
+import { TableStore } from '../../../src/door/engine/table-store.ts'
 import { scannablePass } from '../../server/api/scans/scan-support.ts'
 import { makeProject } from '../../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
@@ -27,15 +29,14 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
     validityDate: null,
     ...asked,
   }
-  const door = { id: '', name: '', gate: '', projectId, projectName: null }
-  const store = await openFileStore(temporaryFolder(), { token: '', door })
+  const store = new TableStore(await openSqliteTables(join(temporaryFolder(), 'door.db')))
   const list = await workspace.ok(contract.scanner.snapshot, { query: { projectId, limit: 1000 } })
-  await store.beginList(list)
+  await store.beginList()
   await store.addToList(list.items)
   await store.finishList(list)
   const digest = attempt.payload === null ? null : identifierDigest(attempt.payload).toString('hex')
   let record: OfflineDecision | undefined
-  const outcome = await store.evaluate('key', attempt, digest, (facts) => {
+  const outcome = await store.evaluate(attempt, digest, (facts) => {
     const station = { projectId, deviceId: undefined, context: {} }
     const language = { ...doorEnglish, zone: 'UTC' }
     const evaluated = evaluateOffline(attempt, { ...facts, station, language })

@@ -1,12 +1,13 @@
-import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { consoleEnvironment } from '../../../src/cli/console/environment.ts'
-import { readList, removeList } from '../../../src/cli/console/offline/list-files.ts'
+import { openSqliteTables } from '../../../src/cli/console/offline/sqlite-tables.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/client-errors.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { newId } from '../../../src/core/ids.ts'
 import { openEngine } from '../../../src/door/engine/open-engine.ts'
+import { TableStore } from '../../../src/door/engine/table-store.ts'
 import { makePass, publishedTemplate } from '../../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -75,8 +76,6 @@ test('a console refreshes its list with changes, and starts with the stored list
   expect(second.found!.toSorted()).toEqual(['Ada 2', 'Ada 3'])
   const third = await consoleOn(folder, workspace)
   expect(third.start!.toSorted()).toEqual(['Ada 2', 'Ada 3'])
-  expect(readList(folder)!.items).toHaveLength(1)
-  expect(readList(folder)!.changes.map(({ pages }) => pages.flatMap(({ items }) => items).length)).toEqual([2, 0])
 })
 
 test('loads the whole list if the server cannot send changes to it', async () => {
@@ -86,7 +85,6 @@ test('loads the whole list if the server cannot send changes to it', async () =>
   await workspace.ok(contract.templates.update, { params: { id: templateId }, body: { name: 'Renamed' } })
   const stale = await consoleOn(folder, workspace)
   expect(stale.asked.map(({ since }) => since !== undefined)).toEqual([true, false])
-  expect(readdirSync(folder)).toEqual(['list.ndjson'])
   const ofBefore = await consoleOn(folder, workspace, async ({ since }) => {
     if (since !== undefined) throw errorOf(400, 'VALIDATION_ERROR')
   })
@@ -94,51 +92,25 @@ test('loads the whole list if the server cannot send changes to it', async () =>
   expect(ofBefore.asked).toHaveLength(2)
 })
 
-test('a console killed during a refresh starts with the previous list', async () => {
+test('a console killed while it loaded a list starts with the previous list', async () => {
   const { workspace, make, folder } = await makeDoor()
   await consoleOn(folder, workspace)
-  const before = readList(folder)
-  // A crash during a write leaves a draft next to the file.
-  writeFileSync(join(folder, `list.${before!.head.id}.ndjson.draft`), '{"id":')
-  writeFileSync(join(folder, 'list.ndjson.4711'), '{"id":')
-  expect(readList(folder)).toEqual(before)
+  const store = new TableStore(await openSqliteTables(join(folder, 'door.db')))
+  const { items } = await workspace.ok(contract.scanner.snapshot, { query: { limit: 1000 } })
+  await store.beginList()
+  await store.addToList([{ ...items[0]!, passId: newId(api.now), label: 'Ada of another list' }])
+  await store.close()
   await make('Ada 2')
-  expect((await consoleOn(folder, workspace)).found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
+  const next = await consoleOn(folder, workspace)
+  expect(next.start).toEqual(['Ada 1'])
+  expect(next.found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
 })
 
-test('half-written files of a console are removed with a later list, and with the list itself', async () => {
+test('two consoles of one door load a list one after the other, and a third one starts with it', async () => {
   const { workspace, folder } = await makeDoor()
-  const [old, young] = ['list.ndjson.4711', 'list.ndjson.4712'].map((name) => join(folder, name))
-  for (const path of [old!, young!]) writeFileSync(path, '{"id":')
-  utimesSync(old!, new Date(0), new Date(0))
-  await consoleOn(folder, workspace)
-  expect(readdirSync(folder).sort()).toEqual(['list.ndjson', 'list.ndjson.4712'])
-  removeList(folder)
-  expect(readdirSync(folder)).toEqual([])
-})
-
-test('two consoles of one door share a list, and a third one starts with it', async () => {
-  const { workspace, make, folder } = await makeDoor()
-  await consoleOn(folder, workspace)
-  await make('Ada 2')
-  let other: Awaited<ReturnType<typeof consoleOn>> | undefined
-  const one = await consoleOn(folder, workspace, async () => {
-    other ??= await consoleOn(folder, workspace)
-  })
-  for (const { found } of [one, other!]) expect(found!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
-  const third = await consoleOn(folder, workspace)
-  expect(third.start!.toSorted()).toEqual(['Ada 1', 'Ada 2'])
-})
-
-test('after many changes the list is stored whole, without changes next to it', async () => {
-  const { workspace, make, folder } = await makeDoor()
-  await consoleOn(folder, workspace)
-  const passes = readList(folder)!
-  const many = Array.from({ length: 1_200 }, () => passes.items[0]!)
-  await make('Ada 2')
-  const { head } = passes
-  writeFileSync(join(folder, `list.${head.id}.ndjson`), `${JSON.stringify(head)}\n${JSON.stringify({ items: many })}\n`)
-  await consoleOn(folder, workspace)
-  expect(readdirSync(folder)).toEqual(['list.ndjson'])
-  expect(readList(folder)!.items).toHaveLength(2)
+  const [one, other] = await Promise.all([consoleOn(folder, workspace), consoleOn(folder, workspace)])
+  for (const { found } of [one, other]) expect(found).toEqual(['Ada 1'])
+  const asked = [...one.asked, ...other.asked].filter(({ since }) => since === undefined)
+  expect(asked).toHaveLength(1)
+  expect(await consoleOn(folder, workspace)).toMatchObject({ start: ['Ada 1'] })
 })

@@ -171,6 +171,33 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
     await south.kill()
   })
 
+  test.skipIf(skipped)(
+    'accepts exactly one of two concurrent scans of a pass at two runners of one store',
+    async () => {
+      const { rig, made, ledger } = await place(2)
+      const [one, two] = made
+      const runners = [await rig.open(), await rig.open()]
+      for (const runner of runners) await hasList(runner, 2)
+      const scanAtBoth = async (code: string) => {
+        const decisions = await Promise.all(runners.map((runner) => runner.scan(code)))
+        return decisions.map(({ result }) => result).toSorted()
+      }
+      expect(await scanAtBoth(one!.code)).toEqual(['accepted', 'duplicate'])
+      network = () => 'down'
+      for (const runner of runners) await goOffline(runner)
+      expect(await scanAtBoth(two!.code)).toEqual(['accepted', 'duplicate'])
+      requested = []
+      network = () => 'up'
+      await Promise.all(runners.map((runner) => runner.retry()))
+      for (const runner of runners) await upload(runner)
+      expect(requested.filter((url) => url === '/v1/scans/offline')).toHaveLength(1)
+      for (const { id } of made) {
+        expect((await ledger(id)).map(([result]) => result).toSorted()).toEqual(['accepted', 'denied'])
+      }
+      for (const runner of runners) await runner.kill()
+    },
+  )
+
   test.skipIf(skipped)('uploads a reversal that was made offline, after its scan, also after a restart', async () => {
     const { rig, made, ledger } = await place(1)
     const [pass] = made

@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { openSqliteTables } from '../../../src/cli/console/offline/sqlite-tables.ts'
+import { TableStore } from '../../../src/door/engine/table-store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { issueWithCodes, ledger, tallyOf } from '../support/door.ts'
@@ -19,11 +21,13 @@ function filesBelow(folder: string): string[] {
 
 /** The console has taken a list with that many passes. */
 async function listIsStored(folder: string, passes: number): Promise<void> {
-  const lines = () => {
-    const list = filesBelow(folder).find((path) => path.endsWith('list.ndjson'))
-    return list ? readFileSync(list, 'utf8').split('\n').length : 0
-  }
-  await eventually(() => expect(lines()).toBe(passes + 2))
+  await eventually(async () => {
+    const path = filesBelow(folder).find((name) => name.endsWith('door.db'))
+    const store = new TableStore(await openSqliteTables(path!))
+    const { list } = await store.summary()
+    await store.close()
+    expect(list).toMatchObject({ size: passes })
+  })
 }
 
 /** The same server, on the database and at the address of one that is gone. */

@@ -1,0 +1,52 @@
+import type { SnapshotItem } from '../../core/contract/scanner.ts'
+import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
+import type { Matches } from '../../core/rules/door/matches.ts'
+import type { Attempt } from '../../core/rules/door/outcome.ts'
+import { acceptedScans } from '../../core/rules/door/own-scans.ts'
+import type { JournalEntry, ListHead, Meta, OwnFacts, Slot, Transaction } from './engine-store.ts'
+
+/** Returns the pass with the ID of an attempt, or else the passes that have or had its payload as an identifier. */
+export async function matching(
+  tx: Transaction,
+  slot: Slot,
+  { attempt, digest }: { attempt: Attempt; digest: string | null },
+): Promise<SnapshotItem[]> {
+  if (attempt.passId !== null) return [(await tx.get(slot, attempt.passId)) ?? []].flat()
+  const indexes = digest === null ? [] : ['identifiers', 'staleIdentifiers']
+  const found = await Promise.all(indexes.map((index) => tx.find(slot, index, digest!)))
+  return [...new Map(found.flat().map((item) => [item.passId, item])).values()]
+}
+
+/** Returns the facts of the list and the journal about an attempt. */
+export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matches): Promise<OwnFacts> {
+  const [pass] = matches.items.length === 1 ? matches.items : []
+  const { groupId } = pass ?? {}
+  const members = groupId === undefined ? [] : await tx.find(list.slot, 'groupId', groupId, MAX_GROUP_AT_DOOR + 1)
+  const passIds = [...new Set([...(pass ? [pass] : []), ...members].map(({ passId }) => passId))]
+  const entries = new Map(
+    await Promise.all(passIds.map(async (passId) => [passId, await tx.find('journal', 'passId', passId)] as const)),
+  )
+  return ownFacts(list, { matches, members }, (passId) => entries.get(passId) ?? [])
+}
+
+/**
+ * Returns the facts of a list and the journal for the rules.
+ * @param entriesOf the journal entries of a pass, for all passes that are needed
+ */
+export function ownFacts(
+  { id, generatedAt }: ListHead,
+  { matches, members }: { matches: Matches; members: readonly SnapshotItem[] },
+  entriesOf: (passId: string) => readonly JournalEntry[],
+): OwnFacts {
+  return {
+    snapshotId: id,
+    matches,
+    members,
+    acceptedScansOf(item) {
+      const entries = entriesOf(item.passId)
+      const own = entries.filter(({ kind }) => kind === 'accepted')
+      const reversed = entries.filter(({ kind }) => kind === 'reversed')
+      return acceptedScans({ listed: item.acceptedScans, generatedAt }, { own, reversed })
+    },
+  }
+}
