@@ -14,8 +14,7 @@ import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
 import type { Links } from './link-signing.ts'
 import type { Logger } from './log.ts'
-import type { DroppedRegistrations } from './metrics/metrics.ts'
-import type { Metrics } from './metrics/metrics.ts'
+import type { DroppedRegistrations, Metrics } from './metrics/metrics.ts'
 import type { Badges } from './pages/badges.ts'
 import type { LinkOpens } from './pages/link-opens.ts'
 import type { Definitions } from './wallet-sync/definitions.ts'
@@ -75,7 +74,7 @@ export interface Services {
 export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 
 /** The services of long jobs, which end between two transactions when the server stops. */
-export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping'>
+export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping' | 'eventLoop'>
 
 /**
  * The services without the store: each request has its own, which is bounded and limited to the projects of the token.

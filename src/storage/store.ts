@@ -8,7 +8,7 @@ import { ChainReader } from './evidence/chain-reader.ts'
 import { Chains } from './evidence/chains.ts'
 import { Backlog } from './jobs/backlog.ts'
 import { Instances, Leases, Settings } from './jobs/fleet.ts'
-import type { Queue } from './jobs/job-kinds.ts'
+import type { DuePlace } from './jobs/job-kinds.ts'
 import { Jobs } from './jobs/jobs-repository.ts'
 import { BroadcastClasses } from './messages/broadcast-classes.ts'
 import { Broadcasts } from './messages/broadcasts-repository.ts'
@@ -199,10 +199,10 @@ function storeOn(
 
   /** Runs a write, then notifies the listener of the jobs and events that it committed. */
   async function write<T>(run: (collect: Required<StoreListener>) => Promise<T>): Promise<T> {
-    const due = new Set<Queue>()
+    const due = new Set<DuePlace>()
     const events: StoreEvent[] = []
-    const result = await run({ onDue: (queue) => due.add(queue), onEvent: (one) => events.push(one) })
-    for (const queue of due) listener.onDue?.(queue)
+    const result = await run({ onDue: (place) => due.add(place), onEvent: (one) => events.push(one) })
+    for (const place of due) listener.onDue?.(place)
     for (const one of events) listener.onEvent?.(one)
     return result
   }

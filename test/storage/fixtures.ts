@@ -4,7 +4,7 @@ import { Definition, type GoogleKind } from '../../src/core/contract/definition.
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest, newScanCode } from '../../src/core/rules/crypto/scan-code.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
-import type { Queue } from '../../src/storage/jobs/job-kinds.ts'
+import type { OnDue } from '../../src/storage/jobs/job-kinds.ts'
 import type { SentObject } from '../../src/storage/passes/google-objects.ts'
 import type { NewPass } from '../../src/storage/passes/pass-row.ts'
 import type { StoredScan } from '../../src/storage/scans/scan-row.ts'
@@ -26,7 +26,7 @@ export interface TestStore {
 }
 
 /** A migrated database with one workspace's worth of nothing in it, closed after the test. */
-export async function openTestStore(dialect: TestDialect, onJobs?: (queue: Queue) => void): Promise<TestStore> {
+export async function openTestStore(dialect: TestDialect, onJobs?: OnDue): Promise<TestStore> {
   const url = await migratedDatabase(dialect)
   const database = openTestDatabase(url)
   return { url, database, store: createStore(database, onJobs && { onDue: onJobs }) }

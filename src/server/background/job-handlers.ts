@@ -71,7 +71,7 @@ export const queueOptions = {
   // One endpoint per batch. Endpoints that hang must leave slots to the others.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
   database: {
-    interactive: { batchSize: 1, batches: 7, isLocal: true },
-    bulk: { batchSize: 1, batches: 5, isLocal: true },
+    interactive: { batchSize: 1, batches: 7 },
+    bulk: { batchSize: 1, batches: 5 },
   },
 } satisfies WorkerQueues

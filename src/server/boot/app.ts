@@ -66,9 +66,14 @@ export function createApp(options: AppOptions): H3 {
     },
   })
   const { rateLimited } = services.metrics
+  const countedBy = (name: AddressLimit) => counted(limits.byAddress[name], () => rateLimited.inc({ limit: 'address' }))
   const limitBy = (name: AddressLimit) => {
-    const limit = counted(limits.byAddress[name], () => rateLimited.inc({ limit: 'address' }))
+    const limit = countedBy(name)
     return (event: H3Event, cost?: number) => limit(addressKey(addressOf(event)), cost)
+  }
+  const limitSlowlyBy = (name: AddressLimit) => {
+    const limit = rejectSlowly(countedBy(name))
+    return (event: H3Event) => limit(addressKey(addressOf(event)))
   }
   const limitAddress = limitBy('address')
   const limitFiles = limitBy('files')
@@ -76,7 +81,7 @@ export function createApp(options: AppOptions): H3 {
 
   app.use(
     limitPublic(
-      { health: limitBy('health'), wallets: limitWallets, files: limitFiles },
+      { health: limitBy('health'), wallets: limitSlowlyBy('wallets'), files: limitSlowlyBy('files') },
       [...platforms.map((platform) => `/${platform}`), ...applePrefixes],
       (event) => limits.publicGate.enter(addressKey(addressOf(event))),
     ),
@@ -133,7 +138,7 @@ function requireOneHost(event: H3Event): void {
 
 /** Limits requests without a token, by address and by number in flight. Routes outside the contract are included. */
 function limitPublic(
-  limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void>,
+  limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void | Promise<void>>,
   walletPaths: readonly string[],
   enter: (event: H3Event) => Promise<() => void>,
 ): (event: H3Event, next: () => unknown) => unknown {
@@ -143,11 +148,11 @@ function limitPublic(
     const { pathname } = event.url
     // A load balancer that gets no response removes the server.
     if (pathname === '/healthz' || pathname === '/readyz') {
-      limits.health(event)
+      await limits.health(event)
       return next()
     }
-    if (walletPaths.some((path) => pathname.startsWith(`${path}/`))) limits.wallets(event)
-    else limits.files(event)
+    if (walletPaths.some((path) => pathname.startsWith(`${path}/`))) await limits.wallets(event)
+    else await limits.files(event)
     const leave = await enter(event)
     const deadline = setTimeout(() => event.runtime?.node?.res?.destroy(), PUBLIC_ANSWER_MS).unref()
     onDispose(event, () => {

@@ -4,7 +4,7 @@ import type { Platform } from '../../core/contract/platform.ts'
 import { SetupError } from '../../core/errors.ts'
 import { openDatabase } from '../../storage/db/database.ts'
 import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'
-import type { Queue } from '../../storage/jobs/job-kinds.ts'
+import type { OnDue } from '../../storage/jobs/job-kinds.ts'
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
@@ -74,10 +74,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   await assertSound(config.databaseUrl)
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
-  let wake: (queue: Queue) => void = () => undefined
+  let wake: OnDue = () => undefined
   let merge: (event: StoreEvent) => void = () => undefined
   const store = createStore(database, {
-    onDue: (queue) => wake(queue),
+    onDue: (place) => wake(place),
     onEvent: (event) => {
       countEvent(metrics, event)
       merge(event)

@@ -1,27 +1,26 @@
 import { performance as eventLoop } from 'node:perf_hooks'
-import { FairGate } from '../../storage/db/fair-gate.ts'
+import { ApiError } from '../../core/errors.ts'
 
 /**
- * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits.
- * While several workspaces want more than there is, each has a few requests in flight. Large requests and batches of
- * jobs block the event loop, so they wait longer: those of a workspace with more than average use begin when no
- * workspace with less use has work in flight, or after a timeout. A workspace that creates a thousand passes can
- * therefore still scan: between its own small requests, its large ones begin with pauses. Work that waits for the
- * network must not hold a place here.
+ * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits. Otherwise a
+ * workspace yields to a neighbor with less use, and its large requests and jobs also yield to its own small requests, so that
+ * neither thousands of new passes nor expensive lists delay a scan. Of a workspace that yields, a few small requests are in
+ * flight, one large request or list, and one batch of jobs. Each of the last two is followed by a rest as long as it took. Work
+ * that waits for the network must not enter here (decisions/0003).
  */
 export interface EventLoopScheduler {
   /**
-   * Waits for a place for a request. Leave it when its work is done.
+   * Waits until a request can start. Leave when its work is done.
    * @param bytes of its body, the approximate cost of its work; LIST_BYTES for a list
    * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
-  /** Waits for a place for a batch of jobs. */
+  /** Waits until a batch of jobs can start. */
   enterJobs(workspaceId: string, count: number): Promise<Leave>
   close(): void
 }
 
-/** Frees a place. Call it once, even if the work failed. */
+/** Ends the work. Call it once, even if the work failed. */
 export type Leave = () => void
 
 export interface EventLoopSchedulerOptions {
@@ -29,7 +28,7 @@ export interface EventLoopSchedulerOptions {
   measure?: () => number
 }
 
-/** The fraction of busy time above which workspaces wait for each other, for at least BUSY_MS. */
+/** The fraction of busy time above which workspaces yield to each other, for at least BUSY_MS. */
 const BUSY = 0.6
 const BUSY_MS = 3_000
 
@@ -39,17 +38,17 @@ const MEASURE_MS = 100
 /** The fraction of past use that remains after each measurement: a half after two seconds. */
 const DECAY = 0.965
 
-/** The number of requests that each of several workspaces has in flight while the event loop is busy. */
-const MAX_IN_FLIGHT = 8
+/** The number of small requests in flight of a workspace that yields. */
+const SMALL_IN_FLIGHT = 8
 
-/**
- * The number of large requests of a workspace with above-average use, and the time after which it can begin one regardless of
- * others.
- */
-const MAX_LARGE_IN_FLIGHT = 1
-const YIELD_MS = 250
+/** The shortest rest after a large request or a batch of jobs. */
+const REST_MS = 100
 
-/** The time after its last request for which a workspace shares the event loop. */
+/** The time after a request for which its workspace is a neighbor of others, and its small ones precede its large ones. */
+const NEIGHBOR_MS = 1_000
+const SMALL_MS = 100
+
+/** The time after its last request for which the use of a workspace is remembered. */
 const RECENT_MS = 10_000
 
 /** The bytes and jobs that cost as much as a request without a body. */
@@ -65,147 +64,136 @@ export const LIST_BYTES = 2 * LARGE_BYTES
 /** Whether a body of this size is scheduled as large. */
 export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
-/**
- * The pause before the next large request while small ones of its workspace arrive and the event loop is busy. The pause before
- * the next jobs is a millisecond per previous job. A workspace that issues thousands of passes can therefore still scan
- * (decisions/0028).
- */
-const PAUSE_MS = 100
-
 const TIMEOUT_MS = 10_000
 
-interface Party {
-  seenAt: number
-  /** Work that waits or is in flight. */
-  present: number
+/** Kinds of work. A list is large, but a person at a door can be waiting for it. */
+type Kind = 'small' | 'list' | 'large' | 'jobs'
+
+/** The work of a workspace that shares a limit. */
+interface Line {
   inWork: number
-  /** The time of its last small request, and the times at which the next large one and the next jobs can begin. */
-  smallAt: number
-  nextAt: { large: number; jobs: number }
-  /** The recent cost of its work, in requests without a body. */
-  use: number
+  restsUntil: number
+  waiting: Set<{ kind: Kind; start(): void }>
 }
 
-/** Places of small requests, of large ones, or of batches of jobs. */
-interface Places {
-  gate: FairGate
-  enteredAt: Map<string, number>
+interface Workspace {
+  seenAt: number
+  /** The time of its last small request. */
+  smallAt: number
+  /** The recent cost of its work, in requests without a body. */
+  use: number
+  lines: Record<'small' | 'large' | 'jobs', Line>
 }
 
 export function createEventLoopScheduler({
   measure = utilization(),
 }: EventLoopSchedulerOptions = {}): EventLoopScheduler {
-  /** Workspaces with recent requests, and those of them with work in flight. */
-  const recent = new Map<string, Party>()
-  const working = new Set<Party>()
+  const recent = new Map<string, Workspace>()
   let busyUntil = 0
-  let meanUse = 0
 
-  const isBusy = () => performance.now() <= busyUntil
-  const mustShare = () => recent.size > 1 && isBusy()
-
-  function partyOf(workspaceId: string): Party {
-    const known = recent.get(workspaceId)
-    if (known) return known
-    const never = Number.NEGATIVE_INFINITY
-    const nextAt = { large: never, jobs: never }
-    const party = { seenAt: performance.now(), present: 0, inWork: 0, smallAt: never, nextAt, use: 0 }
-    recent.set(workspaceId, party)
-    return party
+  function workspaceOf(id: string): Workspace {
+    const lines = { small: newLine(), large: newLine(), jobs: newLine() }
+    const workspace = recent.get(id) ?? { seenAt: 0, smallAt: Number.NEGATIVE_INFINITY, use: 0, lines }
+    recent.set(id, workspace)
+    return workspace
   }
 
-  /** Pauses between large requests, or jobs, of a workspace while small ones of it arrive. */
-  function afterPause<T>(
-    workspaceId: string,
-    kind: keyof Party['nextAt'],
-    ms: number,
-    go: () => Promise<T>,
-  ): Promise<T> {
-    const party = partyOf(workspaceId)
+  function mustYield(workspace: Workspace, kind: Kind): boolean {
     const now = performance.now()
-    const mustPause = isBusy() && now - party.smallAt <= PAUSE_MS
-    const pauseMs = mustPause ? Math.min(Math.max(0, party.nextAt[kind] - now), TIMEOUT_MS) : 0
-    party.nextAt[kind] = now + pauseMs + ms
-    return pauseMs > 0 ? sleep(pauseMs).then(go) : go()
+    if (now > busyUntil) return false
+    if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= SMALL_MS) return true
+    for (const other of recent.values()) {
+      if (other.use < workspace.use / 2 && now - other.seenAt <= NEIGHBOR_MS) return true
+    }
+    return false
   }
 
-  function shareOfLarge(workspaceId: string, enteredAt = 0): number {
-    const { use } = recent.get(workspaceId)!
-    if (use <= meanUse) return MAX_IN_FLIGHT
-    const yields = [...working].some((other) => other.use < use / 2)
-    return yields && performance.now() - enteredAt < YIELD_MS ? 0 : MAX_LARGE_IN_FLIGHT
+  function canStart(workspace: Workspace, kind: Kind): boolean {
+    if (!mustYield(workspace, kind)) return true
+    const { inWork, restsUntil } = lineOf(workspace, kind)
+    return kind === 'small' ? inWork < SMALL_IN_FLIGHT : inWork === 0 && performance.now() >= restsUntil
   }
 
-  function createPlaces(shareOf: typeof shareOfLarge): Places {
-    const enteredAt = new Map<string, number>()
-    const gate = new FairGate({
-      places: Number.POSITIVE_INFINITY,
-      shareOf: (workspaceId) =>
-        mustShare() ? shareOf(workspaceId, enteredAt.get(workspaceId)) : Number.POSITIVE_INFINITY,
+  function startWaiting(workspace: Workspace): void {
+    for (const { waiting } of Object.values(workspace.lines)) {
+      for (const { kind, start } of waiting) {
+        if (!canStart(workspace, kind)) break
+        start()
+      }
+    }
+  }
+
+  function enter(id: string, kind: Kind, cost: number, timeoutMs?: number): Promise<Leave> {
+    const workspace = workspaceOf(id)
+    const line = lineOf(workspace, kind)
+    workspace.seenAt = performance.now()
+    if (kind === 'small') workspace.smallAt = workspace.seenAt
+    if (line.waiting.size === 0 && canStart(workspace, kind)) return Promise.resolve(start())
+    return new Promise((resolve, reject) => {
+      const waiting = {
+        kind,
+        start() {
+          clearTimeout(timer)
+          line.waiting.delete(waiting)
+          resolve(start())
+        },
+      }
+      const abandon = () => {
+        line.waiting.delete(waiting)
+        reject(tooMany())
+      }
+      const timer = timeoutMs === undefined ? undefined : setTimeout(abandon, timeoutMs)
+      line.waiting.add(waiting)
     })
-    return { gate, enteredAt }
-  }
 
-  const small = createPlaces(() => MAX_IN_FLIGHT)
-  const large = createPlaces(shareOfLarge)
-  const jobs = createPlaces(shareOfLarge)
-  const all = [small, large, jobs]
-  const admitNext = () => {
-    for (const { gate } of all) gate.admitNext()
-  }
-
-  async function enter({ gate, enteredAt }: Places, workspaceId: string, cost: number, timeoutMs?: number) {
-    const party = partyOf(workspaceId)
-    party.seenAt = performance.now()
-    party.present += 1
-    await gate.enter(workspaceId, timeoutMs).catch((error: unknown) => {
-      party.present -= 1
-      throw error
-    })
-    enteredAt.set(workspaceId, performance.now())
-    party.inWork += 1
-    party.use += cost
-    working.add(party)
-    return () => {
-      party.present -= 1
-      party.inWork -= 1
-      if (party.inWork === 0) working.delete(party)
-      gate.leave(workspaceId)
-      admitNext()
+    function start(): Leave {
+      const startedAt = performance.now()
+      line.inWork += 1
+      workspace.use += cost
+      return () => {
+        const now = performance.now()
+        const restMs = kind === 'small' ? 0 : Math.max(now - startedAt, REST_MS)
+        line.inWork -= 1
+        line.restsUntil = now + restMs
+        startWaiting(workspace)
+        if (line.waiting.size > 0) setTimeout(startWaiting, restMs, workspace)
+      }
     }
   }
 
   const timer = setInterval(() => {
     const now = performance.now()
     if (measure() > BUSY) busyUntil = now + BUSY_MS
-    const since = now - RECENT_MS
-    let total = 0
-    for (const [workspaceId, party] of recent) {
-      party.use *= DECAY
-      total += party.use
-      if (party.seenAt >= since || party.present > 0) continue
-      recent.delete(workspaceId)
-      for (const { enteredAt } of all) enteredAt.delete(workspaceId)
+    for (const [id, workspace] of recent) {
+      workspace.use *= DECAY
+      startWaiting(workspace)
+      const isIdle = Object.values(workspace.lines).every(({ inWork, waiting }) => inWork + waiting.size === 0)
+      if (isIdle && now - workspace.seenAt > RECENT_MS) recent.delete(id)
     }
-    meanUse = total / Math.max(1, recent.size)
-    admitNext()
   }, MEASURE_MS).unref()
 
   return {
     enterRequest(workspaceId, bytes) {
-      const cost = 1 + bytes / BYTES
-      if (!isLarge(bytes)) {
-        partyOf(workspaceId).smallAt = performance.now()
-        return enter(small, workspaceId, cost, TIMEOUT_MS)
-      }
-      const go = () => enter(large, workspaceId, cost, TIMEOUT_MS)
-      // A person at a door can be waiting for a list, too.
-      return bytes > LIST_BYTES ? afterPause(workspaceId, 'large', PAUSE_MS, go) : go()
+      const kind = bytes === LIST_BYTES ? 'list' : isLarge(bytes) ? 'large' : 'small'
+      return enter(workspaceId, kind, 1 + bytes / BYTES, TIMEOUT_MS)
     },
-    enterJobs: (workspaceId, count) =>
-      afterPause(workspaceId, 'jobs', Math.min(count, PAUSE_MS), () => enter(jobs, workspaceId, 1 + count / JOBS)),
+    enterJobs: (workspaceId, count) => enter(workspaceId, 'jobs', 1 + count / JOBS),
     close: () => clearInterval(timer),
   }
+}
+
+/** Lists and other large requests share a line. */
+function lineOf({ lines }: Workspace, kind: Kind): Line {
+  return lines[kind === 'list' ? 'large' : kind]
+}
+
+const newLine = (): Line => ({ inWork: 0, restsUntil: 0, waiting: new Set() })
+
+function tooMany(): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', {
+    message: 'Too many requests of this workspace wait for their turn; send fewer at once.',
+    headers: { 'retry-after': '1' },
+  })
 }
 
 function utilization(): () => number {
@@ -217,5 +205,3 @@ function utilization(): () => number {
     return utilization
   }
 }
-
-const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))

@@ -4,26 +4,30 @@ import type { LongJobServices } from '../context.ts'
 
 /**
  * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
- * runs in between. A server that stops releases the job between two chunks.
+ * runs in between. Each chunk waits for its turn at the event loop, and has at least as many rows as a batch: with ten, a
+ * busy PostgreSQL spent five times as many round trips. A server that stops releases the job between two chunks.
  * @param size the rows of a chunk
  * @param chunk processes the next rows; returns true after the last chunk
  * @returns whether the work is complete; false if the job was lost
  */
 export async function workInChunks(
   job: Job,
-  { store, stopping, clock }: LongJobServices,
+  { store, stopping, clock, eventLoop }: LongJobServices,
   size: PaceOptions,
   chunk: (tx: Repositories, rows: number) => Promise<boolean>,
 ): Promise<boolean> {
-  const pace = createPace(size)
+  const pace = createPace({ least: store.passesATurn, ...size })
   for (;;) {
-    const isDone = await pace.run(store, async (tx, rows) => {
-      if (!(await tx.jobs.lockForChunk(job))) return undefined
-      if (!stopping.aborted) return chunk(tx, rows)
-      await tx.jobs.snooze([job], clock())
-      return undefined
-    })
+    const leave = await eventLoop.enterJobs(job.workspaceId, pace.rows)
+    const isDone = await pace.run(store, runChunk).finally(leave)
     if (isDone !== false) return isDone === true
+  }
+
+  async function runChunk(tx: Repositories, rows: number): Promise<boolean | undefined> {
+    if (!(await tx.jobs.lockForChunk(job))) return undefined
+    if (!stopping.aborted) return chunk(tx, rows)
+    await tx.jobs.snooze([job], clock())
+    return undefined
   }
 }
 

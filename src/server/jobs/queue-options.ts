@@ -7,8 +7,6 @@ export interface QueueOptions {
   batchSize: number
   /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them. */
   batches: number
-  /** Whether its jobs wait only for the database, so that they use the event-loop scheduler. Issuing does so itself. */
-  isLocal?: boolean
   /** The maximum number of additional batches that have left their slots because they hang. Default: the same. */
   hanging?: number
   /** The maximum number of jobs that start per second, of all workspaces. Default: unlimited. */

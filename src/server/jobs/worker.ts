@@ -2,11 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
-import { isRegularQueue, type JobKind, type Priority, type Queue, regularQueues } from '../../storage/jobs/job-kinds.ts'
+import { type DuePlace, isRegularQueue, type JobKind, type OnDue, queuePlaces } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
-import type { Leave } from '../http/event-loop-scheduler.ts'
 import { allEnded } from './all-ended.ts'
 import { createShares } from './fairness.ts'
 import {
@@ -51,8 +50,8 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Polls now, since this process committed jobs of the queue. */
-  wake(queue: Queue): void
+  /** Polls now, since this process committed jobs. */
+  wake: OnDue
   /** False while it stops, and if a queue with free slots hangs. */
   isRunning(): boolean
   /** Stops claiming jobs and waits for in-flight jobs to finish. */
@@ -72,18 +71,15 @@ const ALIVE_MS = 30_000
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
   const running = [
-    startQueue(services, { ...options, queue: 'quarantine', settings: quarantineOptions }),
-    ...regularQueues.flatMap((queue) =>
-      Object.entries(options.queues[queue]).map(([priority, settings]) =>
-        startQueue(services, { ...options, queue, priority: priority as Priority, settings }),
-      ),
-    ),
+    startQueue(services, { ...options, place: 'quarantine', settings: quarantineOptions }),
+    ...queuePlaces.flatMap((place) => {
+      const settings = options.queues[place.queue][place.priority]
+      return settings ? [startQueue(services, { ...options, place, settings })] : []
+    }),
   ]
   let isStopping = false
   return {
-    wake: (queue) => {
-      for (const one of running) if (one.queue === queue) one.wake()
-    },
+    wake: (place) => running.find((one) => one.place === place)?.wake(),
     isRunning: () => !isStopping && running.every((queue) => queue.isAlive()),
     async stop() {
       isStopping = true
@@ -95,14 +91,15 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   }
 }
 
-type StartedQueue = WorkerOptions & { queue: Queue; priority?: Priority; settings: QueueOptions }
+type StartedQueue = WorkerOptions & { place: DuePlace; settings: QueueOptions }
 
-function startQueue(services: Services, { queue, priority, settings, ...options }: StartedQueue) {
+function startQueue(services: Services, { place, settings, ...options }: StartedQueue) {
+  const { queue, priority } = place === 'quarantine' ? { queue: place, priority: undefined } : place
   const { handlers, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
-  const { batchSize, batches, hanging: mostHanging = batches, isLocal = false, perSecond } = settings
+  const { batchSize, batches, hanging: mostHanging = batches, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
-  const { store, eventLoop, clock, isClockOff, log, metrics } = services
+  const { store, clock, isClockOff, log, metrics } = services
   /** Separate from other writes of jobs, so that claims and completions do not wait for them. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
@@ -219,22 +216,16 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   }
 
   async function runAll(jobs: Job[], slot: Slot): Promise<void> {
-    let leave: Leave | undefined
-    try {
-      if (isLocal) leave = await eventLoop.enterJobs(jobs[0]!.workspaceId, jobs.length)
-      const kinds = [...new Set(jobs.map((job) => job.kind))]
-      await allEnded(
-        kinds.map((kind) =>
-          run(
-            kind,
-            jobs.filter((job) => job.kind === kind),
-            slot,
-          ),
+    const kinds = [...new Set(jobs.map((job) => job.kind))]
+    await allEnded(
+      kinds.map((kind) =>
+        run(
+          kind,
+          jobs.filter((job) => job.kind === kind),
+          slot,
         ),
-      )
-    } finally {
-      leave?.()
-    }
+      ),
+    )
   }
 
   /**
@@ -308,7 +299,7 @@ function startQueue(services: Services, { queue, priority, settings, ...options 
   )
   const running = loop().finally(() => clearInterval(renewal))
   return {
-    queue,
+    place,
     wake,
     isAlive: () => inFlight.size >= batches || performance.now() - lookedAt < Math.max(ALIVE_MS, 2 * pollMilliseconds),
     async stop(): Promise<void> {

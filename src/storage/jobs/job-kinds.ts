@@ -91,16 +91,23 @@ export interface QueuePlace {
   priority: Priority
 }
 
-/** Returns the queue and the priority of a job. */
-export function placeOf({ kind, isBulk = false }: { kind: JobKind; isBulk?: boolean | undefined }): QueuePlace {
-  const { queue, priorities }: KindQueue = kinds[kind]
-  return { queue, priority: isBulk ? priorities.at(-1)! : priorities[0] }
-}
-
 /** Every queue with each priority that its kinds of jobs have. */
-export const queuePlaces: QueuePlace[] = jobKinds
+export const queuePlaces: readonly QueuePlace[] = jobKinds
   .flatMap((kind) => kinds[kind].priorities.map((priority) => ({ queue: kinds[kind].queue, priority })))
   .filter((place, index, all) => all.findIndex((other) => isSamePlace(other, place)) === index)
+
+/** The place of jobs that became due: one of `queuePlaces`, or the quarantine queue. */
+export type DuePlace = QueuePlace | 'quarantine'
+
+/** Called with the place of jobs that became due. */
+export type OnDue = (place: DuePlace) => void
+
+/** Returns the place of a job, one of `queuePlaces`. */
+export function placeOf({ kind, isBulk = false }: { kind: JobKind; isBulk?: boolean | undefined }): QueuePlace {
+  const { queue, priorities }: KindQueue = kinds[kind]
+  const priority = isBulk ? priorities.at(-1)! : priorities[0]
+  return queuePlaces.find((place) => isSamePlace(place, { queue, priority }))!
+}
 
 /** Whether two jobs have the same queue and the same priority. */
 export function isSamePlace(one: QueuePlace, other: QueuePlace): boolean {

@@ -72,7 +72,7 @@ export class Jobs extends Repository {
   }
 
   private toRows(jobs: NewJob[], at: Date) {
-    for (const queue of new Set(jobs.map((job) => placeOf(job).queue))) this.onDue(queue)
+    for (const place of new Set(jobs.map(placeOf))) this.onDue(place)
     return jobs.map((job) => ({
       id: newId(at),
       workspace_id: job.workspaceId,
@@ -121,7 +121,7 @@ export class Jobs extends Repository {
       .whereIn('subject', subjects)
       .where({ kind, ...placeOf({ kind, isBulk: true }), claim_token: null, failed_at: null })
       .update(placeOf({ kind }))
-    this.onDue(placeOf({ kind }).queue)
+    this.onDue(placeOf({ kind }))
   }
 
   /**
@@ -129,8 +129,9 @@ export class Jobs extends Repository {
    * notification.
    */
   async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
-    const { queue, priority } = placeOf({ kind: 'send-broadcast-notification' })
-    this.onDue(queue)
+    const place = placeOf({ kind: 'send-broadcast-notification' })
+    const { queue, priority } = place
+    this.onDue(place)
     const now = constant(this.db, 'bigint', at.getTime())
     const columns = {
       id: 'id',

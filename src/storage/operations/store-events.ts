@@ -1,7 +1,7 @@
 import type { DeliveryStatus } from '../../core/contract/deliveries.ts'
 import type { Platform } from '../../core/contract/platform.ts'
 import type { EventType } from '../../core/events.ts'
-import type { JobKind, Queue } from '../jobs/job-kinds.ts'
+import type { JobKind, OnDue } from '../jobs/job-kinds.ts'
 import type { StoredNotification } from '../messages/notification-row.ts'
 import type { StoredScan } from '../scans/scan-row.ts'
 import type { DueDelivery } from '../webhooks/delivery-row.ts'
@@ -29,8 +29,8 @@ export type Emit = (event: StoreEvent) => void
 
 /** Listens to commits of the store. */
 export interface StoreListener {
-  /** Called after a commit that made jobs of a queue due, to wake a local worker. */
-  onDue?(queue: Queue): void
+  /** Called after a commit that made jobs due, to wake a local worker. */
+  onDue?: OnDue
   /** Called after a commit. */
   onEvent?: Emit
 }

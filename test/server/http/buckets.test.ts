@@ -56,6 +56,14 @@ describe('alone', () => {
     expect(takeAll(buckets, 'key', 60)).toBe(200)
   })
 
+  test('accepts a costly request if one is left, and lets the next ones wait for its debt', () => {
+    const buckets = createBuckets({ perSecond: 10, burst: 20 })
+    expect(buckets.take('key', 0, 50)).toBeUndefined()
+    expect(buckets.take('key', 0)).toBeCloseTo(3.1)
+    expect(buckets.take('key', 3)).toBeCloseTo(0.1)
+    expect(buckets.take('key', 3.1)).toBeUndefined()
+  })
+
   test('a rejection contains the time of the next accepted request', () => {
     const buckets = createBuckets({ perSecond: 2, burst: 0 })
     expect(takeAll(buckets, 'key', 0)).toBe(1)

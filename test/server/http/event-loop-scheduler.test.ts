@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   createEventLoopScheduler,
   type EventLoopScheduler,
@@ -7,13 +7,13 @@ import {
 } from '../../../src/server/http/event-loop-scheduler.ts'
 
 let used = 0
-let thread: EventLoopScheduler
+let scheduler: EventLoopScheduler
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'performance'] })
-  thread = createEventLoopScheduler({ measure: () => used })
+  scheduler = createEventLoopScheduler({ measure: () => used })
 })
 afterEach(() => {
-  thread.close()
+  scheduler.close()
   vi.useRealTimers()
 })
 
@@ -25,16 +25,16 @@ const LARGE = 100_000
  */
 function come(workspaces: string, enter: 'enterRequest' | 'enterJobs' = 'enterRequest') {
   const inside: { name: string; leave: Leave }[] = []
-  const refused: string[] = []
+  const rejected: string[] = []
   for (const name of workspaces) {
     const cost = name === name.toUpperCase() ? LARGE : 1
-    thread[enter](name.toLowerCase(), cost).then(
+    scheduler[enter](name.toLowerCase(), cost).then(
       (leave) => inside.push({ name, leave }),
-      () => refused.push(name),
+      () => rejected.push(name),
     )
   }
   return {
-    refused,
+    rejected,
     names: () => inside.map(({ name }) => name).join(''),
     leave: (name: string) =>
       inside
@@ -51,11 +51,21 @@ async function pass(milliseconds: number, use = used): Promise<void> {
   await vi.advanceTimersByTimeAsync(milliseconds)
 }
 
-/** Brings the thread to a state in which `a` has used much time recently, `b` has not, and no time is left. */
+/** Passes time while a workspace sends a small request every tenth of a second. */
+async function passBeside(workspace: string, milliseconds: number, use = used): Promise<void> {
+  for (let passed = 0; passed < milliseconds; passed += 100) {
+    come(workspace)
+    await pass(Math.min(100, milliseconds - passed), use)
+  }
+}
+
+/** Brings the scheduler to a state in which `a` has used much time recently, `b` has not, and no time is left. */
 async function aIsHeavy(): Promise<void> {
   const before = come('Ab')
   await pass(100, 1)
   for (const name of ['A', 'b']) before.leave(name)
+  // A rests.
+  await pass(100)
 }
 
 test('no request waits while the event loop has spare time', async () => {
@@ -71,88 +81,79 @@ test('a single workspace does not wait for itself', async () => {
   expect(names()).toBe('AAAAAA')
 })
 
-test.each(['enterRequest', 'enterJobs'] as const)(
-  'when time is short, %s spaces the large requests of a workspace with small ones by 0.1 s',
-  async (enter) => {
+describe.each(['enterRequest', 'enterJobs'] as const)('while the event loop is busy, %s', (enter) => {
+  test('runs large work of a workspace with small requests one by one, with a rest of 0.1 s', async () => {
     await pass(100, 1)
     const door = come('a')
-    const { names } = come('AAAAA', enter)
+    const { names, leave } = come('AA', enter)
     await pass(0)
     expect([door.names(), names()]).toEqual(['a', 'A'])
+    leave('A')
     await pass(99)
-    expect(names()).toBe('A')
+    come('a')
+    expect(names()).toBe('')
     await pass(1)
-    expect(names()).toBe('AA')
-    await pass(300)
-    expect(names()).toBe('AAAAA')
-    // The gate was idle for a while.
-    const later = come('AAA', enter)
-    await pass(0)
-    expect(later.names()).toBe('AAA')
-  },
-)
+    expect(names()).toBe('A')
+  })
 
-test('lists of a workspace do not wait for its small requests, nor do single jobs for long', async () => {
-  await pass(100, 1)
-  come('a')
-  const lists = Promise.all(Array.from({ length: 3 }, () => thread.enterRequest('a', LIST_BYTES)))
-  await pass(0)
-  expect(await lists).toHaveLength(3)
-  const jobs = Promise.all(Array.from({ length: 3 }, () => thread.enterJobs('a', 1)))
-  await pass(2)
-  expect(await jobs).toHaveLength(3)
+  test('runs large work of the workspace with most use one by one, and of others at once', async () => {
+    await aIsHeavy()
+    const { names, leave } = come('AAbbb', enter)
+    await pass(0)
+    expect(names()).toBe('Abbb')
+    leave('A')
+    await pass(99)
+    expect(names()).toBe('bbb')
+    await pass(1)
+    expect(names()).toBe('bbbA')
+  })
+
+  test('lets a workspace rest for as long as its last work took', async () => {
+    await aIsHeavy()
+    const { names, leave } = come('AA', enter)
+    await passBeside('b', 300)
+    leave('A')
+    await passBeside('b', 299)
+    expect(names()).toBe('')
+    await passBeside('b', 1)
+    expect(names()).toBe('A')
+  })
+
+  test('admits all work of a busy workspace a second after the last request of others', async () => {
+    await aIsHeavy()
+    const { names } = come('AAA', enter)
+    await pass(700)
+    expect(names()).toBe('A')
+    await pass(200)
+    expect(names()).toBe('AAA')
+  })
 })
 
-test.each(['enterRequest', 'enterJobs'] as const)(
-  'when time is short, %s admits one request of a busy workspace at a time, and several of others',
-  async (enter) => {
-    await aIsHeavy()
-    const { names, leave } = come('AAAbbb', enter)
-    await pass(100)
-    expect(names()).toBe('Abbb')
-    for (const name of [...'bbb']) leave(name)
-    leave('A')
-    await pass(0)
-    expect(names()).toBe('A')
-    leave('A')
-    await pass(0)
-    expect(names()).toBe('A')
-  },
-)
-
-test('a busy workspace starts when no idler one works, or after a quarter of a second', async () => {
-  await aIsHeavy()
-  const light = come('b')
+test('lists of a workspace do not wait for its small requests', async () => {
+  await pass(100, 1)
+  come('a')
+  const lists = Promise.all(Array.from({ length: 3 }, () => scheduler.enterRequest('a', LIST_BYTES)))
   await pass(0)
-  const heavy = come('AA')
-  await pass(100)
-  expect(heavy.names()).toBe('')
-  light.leave('b')
-  await pass(0)
-  expect(heavy.names()).toBe('A')
-  come('b')
-  await pass(0)
-  heavy.leave('A')
-  await pass(100)
-  expect(heavy.names()).toBe('')
-  await pass(200)
-  expect(heavy.names()).toBe('A')
+  expect(await lists).toHaveLength(3)
 })
 
 test('past work expires, and a workspace with spare time does not wait', async () => {
   await aIsHeavy()
   const { names } = come('AAA')
-  await pass(100)
+  await passBeside('b', 100)
   expect(names()).toBe('A')
-  await pass(3_300, 0.2)
+  await passBeside('b', 3_300, 0.2)
   expect(names()).toBe('AAA')
 })
 
 test('small requests do not wait for large ones, not even in a busy workspace', async () => {
   await aIsHeavy()
   come('bbAA')
-  const { names } = come('aaaaaaaaaa')
+  const { names, leave } = come('aaaaaaaaaa')
   await pass(100)
+  expect(names()).toBe('aaaaaaaa')
+  leave('a')
+  await pass(0)
   expect(names()).toBe('aaaaaaaa')
 })
 
@@ -160,50 +161,25 @@ test('jobs of a workspace do not take the places of its requests', async () => {
   await aIsHeavy()
   come('AAAA', 'enterJobs')
   const { names } = come('A')
-  await pass(100)
+  await pass(0)
   expect(names()).toBe('A')
 })
 
 test('a request that waits for ten seconds is rejected and leaves the queue', async () => {
   await aIsHeavy()
-  const { refused, names, leave } = come('AA')
-  for (let second = 0; second < 11; second += 1) {
-    come('b')
-    await pass(1_000)
-  }
-  expect([names(), refused]).toEqual(['A', ['A']])
+  const { rejected, names, leave } = come('AA')
+  await passBeside('a', 11_000)
+  expect([names(), rejected]).toEqual(['A', ['A']])
   leave('A')
+  await pass(11_000)
   const later = come('A')
-  await pass(300)
+  await pass(0)
   expect(later.names()).toBe('A')
 })
 
-test('a workspace that was idle for ten seconds delays no other', async () => {
+test('jobs wait without a limit', async () => {
   await aIsHeavy()
-  await pass(2_000)
-  const { names } = come('AAA')
-  await pass(7_800)
-  expect(names()).toBe('A')
-  void thread.enterJobs('a', 1)
-  await pass(300)
-  expect(names()).toBe('AAA')
-})
-
-test('a request that waited long gets its turn while another continues', async () => {
-  await aIsHeavy()
-  const { names, leave } = come('AAA', 'enterJobs')
-  await pass(100)
-  for (let second = 0; second < 11; second += 1) {
-    come('b')
-    await pass(1_000)
-  }
-  expect(names()).toBe('A')
-  leave('A')
-  await pass(0)
-  leave('A')
-  // The next one pauses, longer than an idle workspace is remembered.
-  await pass(100)
-  expect(names()).toBe('')
-  await pass(300)
-  expect(names()).toBe('A')
+  const { rejected, names } = come('AA', 'enterJobs')
+  await passBeside('a', 60_000)
+  expect([names(), rejected]).toEqual(['A', []])
 })

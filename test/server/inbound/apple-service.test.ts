@@ -274,7 +274,7 @@ describe('with limits', () => {
       await api.services.store.transaction((tx) => tx.registrations.insert(workspace.id, device, api.now))
       costsByHeld[held] = await list()
     }
-    expect([costsByHeld[9], costsByHeld[10], costsByHeld[20]]).toEqual([[undefined], [undefined, 1], [undefined, 2]])
+    expect([costsByHeld[9], costsByHeld[10], costsByHeld[20]]).toEqual([[1], [1, 1], [1, 2]])
   })
 
   test('a pass added and removed endlessly emits a limited number of events', async () => {

@@ -5,7 +5,7 @@ import type { QueueOptions, WorkerQueues } from '../../../src/server/jobs/queue-
 import { type JobHandler, startWorker, type Worker, type WorkerOptions } from '../../../src/server/jobs/worker.ts'
 import { countEvent, createMetrics } from '../../../src/server/metrics/metrics.ts'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { type JobKind, jobKinds, type Queue, queuePlaces, regularQueues } from '../../../src/storage/jobs/job-kinds.ts'
+import { type JobKind, jobKinds, type OnDue, queuePlaces, regularQueues } from '../../../src/storage/jobs/job-kinds.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { Wallet } from '../../../src/wallets/wallet.ts'
 import { insertTemplate, insertWorkspace, later, openTestStore, start } from '../../storage/fixtures.ts'
@@ -31,10 +31,10 @@ interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'queues'>, Partia
 
 /** Creates the services of jobs, on a database with one template, with wallets whose check is `check`. */
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
-  let wake: (queue: Queue) => void = () => undefined
+  let wake: OnDue = () => undefined
   const { url, database } = await openTestStore(dialect)
   const metrics = createMetrics()
-  const store = createStore(database, { onDue: (queue) => wake(queue), onEvent: (event) => countEvent(metrics, event) })
+  const store = createStore(database, { onDue: (place) => wake(place), onEvent: (event) => countEvent(metrics, event) })
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
   let now = start

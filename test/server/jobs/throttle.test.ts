@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createThrottle } from '../../../src/server/jobs/queue-options.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
+import { placeOf } from '../../../src/storage/jobs/job-kinds.ts'
 import { eventually, openServices } from './fixtures.ts'
 
 test('admits its number per second, evenly, and does not make up for unused ones', () => {
@@ -44,9 +45,9 @@ test('a throttled queue takes its share regardless of wake-ups, and other queues
   // One in a thousand seconds.
   const worker = services.work({ handlers: { 'update-apple': handler, 'issue-pass': handler }, perSecond: 0.001 })
   await eventually(() => expect(begun).toEqual(['update-apple']))
-  worker.wake('pushes')
+  worker.wake(placeOf({ kind: 'update-apple' }))
   await insert('issue-pass', 1)
   await eventually(() => expect(begun).toEqual(['update-apple', 'issue-pass']))
-  worker.wake('pushes')
+  worker.wake(placeOf({ kind: 'update-apple' }))
   expect(await services.database.reader('jobs').where({ kind: 'update-apple' })).toHaveLength(4)
 })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_JOB_ATTEMPTS } from '../../../src/core/rules/sending/retries.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
-import type { JobKind } from '../../../src/storage/jobs/job-kinds.ts'
+import { type JobKind, placeOf } from '../../../src/storage/jobs/job-kinds.ts'
 import type { Job } from '../../../src/storage/jobs/jobs-repository.ts'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const stopped = worker.stop().then(() => {
       isStopped = true
     })
-    worker.wake('issuing')
+    worker.wake(placeOf({ kind: 'issue-pass' }))
     await insertJobs(services, 1)
     expect([isStopped, worker.isRunning(), done]).toEqual([false, false, []])
     held.open()
@@ -132,11 +132,11 @@ describe.each(dialects)('on %s', (dialect) => {
         run_at: services.clock().getTime() + wait * 1000,
       })
       services.advance(wait)
-      worker.wake('issuing')
+      worker.wake(placeOf({ kind: 'issue-pass' }))
     }
     await eventually(async () => expect(await job()).toMatchObject({ failed_at: services.clock().getTime() }))
     services.advance(anHour)
-    worker.wake('issuing')
+    worker.wake(placeOf({ kind: 'issue-pass' }))
     await worker.stop()
     expect(runs).toBe(MAX_JOB_ATTEMPTS)
     expect(await job()).toMatchObject({ attempts: MAX_JOB_ATTEMPTS, claim_token: null })
@@ -151,7 +151,7 @@ describe.each(dialects)('on %s', (dialect) => {
       if (jobs.some((job) => job.subject === poison)) throw new Error('poison')
       await handler(jobs, context)
     }
-    services.work({ handlers: { 'issue-pass': choking } }).wake('issuing')
+    services.work({ handlers: { 'issue-pass': choking } }).wake(placeOf({ kind: 'issue-pass' }))
     await eventually(() => expect(done.toSorted()).toEqual(subjects.filter((subject) => subject !== poison).sort()))
     await eventually(async () => {
       const rest = await services.database.reader('jobs').select('subject', 'attempts', 'claim_token')

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { DuePlace } from '../../../src/storage/jobs/job-kinds.ts'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import { dialects } from '../../support/databases.ts'
 import { errorOf } from '../../support/error-of.ts'
@@ -35,10 +36,10 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('workers are notified of jobs once they are committed, and not of jobs that were rolled back', async () => {
-    const told: string[] = []
+    const told: DuePlace[] = []
     let visible: boolean | undefined
-    const { store } = await openTestStore(dialect, (lane) => {
-      told.push(lane)
+    const { store } = await openTestStore(dialect, (place) => {
+      told.push(place)
     })
     const workspaceId = await insertWorkspace(store)
     const job = { workspaceId, kind: 'issue-pass', subject: workspaceId, correlationId: null } as const
@@ -52,7 +53,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await tx.jobs.insert([job], start)
       visible = told.length > 0
     })
-    expect([told, visible]).toEqual([['issuing'], false])
+    expect([told, visible]).toEqual([[{ queue: 'issuing', priority: 'interactive' }], false])
     await expect(store.jobs.insert([job], start)).rejects.toThrow('inside a transaction')
   })
 

@@ -135,7 +135,7 @@ interface Rate {
 export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
-   * several requests. Rejects a party of a shared key that would use more than it leaves to the other parties.
+   * several requests: it is allowed if one is, and the next ones wait until the debt is refilled. Rejects a party of a shared key that would use more than it leaves to the other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
@@ -235,7 +235,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       const free = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
       const part = party === undefined ? 0 : (bucket.parts.get(party) ?? 0) * bucket.partScale
       const left = free - part
-      if (left < cost) return (cost - left) / perSecond
+      if (left < 1) return (1 - left) / perSecond
       if (party !== undefined) bucket.parts.set(party, (part + cost) / bucket.partScale)
       bucket.level -= cost
       bucket.allowance -= cost
