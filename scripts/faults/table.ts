@@ -192,7 +192,7 @@ export const faults: Fault[] = [
   {
     name: 'formula-in-a-cell',
     breaks: 'A spreadsheet runs what a holder wrote into a variable.',
-    file: 'src/cli/bulk/spreadsheet-cells.ts',
+    file: 'src/cli/bulk/csv.ts',
     text: '/^[=+\\-@\\t\\r]/',
     replacement: '/^[+\\-@\\t\\r]/',
     tests: ['test/cli/bulk/spreadsheet-cells.test.ts'],

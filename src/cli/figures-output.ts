@@ -71,10 +71,7 @@ function sparkline(values: number[], room: number): string {
 const LONGEST_BAR = 30
 const BESIDE_BARS = 36
 
-/**
- * Draws one figure with a bar for each bucket.
- * @throws UsageError for an unknown name
- */
+/** Draws one figure with a bar for each bucket. @throws UsageError for an unknown name */
 export function drawFigure(figures: ProjectFigures, name: string, { zone, width }: Canvas): string {
   const series = seriesOf(figures)
   const found = series.find(([known]) => known === name)

@@ -12,10 +12,7 @@ interface Described {
   'x-codeSamples': { label: string; source: string }[]
 }
 
-/**
- * Returns the reference of an endpoint (`scans.create`) or of a whole resource (`scans`).
- * @throws UsageError for an unknown name, with a suggestion
- */
+/** `name` is an endpoint (`scans.create`) or a resource (`scans`). @throws UsageError with a suggestion */
 export function operationHelp(name: string): string {
   const all = readOperations()
   const one = all.find(({ operationId }) => operationId === name)

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
+import { rawCellsFlag } from '../cli/arguments/list-flags.ts'
 import type { Dialect } from '../cli/bulk/csv.ts'
-import { rawCellsFlag } from '../cli/bulk/spreadsheet-cells.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, UsageError } from '../cli/command/cli-error.ts'
 import { count, printable } from '../cli/command/output.ts'

@@ -1,11 +1,16 @@
 import { Flags } from '@oclif/core'
 import type { Page } from '../../core/contract/common.ts'
-import { rawCellsFlag } from '../bulk/spreadsheet-cells.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { count } from '../command/output.ts'
 import { named } from './named.ts'
 
 /** The options of a flag that can be given several times, with one value each. */
 export const repeatable = { multiple: true, multipleNonGreedy: true } as const
+
+export const rawCellsFlag = Flags.boolean({
+  summary: "Do not escape cells; by default, ' precedes cells that a spreadsheet would read as a formula.",
+  default: false,
+})
 
 export const styleFlags = {
   columns: Flags.string({
@@ -87,4 +92,12 @@ export type PageFormat<T> = (items: readonly T[]) => string
 /** Formats items as NDJSON: one item per line. */
 export function jsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join('')
+}
+
+/** Parses the path of a file. @throws UsageError for `-`, which other commands take for stdin or stdout */
+export async function parsePath(path: string): Promise<string> {
+  if (path !== '-') return path
+  throw new UsageError('This command requires a file, not - for stdin or stdout', {
+    hint: 'give a file name; for a file called -, give ./-',
+  })
 }

@@ -36,10 +36,7 @@ export const lifetimeFlag = Flags.string({
   summary: 'Time until expiry: 3s, 15m, 12h, 30d, or never; a year by default.',
 })
 
-/**
- * Returns the end of a token: `null` for never, `undefined` if the flag was omitted.
- * @throws UsageError
- */
+/** Returns `null` for never, and `undefined` if the flag was omitted. @throws UsageError */
 export function parseLifetime(text: string | undefined, now: Date): Date | null | undefined {
   if (text === undefined) return undefined
   return text === 'never' ? null : shift(now, parseDuration(text, '--expires-in'))

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import type { ClientOptions } from '../../client/client.ts'
-import { parsePath } from '../arguments/path.ts'
+import { parsePath, rawCellsFlag } from '../arguments/list-flags.ts'
 import { CliError, InterruptedError, UsageError } from '../command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
 import { count } from '../command/output.ts'
@@ -10,7 +10,6 @@ import { canAsk, confirm, isReadOnce } from '../command/prompt.ts'
 import type { ConnectionFlags } from '../settings/settings.ts'
 import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
-import { rawCellsFlag } from './spreadsheet-cells.ts'
 
 export const groupColumnFlag = Flags.string({ summary: 'Column of the group key (groupKey, if there is one).' })
 

@@ -67,7 +67,7 @@ interface MatchedHeader {
 }
 
 /** Matches a header to columns. Ignores case, spaces, underscores, and hyphens. */
-export function matchHeader(header: readonly string[], columns: readonly string[]): MatchedHeader {
+function matchHeader(header: readonly string[], columns: readonly string[]): MatchedHeader {
   const matched: MatchedHeader = { names: [...header], notes: [], problems: [] }
   const cells = new Map(header.filter((cell) => columns.includes(cell)).map((cell) => [cell, cell]))
   for (const [index, cell] of header.entries()) {
@@ -191,7 +191,7 @@ export function rowErrors(
 }
 
 /** Combines all problems of a header into one error. */
-export function badHeader(message: string, problems: string[], header: readonly string[], hint?: string): CliError {
+function badHeader(message: string, problems: string[], header: readonly string[], hint?: string): CliError {
   return new CliError(message, {
     code: 'VALIDATION_ERROR',
     details: { issues: problems.map((problem) => ({ path: [], message: problem })), header },

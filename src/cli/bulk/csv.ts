@@ -2,7 +2,6 @@ import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { stringify } from 'csv-stringify/sync'
 import { CliError } from '../command/cli-error.ts'
-import { escapeCell, unescapeCell } from './spreadsheet-cells.ts'
 
 export interface CsvRow {
   cells: string[]
@@ -202,10 +201,7 @@ interface SeparatorLine {
   bytes: number
 }
 
-/**
- * Parses the line `sep=;`, with which files for Excel can start.
- * @throws CliError for an unsupported separator
- */
+/** Parses the line `sep=;`, with which files for Excel can start. @throws CliError */
 function separatorLine(head: Buffer): SeparatorLine | undefined {
   const [line, mark, separator] = /^(\uFEFF?)sep=(.)(?:\r\n|\r|\n)/i.exec(head.toString('utf8')) ?? []
   if (line === undefined) return undefined
@@ -278,4 +274,27 @@ function firstLine(text: string): { line: string; newline: Dialect['newline'] | 
   const match =
     /^\uFEFF?(?:sep=.(?:\r\n|\n|\r)|(?!sep=.[\r\n]))[\r\n]*(?:"[^"]*"|[^"\r\n])+?(\r\n|\n|\r(?=[\s\S]))/i.exec(text)
   return match ? { line: match[0], newline: match[1] as Dialect['newline'] } : { line: text, newline: undefined }
+}
+
+const FORMULA = /^[=+\-@\t\r]/
+
+/** Numbers such as +351 21 000, -12.5, and +1 (555) 123-4567, which are not formulas. */
+const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
+
+/**
+ * Escapes cells that a spreadsheet would run as formulas, with a leading apostrophe, which it shows as text. Cells
+ * that already have apostrophes before a formula sign get another one, so that reading restores the exact text.
+ */
+export function escapeCell(text: string): string {
+  return isFormula(text) ? `'${text}` : text
+}
+
+/** Returns the cell that was passed to `escapeCell`. */
+export function unescapeCell(text: string): string {
+  return text.startsWith("'") && isFormula(text.slice(1)) ? text.slice(1) : text
+}
+
+function isFormula(text: string): boolean {
+  const bare = text.replace(/^'+/, '')
+  return FORMULA.test(bare) && !NUMBER.test(bare)
 }

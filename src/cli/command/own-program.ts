@@ -40,10 +40,7 @@ async function endProgram(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-/**
- * Starts `passes serve` on a free port and waits until it responds.
- * @throws CliError if it does not start
- */
+/** Starts `passes serve` on a free port. @throws CliError if it does not start */
 export async function startOwnServer(args: string[], program: OwnProgram): Promise<OwnServer> {
   const child = startProgram(['serve', '--port', '0', '--json', ...args], program)
   let text = ''
@@ -60,10 +57,7 @@ export async function startOwnServer(args: string[], program: OwnProgram): Promi
   }
 }
 
-/**
- * Runs one command with `--json` and returns its output.
- * @throws CliError if the exit code is not 0
- */
+/** Runs one command with `--json`. @throws CliError if the exit code is not 0 */
 export async function runOwnProgram<T>(args: string[], program: OwnProgram): Promise<T> {
   const child = startProgram([...args, '--json'], program)
   const ended = once(child, 'exit')

@@ -186,10 +186,7 @@ export function installOnPhones(
   )
 }
 
-/**
- * Makes a change while the phones are watched, and resolves when each has it.
- * @throws CliError if a phone does not receive it in time
- */
+/** Resolves when each phone has the change. @throws CliError if one does not receive it in time */
 export async function watchChange(files: readonly DeviceFile[], change: () => Promise<unknown>): Promise<Arrival[]> {
   const stop = new AbortController()
   const timer = setTimeout(() => stop.abort(), TIMEOUT_MS)
@@ -229,10 +226,7 @@ function startWatch(file: DeviceFile, signal: AbortSignal) {
 
 const DELIVERY_TIMEOUT_SECONDS = 30
 
-/**
- * Voids a pass and receives the webhook event, like an application.
- * @throws WebhookVerificationError if the signature is invalid, CliError if no event arrives
- */
+/** @throws WebhookVerificationError if the signature is invalid, CliError if no event arrives */
 export async function receiveVoid(passId: string, server: DemoServer): Promise<WebhookEvent> {
   const received: Received[] = []
   const receiver = await startReceiver(async (delivery) => {

@@ -40,12 +40,7 @@ export interface StoryOptions {
 const example = fileURLToPath(new URL('../../../examples/conference/', import.meta.url))
 const SAMPLE = 20
 
-/**
- * Runs the whole demo against a new server: a template, 2,000 tickets from a CSV file, packages verified with
- * openssl, save links verified with the key, a change that arrives on two phones, and a ticket scanned at the door,
- * including a phone as a door.
- * @throws the error of the first step that fails
- */
+/** Runs the whole demo against a new server. @throws the error of the first step that fails */
 export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptions): Promise<Step[]> {
   const steps: Step[] = []
   const step = async <T>(title: string, work: () => Promise<T>, describe: (value: T) => string): Promise<T> => {

@@ -95,10 +95,7 @@ export function createDevice(folder: string, device: Device): void {
   if (!namesIn(folder).includes(device.name)) write(folder, device)
 }
 
-/**
- * Opens the phone with that name, or the only one.
- * @throws UsageError
- */
+/** Opens the phone with that name, or the only one. @throws UsageError */
 export function openDevice(folder: string, name: string | undefined): DeviceFile {
   const names = namesIn(folder)
   if (names.length === 0) {

@@ -27,10 +27,7 @@ export function phoneOf(file: DeviceFile): Phone {
     : createGooglePhone(file as DeviceFile<GoogleDevice>)
 }
 
-/**
- * Opens or creates the phone of that platform.
- * @throws UsageError if the name belongs to a phone of the other platform
- */
+/** @throws UsageError if the name belongs to a phone of the other platform */
 export function deviceFor(folder: string, platform: DevicePlatform, name = defaultNames[platform]): DeviceFile {
   createDevice(folder, newDevice(platform, name))
   const file = openDevice(folder, name)

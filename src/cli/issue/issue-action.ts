@@ -1,13 +1,12 @@
-import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
+import type { Client } from '../../client/client.ts'
 import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
 import { platforms } from '../../core/contract/platform.ts'
 import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import { checkRows, type HeaderColumn, type RowCheck } from '../bulk/check-rows.ts'
 import { type CheckedRow, errorLine, failure, type RowAction, type RowResult } from '../bulk/row-action.ts'
 import { createRowImages, type RowImage, RowImageError } from '../bulk/row-images.ts'
-import { changeConcurrently } from '../changes/change-passes.ts'
-import { findPasses } from '../changes/find-passes.ts'
+import { changeConcurrently, findPasses } from '../changes/change-passes.ts'
 import {
   cellsOf,
   changeTo,

@@ -25,10 +25,7 @@ export interface ColumnOptions {
 
 export type IssueColumns = PlannedColumns<'externalId' | 'label' | 'group'>
 
-/**
- * Matches the header with the variables of the template.
- * @throws CliError that lists every problem of the header
- */
+/** @throws CliError that lists every problem of the header */
 export function planColumns(
   header: string[],
   declared: readonly VariableDefinition[],

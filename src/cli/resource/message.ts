@@ -2,13 +2,14 @@ import { Flags } from '@oclif/core'
 import { type Broadcast, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
 import { platforms } from '../../core/contract/platform.ts'
-import { idArg, namedArg } from '../arguments/id-argument.ts'
+import { idArg, namedArg } from '../arguments/named.ts'
 import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
 import { count } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { messageBody, messageFlags } from '../notify/message-flags.ts'
 import {
   atGooglePace,
+  messageBody,
+  messageFlags,
   messageLine,
   showBroadcast,
   showForecast,

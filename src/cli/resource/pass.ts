@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import type { PassUpdate } from '../../core/contract/passes.ts'
-import { requiredFlag } from '../arguments/id-argument.ts'
 import { pastFlag } from '../arguments/list-flags.ts'
+import { requiredFlag } from '../arguments/named.ts'
 import {
   existingFlag,
   getPass,

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
-import { outFlag } from '../arguments/list-flags.ts'
-import { parsePath } from '../arguments/path.ts'
+import { outFlag, parsePath } from '../arguments/list-flags.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import { programName } from '../command/program.ts'
 import { askText, canAsk, choose } from '../command/prompt.ts'

@@ -5,7 +5,7 @@ import { parseDuration } from '../arguments/moment.ts'
 import { named } from '../arguments/named.ts'
 import { count } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { passIdsOf } from '../scan-list/filters.ts'
+import { passIdsOf } from '../scan-list/formats.ts'
 import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<DeviceLog> = {

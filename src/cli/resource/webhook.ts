@@ -1,20 +1,20 @@
 import { Flags } from '@oclif/core'
 import { subscribableEvents } from '../../core/events.ts'
 import { TOLERANCE_SECONDS, verify } from '../../core/rules/crypto/signature.ts'
-import { idArg, namedArg } from '../arguments/id-argument.ts'
+import { idArg, namedArg } from '../arguments/named.ts'
 import { CliError, readNamed, UsageError } from '../command/cli-error.ts'
 import { duration } from '../command/output.ts'
 import { readStdinBytes } from '../command/prompt.ts'
 import { webhookSecret } from '../settings/settings.ts'
 import { reportAttempt, showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
-import { eventFlag } from '../webhook/flags.ts'
+import { eventFlag } from '../webhook/listen.ts'
 import {
   callCommand,
   DELIVERY,
   listCommand,
   localCommand,
-  type ResourceCommands,
   PROJECT as WEBHOOK,
+  type ResourceCommands,
 } from './resource-command.ts'
 
 const args = { id: namedArg('webhook') }

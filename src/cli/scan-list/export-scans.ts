@@ -16,8 +16,7 @@ import { retryNotes } from '../command/client-command.ts'
 import { writeOut } from '../command/output.ts'
 import { type Progress, startProgress } from '../command/progress.ts'
 import { listPages } from '../list/show-list.ts'
-import { passIdsOf, type scanFilterFlags, scanQuery } from './filters.ts'
-import { type scanFormats, scansFormat, withHolders } from './formats.ts'
+import { passIdsOf, type scanFilterFlags, type scanFormats, scanQuery, scansFormat, withHolders } from './formats.ts'
 
 export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {

@@ -199,10 +199,7 @@ export function parsePlatforms(text: string): Platform[] {
   return platforms.filter((platform) => names.includes(platform))
 }
 
-/**
- * Returns the address for links and packages, to which paths are appended.
- * @throws UsageError
- */
+/** @throws UsageError */
 export function parsePublicUrl(url: URL | undefined): string | undefined {
   if (!url) return undefined
   const { protocol, username, password, search, hash, origin, pathname } = url
@@ -213,10 +210,7 @@ export function parsePublicUrl(url: URL | undefined): string | undefined {
   })
 }
 
-/**
- * Returns the server configuration from flags and environment.
- * @throws UsageError
- */
+/** @throws UsageError */
 export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>) {
   requireClearSwitches(serveFlags)
   return {

@@ -99,10 +99,7 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
   }
 }
 
-/**
- * Checks that a template can be published.
- * @throws CliError with everything that prevents it, by line and column
- */
+/** @throws CliError with everything that prevents publishing, by line and column */
 export async function requirePublishable(file: TemplateFile): Promise<void> {
   const issues = checkDefinition(file.definition)
   if (issues.length > 0) throw await fileError(file, 'cannot be published', listIssues(below('definition', issues)))
@@ -207,11 +204,7 @@ export interface ImageFile {
   bytes: Uint8Array
 }
 
-/**
- * Reads an image and validates it with the server's rules.
- * @param role its purpose, for errors
- * @throws CliError
- */
+/** `role` is its purpose, for errors. @throws CliError */
 export async function readImage(path: string, role?: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
   const what = role === undefined ? path : `${path} (${role})`

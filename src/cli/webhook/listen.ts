@@ -1,11 +1,20 @@
 import { once } from 'node:events'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { Flags } from '@oclif/core'
+import { request } from 'undici'
+import { z } from 'zod'
 import type { Client } from '../../client/client.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
-import type { subscribableEvents } from '../../core/events.ts'
-import { SIGNATURE_HEADER, verify } from '../../core/rules/crypto/signature.ts'
-import { announceListener, type Forwarded, forward, notForwarded } from './forward.ts'
+import { subscribableEvents } from '../../core/events.ts'
+import { newSecret, sign, SIGNATURE_HEADER, verify } from '../../core/rules/crypto/signature.ts'
+import { underLock } from '../../files/file-lock.ts'
+import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
+import { repeatable } from '../arguments/list-flags.ts'
+import { CliError, UsageError } from '../command/cli-error.ts'
+import type { Connection } from '../settings/settings.ts'
 
 /** The output of `webhook listen --json`, one line each. */
 export type ListenEvent =
@@ -127,4 +136,126 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
     return undefined
   }
   return Buffer.concat(chunks)
+}
+
+/** The application's response; `null` values if the event was not forwarded or no response arrived. */
+export interface Forwarded {
+  responseCode: number | null
+  durationMs: number | null
+  error: string | null
+}
+
+/** The result for an event that was only shown. */
+const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
+
+/** The same timeout as on the server. */
+const FORWARD_TIMEOUT_MS = 15_000
+
+/** Sends an event to an application like a server: the same bytes and headers, with a current signature. */
+export async function forward(rawBody: string, to: string, secret: string): Promise<Forwarded> {
+  const startedAt = performance.now()
+  const tookMs = () => Math.round(performance.now() - startedAt)
+  try {
+    const { statusCode, body } = await request(to, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'passes-webhooks',
+        [SIGNATURE_HEADER]: sign(rawBody, [secret], new Date()),
+      },
+      body: rawBody,
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
+    })
+    await body.dump()
+    return { responseCode: statusCode, durationMs: tookMs(), error: null }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : error
+    return { responseCode: null, durationMs: tookMs(), error: String(reason) }
+  }
+}
+
+/** Local addresses of running listeners: a file for each, named by process id. */
+
+/** Returns a function that removes the file. */
+function announceListener(folder: string, url: string): () => void {
+  const file = join(folder, String(process.pid))
+  makePrivateFolder(folder)
+  replacePrivateSync(file, url)
+  return () => rmSync(file, { force: true })
+}
+
+/** Returns the addresses of listeners. Removes files of processes that no longer run. */
+export function findListeners(folder: string): string[] {
+  return filesIn(folder).flatMap((name) => {
+    const file = join(folder, name)
+    if (isRunning(Number(name))) return [readFileSync(file, 'utf8')]
+    rmSync(file, { force: true })
+    return []
+  })
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => /^\d+$/.test(name))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+export function eventFlag(summary: string) {
+  return Flags.option({ options: subscribableEvents, ...repeatable, delimiter: ',' })({ summary, aliases: ['events'] })
+}
+
+/** Validates the address of `--forward-to`. @throws UsageError */
+export function applicationAddress(address: string | undefined): string | undefined {
+  if (address === undefined || (URL.canParse(address) && /^https?:/i.test(address))) return address
+  throw new UsageError(`--forward-to ${address} is not an HTTP address`, {
+    hint: 'write it like http://localhost:8080/hooks/passes.',
+  })
+}
+
+const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
+
+/**
+ * Returns the secret that `webhook listen` signs with, like that of a real webhook. It is created on first use and is
+ * the same for each use of a profile on this machine. It is stored next to the profiles, readable only by its owner,
+ * and never sent to a server.
+ * @throws CliError if the file is invalid
+ */
+export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {
+  const file = join(dirname(path), 'listen-secrets.json')
+  return findSecret(file, name) ?? underLock(file, () => findSecret(file, name) ?? makeSecret(file, name))
+}
+
+function findSecret(file: string, name: string): string | undefined {
+  const secrets = readSecrets(file)
+  return Object.hasOwn(secrets, name) ? secrets[name] : undefined
+}
+
+function makeSecret(file: string, name: string): string {
+  const secret = newSecret()
+  replacePrivateSync(file, `${JSON.stringify({ ...readSecrets(file), [name]: secret }, undefined, 2)}\n`)
+  return secret
+}
+
+function readSecrets(file: string): Record<string, string> {
+  try {
+    return SecretsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
+    throw new CliError(`${file} is not a file of secrets`, {
+      hint: 'delete it: a new secret is made then.',
+      cause: error,
+    })
+  }
 }

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
+import { parsePath } from '../../cli/arguments/list-flags.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
-import { parsePath } from '../../cli/arguments/path.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'

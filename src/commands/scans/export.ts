@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import { Flags } from '@oclif/core'
-import { formerly, outFlag } from '../../cli/arguments/list-flags.ts'
-import { rawCellsFlag } from '../../cli/bulk/spreadsheet-cells.ts'
+import { formerly, outFlag, rawCellsFlag } from '../../cli/arguments/list-flags.ts'
 import { InterruptedError, UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
-import { scanFilterFlags } from '../../cli/scan-list/filters.ts'
+import { scanFilterFlags } from '../../cli/scan-list/formats.ts'
 
 export default class ScansExport extends ClientCommand {
   static override summary = 'Export the ledger of scans, newest first.'

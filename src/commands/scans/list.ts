@@ -1,7 +1,6 @@
 import { followFlag, listFlags } from '../../cli/arguments/list-flags.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { passIdsOf, scanFilterFlags, scanQuery } from '../../cli/scan-list/filters.ts'
-import { scansShape, withHolders } from '../../cli/scan-list/formats.ts'
+import { passIdsOf, scanFilterFlags, scanQuery, scansShape, withHolders } from '../../cli/scan-list/formats.ts'
 
 export default class ScansList extends ClientCommand {
   static override summary = 'List the ledger of scans, newest first.'

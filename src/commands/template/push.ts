@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { namedFlag } from '../../cli/arguments/id-argument.ts'
+import { namedFlag } from '../../cli/arguments/named.ts'
 import { terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
-import { namedArg } from '../../cli/arguments/id-argument.ts'
 import { styleFlags } from '../../cli/arguments/list-flags.ts'
+import { namedArg } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { onePage } from '../../cli/list/show-list.ts'

@@ -1,7 +1,6 @@
 import { Args, Flags } from '@oclif/core'
-import { idOf } from '../../cli/arguments/id-argument.ts'
 import { filterFlag, followFlag, listFlags, repeatable } from '../../cli/arguments/list-flags.ts'
-import { named } from '../../cli/arguments/named.ts'
+import { idOf, named } from '../../cli/arguments/named.ts'
 import { CliError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { deliveriesShape, showDelivery } from '../../cli/webhook/delivery-output.ts'

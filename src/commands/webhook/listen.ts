@@ -5,8 +5,13 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import { printable } from '../../cli/command/output.ts'
 import { untilStopped } from '../../cli/command/program.ts'
 import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
-import { applicationAddress, eventFlag, listenSecret } from '../../cli/webhook/flags.ts'
-import { type ListenEvent, listenForEvents } from '../../cli/webhook/listen.ts'
+import {
+  applicationAddress,
+  eventFlag,
+  type ListenEvent,
+  listenForEvents,
+  listenSecret,
+} from '../../cli/webhook/listen.ts'
 import { Uuid } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 

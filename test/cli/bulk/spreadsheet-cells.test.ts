@@ -2,8 +2,7 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { jsonLines } from '../../../src/cli/arguments/list-flags.ts'
-import { type Dialect, formatRows, openCsv } from '../../../src/cli/bulk/csv.ts'
-import { escapeCell, unescapeCell } from '../../../src/cli/bulk/spreadsheet-cells.ts'
+import { type Dialect, escapeCell, formatRows, openCsv, unescapeCell } from '../../../src/cli/bulk/csv.ts'
 import { csvOf } from '../../../src/cli/list/csv.ts'
 
 test.each([

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { changeConcurrently, changeEach } from '../../../src/cli/changes/change-passes.ts'
-import { groupIds } from '../../../src/cli/changes/find-passes.ts'
-import type { Client } from '../../../src/client/client.ts'
+import { changeConcurrently, changeEach, groupIds } from '../../../src/cli/changes/change-passes.ts'
 import { ApiError } from '../../../src/client/client-errors.ts'
+import type { Client } from '../../../src/client/client.ts'
 
 test('requests ids in groups of twenty that fit a request line, each once and in order', () => {
   expect(groupIds(Array.from({ length: 50 }, (_, index) => `T-${index}`)).map((group) => group.length)).toEqual([

@@ -1,7 +1,7 @@
 import { Command, Flags } from '@oclif/core'
 import { describe, expect, test } from 'vitest'
-import { idOf } from '../../../src/cli/arguments/id-argument.ts'
 import { pastFlag } from '../../../src/cli/arguments/list-flags.ts'
+import { idOf } from '../../../src/cli/arguments/named.ts'
 import { CliError, InterruptedError } from '../../../src/cli/command/cli-error.ts'
 import { describeFailure, formatFailure } from '../../../src/cli/command/failure.ts'
 import { ApiError, ForeignServerError, TimeoutError } from '../../../src/client/client-errors.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { messageBody } from '../../../src/cli/notify/message-flags.ts'
-import { showBroadcast } from '../../../src/cli/notify/notification-output.ts'
+import { messageBody, showBroadcast } from '../../../src/cli/notify/notification-output.ts'
 
 const now = new Date('2027-01-01T00:00:00Z')
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { listenSecret } from '../../../src/cli/webhook/flags.ts'
+import { listenSecret } from '../../../src/cli/webhook/listen.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 test('several listeners that start for the first time all sign with one secret of their profile', async () => {
