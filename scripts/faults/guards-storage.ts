@@ -62,8 +62,8 @@ export const storageGuards: Fault[] = [
     name: 'use-of-the-next-period',
     breaks: 'A use at the first moment of a day counts in the day before as well.',
     file: 'src/storage/scans/accepted-scans.ts',
-    text: 'scanned_at < given.to_at',
-    replacement: 'scanned_at <= given.to_at',
+    text: 'scanned_at < to_at',
+    replacement: 'scanned_at <= to_at',
     tests: ['test/server/api/scans/scan-decisions.test.ts'],
   },
   {

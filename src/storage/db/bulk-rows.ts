@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
 import { boundColumn, isPostgres } from './dialect.ts'
 import { runPrepared, runSilently } from './prepared.ts'
-import { bytesOfHex, textsOfJson } from './values.ts'
+import { bytesOfHex, idsOfJson } from './values.ts'
 
 /**
  * Returns the condition that an ID is not in a named value, a JSON array. The statement is the same for any number of IDs.
  * PostgreSQL looks each one up in a hash.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
-  return `${column} not in (${textsOfJson(db, `:${name}`, 'uuid')})`
+  return `${column} not in (${idsOfJson(db, `:${name}`)})`
 }
 
 /**

@@ -23,10 +23,10 @@ export function elementsOfJson(db: Knex, json: string): string {
   return isPostgres(db) ? `json_array_elements(${json}::json) as given(value)` : `json_each(${json}) as given`
 }
 
-/** Returns the texts of a JSON array, as a subselect. */
-export function textsOfJson(db: Knex, json: string, type: 'text' | 'uuid' = 'text'): string {
+/** Returns the IDs of a JSON array, as a subselect. */
+export function idsOfJson(db: Knex, json: string): string {
   return isPostgres(db)
-    ? `select json_array_elements_text(${json}::json)::${type}`
+    ? `select json_array_elements_text(${json}::json)::uuid`
     : `select value from json_each(${json})`
 }
 

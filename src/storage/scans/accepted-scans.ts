@@ -4,8 +4,9 @@ import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redempt
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 import { Repository } from '../db/repository.ts'
-import { bytesOfHex, textsOfJson } from '../db/values.ts'
+import { bytesOfHex } from '../db/values.ts'
 import { toHex } from '../passes/identifiers.ts'
+import { createRangeCounts, segmentsOf } from './range-counts.ts'
 
 export interface NewAcceptedScan {
   scanId: string
@@ -46,7 +47,7 @@ export interface FoundHistory {
 /** A lookup of the uses of a pass by window and period. */
 export interface AskedCounts {
   passId: string
-  plan: Pick<RedemptionPlan, 'counted'>
+  plan: Pick<RedemptionPlan, 'counted' | 'windows'>
 }
 
 /** A pass and the time at which it was accepted. */
@@ -74,10 +75,11 @@ interface PlaceRow {
   device_id: string | null
 }
 
-interface RangeRow {
+interface SegmentRow {
   n: number
+  debited_window: string | null
   uses: number
-  first_at: number | null
+  first_at: number
 }
 
 /** Accepted scans that were not reversed, which policies count. Scans without a context form a separate context. */
@@ -148,30 +150,28 @@ export class AcceptedScans extends Repository {
 
   /** Returns the counts of each plan by key, in order. Runs no query if no policy counts by window or period. */
   async listRangeCounts(workspaceId: string, asked: AskedCounts[]): Promise<RedemptionHistory['counts'][]> {
-    const found = asked.map((): Map<string, { count: number; firstAt: Date | null }> => new Map())
-    const ranges = asked.flatMap(({ passId, plan }, place) =>
-      plan.counted.map((range) => ({ ...range, passId, place })),
-    )
+    const found = asked.map(({ plan }) => createRangeCounts(plan))
     for (const isKeyless of [false, true]) {
-      const alike = ranges.filter((range) => range.isKeyless === isKeyless)
-      if (alike.length === 0) continue
-      const lookup = {
-        name: isKeyless ? 'count-keyless-ranges' : 'count-ranges',
-        given: { pass_id: 'uuid', from_at: 'bigint', to_at: 'bigint', not_debited: 'text' } as const,
-        items: alike.map(({ passId, from, to, notChargedTo }) => ({
-          pass_id: passId,
-          from_at: from,
-          to_at: to,
-          not_debited: JSON.stringify(notChargedTo),
+      const segments = asked.flatMap(({ passId, plan }, place) =>
+        segmentsOf(plan.counted.filter((range) => range.isKeyless === isKeyless)).map((range) => ({
+          ...range,
+          passId,
+          place,
         })),
+      )
+      if (segments.length === 0) continue
+      const lookup = {
+        name: isKeyless ? 'count-keyless-segments' : 'count-segments',
+        given: { pass_id: 'uuid', from_at: 'bigint', to_at: 'bigint' } as const,
+        items: segments.map(({ passId, from, to }) => ({ pass_id: passId, from_at: from, to_at: to })),
       }
-      const rows = await selectForEach<RangeRow>(this.db, workspaceId, lookup, rangeSql(this.db, isKeyless))
-      for (const { n, uses, first_at } of rows) {
-        const { key, place } = alike[n]!
-        found[place]!.set(key, { count: uses, firstAt: toDate(first_at) })
+      const rows = await selectForEach<SegmentRow>(this.db, workspaceId, lookup, segmentSql(isKeyless))
+      for (const { n, ...row } of rows) {
+        const { place, from, to } = segments[n]!
+        found[place]!.add({ ...row, from, to, isKeyless })
       }
     }
-    return found
+    return found.map(({ counts }) => counts)
   }
 
   /** Returns the uses by pass. Omits passes without uses. */
@@ -255,9 +255,10 @@ function historySql(db: Knex): string {
     from given`
 }
 
-function rangeSql(db: Knex, isKeyless: boolean): string {
-  const counted = `${OF_PASS} and scanned_at >= given.from_at and scanned_at < given.to_at
-    ${isKeyless ? `and scan_context_key = '${NO_CONTEXT}'` : ''}
-    and (debited_window is null or debited_window not in (${textsOfJson(db, 'given.not_debited')}))`
-  return `select n, (select count(*) ${counted}) as uses, (select min(scanned_at) ${counted}) as first_at from given`
+function segmentSql(isKeyless: boolean): string {
+  return `select n, debited_window, count(*) as uses, min(scanned_at) as first_at
+    from given cross join accepted_scans
+    where accepted_scans.workspace_id = given.workspace_id and accepted_scans.pass_id = given.pass_id
+    and scanned_at >= from_at and scanned_at < to_at ${isKeyless ? `and scan_context_key = '${NO_CONTEXT}'` : ''}
+    group by n, debited_window`
 }

@@ -2,7 +2,6 @@ import type { PassStatus } from '../../contract/common.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import {
   contains,
-  overlaps,
   type Placement,
   periodOf,
   placesInTime,
@@ -22,10 +21,11 @@ export interface RedemptionFacts {
   scanContextKey: string | null
 }
 
-/** A range in which to count accepted scans, without those debited to the windows in `notChargedTo`. */
+/** A window or period in which to count accepted scans. */
 export interface CountedRange extends Range {
   key: string
-  notChargedTo: string[]
+  /** Whether it is a window. A scan that was debited to another window that overlaps with it does not count. */
+  isWindow: boolean
   /** Whether to count only scans without a scan context. Set if each window is a scan context. */
   isKeyless: boolean
 }
@@ -56,6 +56,8 @@ export interface RedemptionPlan {
   /** The possible times in order of preference. The first whose window has uses left is used, else the last. */
   places: [PlacedAttempt, ...PlacedAttempt[]]
   counted: CountedRange[]
+  /** All windows of the policy by key, to which earlier scans can have been debited. */
+  windows: ReadonlyMap<string, Range>
 }
 
 /** A summary of the accepted scans of a pass, without reversed ones. The times and counts come from an index. */
@@ -77,23 +79,25 @@ export interface RedemptionHistory {
 /** Returns the history to read for an evaluation, so that the whole history is never read. */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
-  const all = windowsOf(policy)
+  const all = windowsOf(policy).sort((a, b) => a.from - b.from)
   const areWindowsContexts = all.length > 0 && !limitsUses(policy) && scanContextKey === null
   const [first, ...others] = placesInTime(policy, realTime, validityDate)
-  const placed = (placement: Placement) => placeAttempt(facts, placement, all, areWindowsContexts)
+  const exhaustible = exhaustibleWindows(policy, all)
+  const placed = (placement: Placement) => placeAttempt(facts, placement, { all, exhaustible, areWindowsContexts })
   const places: RedemptionPlan['places'] = [placed(first), ...others.map(placed)]
-  const limited = places
-    .flatMap(({ windows, exhaustible }) => [...windows, ...exhaustible])
-    .filter(({ maxUses }) => maxUses !== null || areWindowsContexts)
-    .map((window) => ({
-      ...rangeOf(window),
-      key: window.key,
-      notChargedTo: rivals(window, all),
-      isKeyless: areWindowsContexts,
-    }))
-  const periods = places.flatMap(({ period }) => (period ? [{ ...period, notChargedTo: [], isKeyless: false }] : []))
-  const counted = new Map([...limited, ...periods].map((range) => [range.key, range]))
-  return { realTime, scanContextKey, places, counted: [...counted.values()] }
+  // The places of a date share most windows. With hundreds of windows, count each once.
+  const lists = new Set(places.flatMap((place) => [place.windows, place.exhaustible]))
+  const used = new Set([...lists].flat())
+  const counted = new Map<string, CountedRange>()
+  for (const { from, to, key, maxUses } of used) {
+    if (maxUses === null && !areWindowsContexts) continue
+    counted.set(key, { from, to, key, isWindow: true, isKeyless: areWindowsContexts })
+  }
+  for (const { period } of places) {
+    if (period) counted.set(period.key, { ...period, isWindow: false, isKeyless: false })
+  }
+  const windows = new Map(all.map((window) => [window.key, window]))
+  return { realTime, scanContextKey, places, counted: [...counted.values()], windows }
 }
 
 /** Whether a policy limits uses. If it does not, a pass is accepted once per scan context. */
@@ -104,44 +108,50 @@ export function limitsUses(policy: RedemptionPolicy | null): boolean {
   return limits.some((limit) => limit !== undefined)
 }
 
+interface PolicyWindows {
+  /** All windows, by start. */
+  all: Window[]
+  exhaustible: (at: Date) => Window[]
+  areWindowsContexts: boolean
+}
+
 function placeAttempt(
   facts: RedemptionFacts,
   placement: Placement,
-  all: Window[],
-  areWindowsContexts: boolean,
+  { all, exhaustible, areWindowsContexts }: PolicyWindows,
 ): PlacedAttempt {
   const { policy, realTime } = facts
   const { at, asOf, selected } = placement
-  const holding = all.filter((window) => contains(window, at)).sort((a, b) => a.from - b.from)
+  const holding = all.filter((window) => contains(window, at))
   return {
     ...facts,
     ...placement,
     windows: selected ? holding.filter(({ key }) => key === selected.key) : holding,
     areWindowsContexts,
     period: policy?.perPeriod ? keyed(periodOf(policy.perPeriod, asOf)) : null,
-    exhaustible: exhaustibleWindows(policy, all, earlier(at, realTime)),
+    exhaustible: exhaustible(earlier(at, realTime)),
     isDebitStored: holding.length > 1,
   }
 }
 
-/** Returns an empty list if one of the windows has no limit, since the windows then never exhaust the pass. */
-function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[], at: Date): Window[] {
-  if (!policy?.autoVoidOnExhaustion) return []
-  const notOver = all.filter(({ from, to }) => from < to && to > at.getTime())
-  return notOver.every(({ maxUses }) => maxUses !== null) ? notOver : []
+/**
+ * Returns a function that lists the windows that have not ended. It returns an empty list if one of them has no limit,
+ * since the windows then never exhaust the pass. The places of a date have few different times.
+ */
+function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at: Date) => Window[] {
+  const known = new Map<number, Window[]>()
+  return (at) => {
+    if (!policy?.autoVoidOnExhaustion) return []
+    const time = at.getTime()
+    const found = known.get(time) ?? all.filter(({ from, to }) => from < to && to > time)
+    known.set(time, found)
+    return found.every(({ maxUses }) => maxUses !== null) ? found : []
+  }
 }
 
 /** With a future validity date, use the real time: windows that are still open must not count as used up. */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other
-}
-
-function rivals(window: Window, all: Window[]): string[] {
-  return all.filter((other) => other.key !== window.key && overlaps(window, other)).map(({ key }) => key)
-}
-
-function rangeOf({ from, to }: Range): Range {
-  return { from, to }
 }
 
 /** The prefix prevents a collision with window keys: windows of one date can be in different periods. */

@@ -117,12 +117,17 @@ export function placesInTime(
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
 
+/** A start has a fixed offset. A date can have hundreds of windows, and a time zone takes far longer to compute with. */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
-  const { zone } = DateTime.fromISO(selected.start!, { setZone: true })
-  const time = onDate(validityDate, realTime, zone).getTime()
+  const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from
+  const local = realTime.getTime() + offset
+  const timeOfDay = local - Math.floor(local / DAY_MS) * DAY_MS
+  const time = storable(Date.parse(validityDate) + timeOfDay - offset).getTime()
   const at = new Date(Math.max(selected.from, Math.min(time, selected.to - 1)))
   return { at, asOf: new Date(selected.from), selected }
 }
+
+const DAY_MS = 86_400_000
 
 function onDate(date: string, realTime: Date, zone: DateTime['zone'] | string): Date {
   const { hour, minute, second, millisecond } = DateTime.fromJSDate(realTime, { zone })

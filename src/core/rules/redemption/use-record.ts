@@ -1,4 +1,5 @@
 import type { RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
+import { overlaps, type Range } from './redemption-windows.ts'
 
 export interface RecordedUse {
   at: Date
@@ -62,7 +63,7 @@ export function createUseRecord(): UseRecord {
       const at = use.at.getTime()
       for (const times of timesOf(use)) times.splice(placeAfter(times, at) - 1, 1)
     },
-    historyOf({ realTime, scanContextKey, counted }) {
+    historyOf({ realTime, scanContextKey, counted, windows }) {
       const inContext = byContext.get(scanContextKey) ?? []
       const next = placeAfter(undated, realTime.getTime())
       return {
@@ -75,13 +76,15 @@ export function createUseRecord(): UseRecord {
         previousAt: toDate(undated[next - 1]),
         nextAt: toDate(undated[next]),
         counts: new Map(
-          counted.map(({ key, from, to, isKeyless, notChargedTo }) => {
-            const times = isKeyless ? (byContext.get(null) ?? []) : all
-            const charged = isKeyless ? keylessByWindow : byWindow
+          counted.map((range) => {
+            const times = range.isKeyless ? (byContext.get(null) ?? []) : all
+            let count = countWithin(times, range)
             // A use is debited to one window only.
-            const elsewhere = notChargedTo.map((window) => countWithin(charged.get(window) ?? [], from, to))
-            const count = elsewhere.reduce((left, other) => left - other, countWithin(times, from, to))
-            return [key, { count, firstAt: count > 0 ? toDate(times[placeAfter(times, from - 1)]) : null }]
+            for (const [key, charged] of range.isWindow ? (range.isKeyless ? keylessByWindow : byWindow) : []) {
+              const other = windows.get(key)
+              if (other && key !== range.key && overlaps(other, range)) count -= countWithin(charged, range)
+            }
+            return [range.key, { count, firstAt: count > 0 ? toDate(times[placeAfter(times, range.from - 1)]) : null }]
           }),
         ),
       }
@@ -95,7 +98,7 @@ function entry<Key>(map: Map<Key, number[]>, key: Key): number[] {
   return found
 }
 
-function countWithin(times: number[], from: number, to: number): number {
+function countWithin(times: number[], { from, to }: Range): number {
   return times.length === 0 ? 0 : placeAfter(times, to - 1) - placeAfter(times, from - 1)
 }
 
