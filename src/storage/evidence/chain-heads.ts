@@ -1,6 +1,7 @@
 import { type ChainName, GENESIS } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import { insertRows } from '../db/bulk-rows.ts'
+import { type Field, mapping, number, plain, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { ChainKey } from './chains.ts'
 
@@ -19,20 +20,20 @@ export class ChainHeads extends Repository {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
     const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
     const rows: HeadRow[] = await query.forUpdate().select()
-    if (rows.length === keys.length) return rows.map(toHead)
+    if (rows.length === keys.length) return rows.map(HEAD.read)
     const sorted = keys.toSorted((a, b) => compare(a.workspaceId, b.workspaceId) || compare(a.chain, b.chain))
     await insertRows(
       this.db,
       'chain_heads',
-      sorted.map((key) => toHeadRow(beginning(key))),
+      sorted.map((key) => HEAD.write(beginning(key))),
       'on conflict (workspace_id, chain) do nothing',
     )
-    return (await query.clone().forUpdate().select()).map(toHead)
+    return (await query.clone().forUpdate().select()).map(HEAD.read)
   }
 
   /** Writes heads, and for each one the head of its hour. */
   async save(heads: SignedHead[]): Promise<void> {
-    const rows = heads.map(toHeadRow)
+    const rows = heads.map((head) => HEAD.write(head))
     const [first] = rows
     if (!first) return
     const set = Object.keys(first).map((column) => `${column} = excluded.${column}`)
@@ -76,50 +77,27 @@ interface KeyRow {
   sealed_key: string
 }
 
-export interface HeadRow {
-  workspace_id: string
-  chain: ChainName
-  sequence: number
-  digest: Uint8Array
-  base_sequence: number
-  base_digest: Uint8Array
-  retained_from: number
-  signed_at: number
-  signature: Uint8Array
-}
+/** Digests and signatures. Drivers bind buffers. */
+const bytes: Field<Uint8Array, Uint8Array> = { read: (stored) => stored, write: (value) => Buffer.from(value) }
+
+export const HEAD = mapping({
+  workspaceId: text,
+  chain: plain<ChainName>(),
+  sequence: number,
+  digest: bytes,
+  baseSequence: number,
+  baseDigest: bytes,
+  retainedFrom: number,
+  signedAt: number,
+  signature: bytes,
+})
+
+export type HeadRow = RowOf<typeof HEAD>
 
 /** Creates the unsigned head of an empty chain. */
 function beginning({ workspaceId, chain }: ChainKey): SignedHead {
   const none = { sequence: 0, digest: GENESIS, baseSequence: 0, baseDigest: GENESIS, retainedFrom: 0, signedAt: 0 }
   return { workspaceId, chain, ...none, signature: new Uint8Array() }
-}
-
-export function toHead(row: HeadRow): SignedHead {
-  return {
-    workspaceId: row.workspace_id,
-    chain: row.chain,
-    sequence: row.sequence,
-    digest: row.digest,
-    baseSequence: row.base_sequence,
-    baseDigest: row.base_digest,
-    retainedFrom: row.retained_from,
-    signedAt: row.signed_at,
-    signature: row.signature,
-  }
-}
-
-function toHeadRow(head: SignedHead): HeadRow {
-  return {
-    workspace_id: head.workspaceId,
-    chain: head.chain,
-    sequence: head.sequence,
-    digest: Buffer.from(head.digest),
-    base_sequence: head.baseSequence,
-    base_digest: Buffer.from(head.baseDigest),
-    retained_from: head.retainedFrom,
-    signed_at: head.signedAt,
-    signature: Buffer.from(head.signature),
-  }
 }
 
 function compare(a: string, b: string): number {

@@ -2,7 +2,7 @@ import { type ChainName, chainNames } from '../../core/rules/evidence/chain.ts'
 import type { ChainedEntry, SignedHead } from '../../core/rules/evidence/verification.ts'
 import { Repository } from '../db/repository.ts'
 import { asJson } from '../db/values.ts'
-import { type HeadRow, toHead } from './chain-heads.ts'
+import { HEAD, type HeadRow } from './chain-heads.ts'
 import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
 import { chainedTables, readEntries } from './entries.ts'
 
@@ -26,7 +26,7 @@ export class ChainReader extends Repository {
   /** Returns the head of a chain; `undefined` if it has none. */
   async findHead({ workspaceId, chain }: ChainKey): Promise<SignedHead | undefined> {
     const row: HeadRow | undefined = await this.db('chain_heads').where({ workspace_id: workspaceId, chain }).first()
-    return row && toHead(row)
+    return row && HEAD.read(row)
   }
 
   /** Returns the last head of each hour, oldest first. */
@@ -35,7 +35,7 @@ export class ChainReader extends Repository {
       .where({ workspace_id: workspaceId, chain })
       .orderBy('hour')
       .select()
-    return rows.map((row) => ({ ...toHead(row), hour: row.hour }))
+    return rows.map((row) => ({ ...HEAD.read(row), hour: row.hour }))
   }
 
   /**

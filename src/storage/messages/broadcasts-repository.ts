@@ -4,8 +4,20 @@ import type { DeliveryState, MessageOptions } from '../../core/contract/notifica
 import { CAPPED_PLATFORM, type Platform } from '../../core/contract/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
-import { constant, deleteReturningIds, idsMadeAt, insertSelected, toDate } from '../db/dialect.ts'
+import { constant, deleteReturningIds, idsMadeAt, insertSelected } from '../db/dialect.ts'
 import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import {
+  json,
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { countsOf } from '../operations/counts.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
@@ -17,46 +29,38 @@ export interface FanOutChunk {
   upTo: string | null
 }
 
-/** A broadcast and its progress. */
-export interface StoredBroadcast {
-  id: string
-  projectId: string
-  body: WrittenText
-  options: MessageOptions
-  platforms: Platform[]
-  googleVia: GoogleVia
-  sendAt: Date | null
+const BROADCAST = mapping({
+  id: text,
+  projectId: text,
+  options: json<MessageOptions>(),
+  platforms: json<Platform[]>(),
+  googleVia: plain<GoogleVia | null>(),
+  sendAt: optionalTime,
   /** The time at which passes must be issued to be targets; null before the start. */
-  startedAt: Date | null
+  startedAt: optionalTime,
   /** The last pass that the fan-out has processed. */
-  position: string | null
+  position: optionalText,
   /** The number of notifications that were created. */
-  fannedOut: number
-  dispatchedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
+  fannedOut: number,
+  dispatchedAt: optionalTime,
+  createdAt: time,
+  updatedAt: time,
+})
+
+/** A broadcast and its progress. */
+export interface StoredBroadcast extends RecordOf<typeof BROADCAST> {
+  body: WrittenText
+  googleVia: GoogleVia
+}
+
+interface Row extends RowOf<typeof BROADCAST> {
+  body: string
+  body_by_language: string | null
 }
 
 export interface NewBroadcast extends NewMessage {
   projectId: string
   googleVia?: GoogleVia
-}
-
-interface Row {
-  id: string
-  project_id: string
-  body: string
-  body_by_language: string | null
-  options: string
-  platforms: string
-  google_via: GoogleVia | null
-  send_at: number | null
-  started_at: number | null
-  position: string | null
-  fanned_out: number
-  dispatched_at: number | null
-  created_at: number
-  updated_at: number
 }
 
 const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
@@ -239,23 +243,7 @@ const countNames = {
 } as const
 
 function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
-  return (
-    row && {
-      id: row.id,
-      projectId: row.project_id,
-      body: toBody(row),
-      options: JSON.parse(row.options),
-      platforms: JSON.parse(row.platforms),
-      googleVia: row.google_via ?? 'object',
-      sendAt: toDate(row.send_at),
-      startedAt: toDate(row.started_at),
-      position: row.position,
-      fannedOut: row.fanned_out,
-      dispatchedAt: toDate(row.dispatched_at),
-      createdAt: new Date(row.created_at),
-      updatedAt: new Date(row.updated_at),
-    }
-  )
+  return row && { ...BROADCAST.read(row), body: toBody(row), googleVia: row.google_via ?? 'object' }
 }
 
 /** The audience of a broadcast. */

@@ -3,6 +3,17 @@ import type { DeliveryState, MessageOptions } from '../../core/contract/notifica
 import { byPlatform, CAPPED_PLATFORM, type Platform, platforms } from '../../core/contract/platform.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { toDate } from '../db/dialect.ts'
+import {
+  json,
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 
 /** The state of a notification on one platform. */
 export interface PlatformState {
@@ -10,23 +21,26 @@ export interface PlatformState {
   error: string | null
 }
 
+const NOTIFICATION = mapping({
+  id: text,
+  passId: text,
+  broadcastId: optionalText,
+  options: json<MessageOptions>(),
+  sendAt: optionalTime,
+  startedAt: optionalTime,
+  /** The number of Apple devices that were pushed. */
+  deviceCount: number,
+  createdAt: time,
+  updatedAt: time,
+})
+
 /** A notification as it is stored. `notificationStatus` derives its status at a time. */
-export interface StoredNotification extends Record<Platform, PlatformState> {
-  id: string
-  passId: string
-  broadcastId: string | null
+export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Record<Platform, PlatformState> {
   /** Whether the message of its broadcast is sent once for all passes of a class. */
   isOfClass: boolean
   body: WrittenText
-  options: MessageOptions
-  sendAt: Date | null
   /** The time for which it counts toward the cap; `null` if it does not count. */
   cappedAt: Date | null
-  startedAt: Date | null
-  /** The number of Apple devices that were pushed. */
-  deviceCount: number
-  createdAt: Date
-  updatedAt: Date
 }
 
 /** The columns with the state of each platform. */
@@ -45,21 +59,12 @@ export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `$
 }
 
 /** A row of `notifications`. */
-export interface NotificationRow extends StateColumns {
-  id: string
-  pass_id: string
-  broadcast_id: string | null
+export interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumns {
   body: string
   body_by_language: string | null
   /** The delivery mode of the broadcast. */
   google_via: string | null
-  options: string
-  send_at: number | null
   [CAPPED_AT]: number | null
-  started_at: number | null
-  device_count: number
-  created_at: number
-  updated_at: number
 }
 
 /** Selects the columns of `NotificationRow`. For a notification of a broadcast, body and options come from the broadcast. */
@@ -125,18 +130,10 @@ export function toBody({ body, body_by_language }: Pick<NotificationRow, 'body' 
 
 export function toNotification(row: NotificationRow): StoredNotification {
   return {
-    id: row.id,
-    passId: row.pass_id,
-    broadcastId: row.broadcast_id,
+    ...NOTIFICATION.read(row),
     isOfClass: row.google_via === 'class',
     body: toBody(row),
-    options: JSON.parse(row.options),
-    sendAt: toDate(row.send_at),
     cappedAt: toDate(row[CAPPED_AT]),
-    startedAt: toDate(row.started_at),
     ...byPlatform((platform) => ({ status: row[`${platform}_status`], error: row[`${platform}_error`] })),
-    deviceCount: row.device_count,
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
   }
 }

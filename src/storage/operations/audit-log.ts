@@ -4,6 +4,7 @@ import { idBound, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { Chains } from '../evidence/chains.ts'
 
@@ -18,19 +19,25 @@ export interface NewAuditEntry {
   correlationId: string | null
 }
 
-export interface StoredAuditEntry {
-  id: string
-  at: Date
-  workspaceId: string | null
+const ENTRY = mapping({
+  id: text,
+  workspaceId: optionalText,
   /** Null for an operator. */
-  tokenId: string | null
-  actor: string
-  action: AuditAction
+  tokenId: optionalText,
+  actor: text,
+  action: plain<AuditAction>(),
+  targetId: optionalText,
+  targetCount: number,
+  correlationId: optionalText,
+  createdAt: time,
+})
+
+export interface StoredAuditEntry extends Omit<RecordOf<typeof ENTRY>, 'createdAt'> {
+  at: Date
   targetKind: string
-  targetId: string | null
-  targetCount: number
-  correlationId: string | null
 }
+
+type Row = RowOf<typeof ENTRY>
 
 /** Values of one filter are alternatives. All filters must match. */
 export interface AuditFilters {
@@ -45,18 +52,6 @@ export interface AuditFilters {
 }
 
 export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
-
-interface Row {
-  id: string
-  workspace_id: string | null
-  token_id: string | null
-  actor: string
-  action: AuditAction
-  target_id: string | null
-  target_count: number
-  correlation_id: string | null
-  created_at: number
-}
 
 const SPEC: ListSpec = {
   name: 'audit_entries',
@@ -150,16 +145,6 @@ function whereAny(db: Knex, query: Knex.QueryBuilder, column: string, values: re
 }
 
 function toEntry(row: Row): StoredAuditEntry {
-  return {
-    id: row.id,
-    at: new Date(row.created_at),
-    workspaceId: row.workspace_id,
-    tokenId: row.token_id,
-    actor: row.actor,
-    action: row.action,
-    targetKind: targetKind(row.action),
-    targetId: row.target_id,
-    targetCount: row.target_count,
-    correlationId: row.correlation_id,
-  }
+  const { createdAt: at, ...entry } = ENTRY.read(row)
+  return { ...entry, at, targetKind: targetKind(entry.action) }
 }

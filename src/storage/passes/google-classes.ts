@@ -2,31 +2,29 @@ import type { GoogleKind } from '../../core/contract/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'
+import { json, mapping, number, optionalNumber, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { IdentityIds } from '../workspaces/identities-repository.ts'
 
-/** A class at Google that is shared by all passes with the same key. */
-export interface StoredClass extends ClassClaim {
-  id: string
-  templateVersionId: string
+const CLASS = mapping({
+  id: text,
+  templateVersionId: text,
+  keyDigest: text,
+  classValues: json<ClassClaim['values']>(),
   /** Incremented with every change of the values. */
-  version: number
+  version: number,
   /** The version that was last sent to Google; null if none was. */
-  sentVersion: number | null
-}
+  sentVersion: optionalNumber,
+})
+
+/** A class at Google that is shared by all passes with the same key. */
+export interface StoredClass extends Omit<RecordOf<typeof CLASS>, 'classValues'>, ClassClaim {}
+
+type Row = RowOf<typeof CLASS>
 
 /** A class to claim, for a template version. */
 export interface NewClass extends ClassClaim {
   templateVersionId: string
-}
-
-interface Row {
-  id: string
-  template_version_id: string
-  key_digest: string
-  class_values: string
-  version: number
-  sent_version: number | null
 }
 
 /**
@@ -137,12 +135,6 @@ export function keyOf({ templateVersionId, keyDigest }: Pick<NewClass, 'template
 }
 
 function toClass(row: Row): StoredClass {
-  return {
-    id: row.id,
-    templateVersionId: row.template_version_id,
-    keyDigest: row.key_digest,
-    values: JSON.parse(row.class_values),
-    version: row.version,
-    sentVersion: row.sent_version,
-  }
+  const { classValues: values, ...stored } = CLASS.read(row)
+  return { ...stored, values }
 }

@@ -1,5 +1,5 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
-import { toDate } from '../db/dialect.ts'
+import { mapping, number, optionalText, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** The object of a pass as it was last sent to Google. IDs are without the issuer. */
@@ -15,21 +15,25 @@ export interface SentObject {
 /** An object of a different kind than the pass has now. It is expired and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
+const OBJECT = mapping({
+  passId: text,
+  objectSuffix: text,
+  /** The walletVersion that was last sent to Google. */
+  sentVersion: number,
+  /** The digest of the content that was last sent. Null if it is unknown; the mark of a send while one is in progress. */
+  sentDigest: optionalText,
+  sentAt: time,
+  /** Null if the pass is not in any Google Wallet. */
+  installedAt: optionalTime,
+  /** The time of the first activation of a transit ticket; null if it was not activated. */
+  activatedAt: optionalTime,
+  lastError: optionalText,
+})
+
 /** The Google object of a pass. Created when its link is opened for the first time. */
-export interface StoredGoogleObject extends Pick<SentObject, 'objectSuffix'> {
-  passId: string
+export interface StoredGoogleObject extends RecordOf<typeof OBJECT> {
   /** Null for an imported object that another provider sent last, because its content is unknown. */
   sent: SentObject | null
-  /** The walletVersion that was last sent to Google. */
-  sentVersion: number
-  /** The digest of the content that was last sent. Null if it is unknown; the mark of a send while one is in progress. */
-  sentDigest: string | null
-  sentAt: Date
-  /** Null if the pass is not in any Google Wallet. */
-  installedAt: Date | null
-  /** The time of the first activation of a transit ticket; null if it was not activated. */
-  activatedAt: Date | null
-  lastError: string | null
 }
 
 /** The content that was sent, and the mark of the send. */
@@ -38,19 +42,11 @@ interface SentContent {
   mark: string | null
 }
 
-interface Row {
-  pass_id: string
+interface Row extends RowOf<typeof OBJECT> {
   workspace_id: string
-  object_suffix: string
   kind: GoogleKind | null
   class_suffix: string | null
   template_version_id: string | null
-  sent_version: number
-  sent_digest: string | null
-  sent_at: number
-  installed_at: number | null
-  activated_at: number | null
-  last_error: string | null
   holders: number
 }
 
@@ -276,24 +272,7 @@ function toFormer(row: FormerRow): FormerObject {
 }
 
 function toObject(row: Row): StoredGoogleObject {
-  const objectSuffix = row.object_suffix
-  const isKnown = row.kind !== null
-  return {
-    passId: row.pass_id,
-    objectSuffix,
-    sent: isKnown
-      ? {
-          kind: row.kind!,
-          objectSuffix,
-          classSuffix: row.class_suffix!,
-          templateVersionId: row.template_version_id!,
-        }
-      : null,
-    sentVersion: row.sent_version,
-    sentDigest: row.sent_digest,
-    sentAt: new Date(row.sent_at),
-    installedAt: toDate(row.installed_at),
-    activatedAt: toDate(row.activated_at),
-    lastError: row.last_error,
-  }
+  const { kind, object_suffix: objectSuffix } = row
+  const shown = { classSuffix: row.class_suffix!, templateVersionId: row.template_version_id! }
+  return { ...OBJECT.read(row), sent: kind && { kind, objectSuffix, ...shown } }
 }

@@ -1,39 +1,29 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
-import { joinPasses, lockRows, toDate } from '../db/dialect.ts'
+import { joinPasses, lockRows } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
+import { mapping, number, optionalText, optionalTime, type RecordOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
-/** A device that holds a pass in Apple Wallet, and the versions that it was pushed for and has downloaded. */
-export interface StoredRegistration {
-  workspaceId: string
-  passId: string
-  deviceId: string
-  pushToken: string
-  registeredAt: Date
-  pushedAt: Date | null
+const REGISTRATION = mapping({
+  workspaceId: text,
+  passId: text,
+  deviceId: text,
+  pushToken: text,
+  registeredAt: time,
+  pushedAt: optionalTime,
   /** The walletVersion of the last push; 0 if there was none, negative if the push must be repeated. */
-  pushedVersion: number
-  fetchedAt: Date | null
-  fetchedVersion: number
-  lastError: string | null
-}
+  pushedVersion: number,
+  fetchedAt: optionalTime,
+  fetchedVersion: number,
+  lastError: optionalText,
+})
 
-interface Row {
-  workspace_id: string
-  pass_id: string
-  device_id: string
-  push_token: string
-  registered_at: number
-  pushed_at: number | null
-  pushed_version: number
-  fetched_at: number | null
-  fetched_version: number
-  last_error: string | null
-}
+/** A device that holds a pass in Apple Wallet, and the versions that it was pushed for and has downloaded. */
+export interface StoredRegistration extends RecordOf<typeof REGISTRATION> {}
 
 /** A device that must be pushed because its pass changed. */
 export interface OutdatedRegistration extends PushedRegistration, Pick<StoredRegistration, 'pushToken'> {
@@ -55,16 +45,9 @@ export class Registrations extends Repository {
     at: Date,
   ): Promise<boolean> {
     const { passId, deviceId, pushToken } = registration
+    const given = { workspaceId, passId, deviceId, pushToken, registeredAt: at, pushedVersion: 0, fetchedVersion: 0 }
     const inserted = await this.db('apple_registrations')
-      .insert({
-        workspace_id: workspaceId,
-        pass_id: passId,
-        device_id: deviceId,
-        push_token: pushToken,
-        registered_at: at.getTime(),
-        pushed_version: 0,
-        fetched_version: 0,
-      })
+      .insert(REGISTRATION.write(given))
       .onConflict(['device_id', 'pass_id'])
       .ignore()
       .returning('pass_id')
@@ -126,8 +109,8 @@ export class Registrations extends Repository {
   }
 
   async list(workspaceId: string, passIds: string[]): Promise<StoredRegistration[]> {
-    const rows: Row[] = await this.ofPasses(workspaceId, passIds).orderBy(['registered_at', 'device_id'])
-    return rows.map(toRegistration)
+    const ofPasses = this.ofPasses(workspaceId, passIds).orderBy(['registered_at', 'device_id'])
+    return (await ofPasses.select(REGISTRATION.columns)).map(REGISTRATION.read)
   }
 
   /** Devices that were not pushed yet for what their pass now shows. */
@@ -260,18 +243,3 @@ export const IN_ORDER = ['device_id', 'pass_id']
 const CHUNK = 500
 
 const passIdsOf = (devices: { passId: string }[]) => [...new Set(devices.map(({ passId }) => passId))]
-
-function toRegistration(row: Row): StoredRegistration {
-  return {
-    workspaceId: row.workspace_id,
-    passId: row.pass_id,
-    deviceId: row.device_id,
-    pushToken: row.push_token,
-    registeredAt: new Date(row.registered_at),
-    pushedAt: toDate(row.pushed_at),
-    pushedVersion: row.pushed_version,
-    fetchedAt: toDate(row.fetched_at),
-    fetchedVersion: row.fetched_version,
-    lastError: row.last_error,
-  }
-}

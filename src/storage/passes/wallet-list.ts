@@ -1,8 +1,18 @@
 import type { Knex } from 'knex'
 import { type Platform, platforms } from '../../core/contract/platform.ts'
 import { encodeCursor } from '../../core/rules/lists/cursor.ts'
-import { toDate } from '../db/dialect.ts'
 import { findPlace, type ListPage, type PageRequest, totalOf } from '../db/list-query.ts'
+import {
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { type Connected, Repository } from '../db/repository.ts'
 import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
@@ -18,26 +28,30 @@ export interface WalletFilter {
   changedBefore?: Date | undefined
 }
 
-/** A wallet that holds a pass: a device, or the object of everyone who saved the pass if the platform reports no devices. */
-export interface StoredWallet {
-  passId: string
-  externalPassId: string
-  platform: Platform
+const WALLET = mapping({
+  passId: text,
+  externalPassId: text,
+  platform: plain<Platform>(),
   /** The device ID; null if the platform does not report one. */
-  deviceId: string | null
+  deviceId: optionalText,
   /**
    * The wallet version that the wallet has; 0 if it never reported a download, so that it has the version that it was added with.
    */
-  heldVersion: number
-  heldSince: Date
-  fetchedAt: Date | null
-  pushedVersion: number
-  pushedAt: Date | null
+  heldVersion: number,
+  heldSince: time,
+  fetchedAt: optionalTime,
+  pushedVersion: number,
+  pushedAt: optionalTime,
   /** The wallet version of the pass, and when it was set. */
-  walletVersion: number
-  changedAt: Date
-  lastError: string | null
-}
+  walletVersion: number,
+  changedAt: time,
+  lastError: optionalText,
+})
+
+/** A wallet that holds a pass: a device, or the object of everyone who saved the pass if the platform reports no devices. */
+export interface StoredWallet extends RecordOf<typeof WALLET> {}
+
+type Row = RowOf<typeof WALLET>
 
 /** The number of Apple devices by their state. */
 export interface WalletCounts {
@@ -47,21 +61,6 @@ export interface WalletCounts {
   refused: number
   /** Outdated and reachable, for longer than the accepted time. */
   late: number
-}
-
-interface Row {
-  pass_id: string
-  external_pass_id: string
-  platform: Platform
-  device: string | null
-  held: number
-  held_since: number
-  fetched_at: number | null
-  pushed: number
-  pushed_at: number | null
-  wallet_version: number
-  modified_at: number
-  last_error: string | null
 }
 
 /**
@@ -102,7 +101,7 @@ export class Wallets extends Repository {
       const key = ofLast + (cursor?.id === last.pass_id ? skipped : 0)
       nextCursor = encodeCursor({ total, offset: offset + shown.length, id: last.pass_id, key }, listKey)
     }
-    return { rows: shown.map(toWallet), total, limit, offset, nextCursor, hasMore }
+    return { rows: shown.map(WALLET.read), total, limit, offset, nextCursor, hasMore }
   }
 
   /** Returns the progress of devices with changes that were made before a time, one pass per device. */
@@ -175,7 +174,7 @@ export class Wallets extends Repository {
       wallets.whereRaw('wallet.pushed_version > 0').where('wallet.pushed_at', '<=', pushedBefore.getTime())
     }
     const rows = await this.findPage(workspaceId, arms, { limit, skipped: 0, from: undefined })
-    return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device! }))
+    return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device_id! }))
   }
 
   /**
@@ -204,7 +203,7 @@ export class Wallets extends Repository {
         if (projectIds) wallets.whereIn('passes.project_id', projectIds)
         if (stale !== undefined) wallets.whereRaw(stale ? `(${isStale})` : `not (${isStale})`)
         if (changedBefore) wallets.where('passes.modified_at', '<=', changedBefore.getTime())
-        const named = { platform: `'${name}'`, device: device ?? 'cast(null as text)', ...columns }
+        const named = { platform: `'${name}'`, device_id: device ?? 'cast(null as text)', ...columns }
         return { wallets, columns: named, device }
       })
   }
@@ -231,7 +230,9 @@ export class Wallets extends Repository {
       if (from !== undefined) part.where('held.pass_id', '<=', from)
       if (above !== undefined) part.where('held.pass_id', '>', above)
       part
-        .select('held.pass_id', 'passes.external_pass_id', 'passes.wallet_version', 'passes.modified_at')
+        .select('held.pass_id', 'passes.external_pass_id', 'passes.wallet_version', {
+          changed_at: 'passes.modified_at',
+        })
         .select(Object.entries(columns).map(([name, sql]) => this.db.raw(`${sql} as ${name}`)))
         .orderByRaw(device ? `held.pass_id desc, ${device}` : 'held.pass_id desc')
         .limit(limit + skipped)
@@ -240,7 +241,7 @@ export class Wallets extends Repository {
     const [first, ...others] = parts
     return this.db
       .from(first!.unionAll(others).as('wallets'))
-      .orderBy([{ column: 'pass_id', order: 'desc' }, 'platform', 'device'])
+      .orderBy([{ column: 'pass_id', order: 'desc' }, 'platform', 'device_id'])
       .limit(limit)
       .offset(skipped)
       .select('*')
@@ -258,21 +259,4 @@ interface Arm {
   wallets: Knex.QueryBuilder
   columns: Record<string, string>
   device: string | undefined
-}
-
-function toWallet(row: Row): StoredWallet {
-  return {
-    passId: row.pass_id,
-    externalPassId: row.external_pass_id,
-    platform: row.platform,
-    deviceId: row.device,
-    heldVersion: row.held,
-    heldSince: new Date(row.held_since),
-    fetchedAt: toDate(row.fetched_at),
-    pushedVersion: row.pushed,
-    pushedAt: toDate(row.pushed_at),
-    walletVersion: row.wallet_version,
-    changedAt: new Date(row.modified_at),
-    lastError: row.last_error,
-  }
 }

@@ -18,7 +18,7 @@ export interface WalletTable {
   /** The column with the device ID, unless the platform reports no devices. */
   device?: string
   /** The other columns of a listed wallet. */
-  columns: Record<'held' | 'held_since' | 'fetched_at' | 'pushed' | 'pushed_at' | 'last_error', string>
+  columns: Record<'held_version' | 'held_since' | 'fetched_at' | 'pushed_version' | 'pushed_at' | 'last_error', string>
 }
 
 /** The wallets of each platform. */
@@ -30,10 +30,10 @@ export const walletTables: Record<Platform, WalletTable> = {
     devices: 'count(*)',
     device: 'wallet.device_id',
     columns: {
-      held: 'wallet.fetched_version',
+      held_version: 'wallet.fetched_version',
       held_since: 'coalesce(wallet.fetched_at, wallet.registered_at)',
       fetched_at: 'wallet.fetched_at',
-      pushed: 'wallet.pushed_version',
+      pushed_version: 'wallet.pushed_version',
       pushed_at: 'wallet.pushed_at',
       last_error: 'wallet.last_error',
     },
@@ -45,10 +45,10 @@ export const walletTables: Record<Platform, WalletTable> = {
     isStale: 'wallet.sent_version < passes.wallet_version',
     devices: 'sum(case when wallet.holders > 0 then wallet.holders else 0 end)',
     columns: {
-      held: 'wallet.sent_version',
+      held_version: 'wallet.sent_version',
       held_since: 'wallet.sent_at',
       fetched_at: 'cast(null as bigint)',
-      pushed: 'wallet.sent_version',
+      pushed_version: 'wallet.sent_version',
       pushed_at: 'wallet.sent_at',
       last_error: 'wallet.last_error',
     },

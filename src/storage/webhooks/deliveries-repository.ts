@@ -14,6 +14,7 @@ import {
   insertAttempts,
   listAttempts,
   type PayloadRow,
+  PROGRESS,
   type ProgressRow,
   payloadOf,
   type RecordedAttempt,
@@ -21,8 +22,6 @@ import {
   type StoredDelivery,
   toDelivery,
   toDeliveryRow,
-  toProgress,
-  toProgressRow,
 } from './delivery-row.ts'
 
 /** An endpoint that receives deliveries. */
@@ -121,7 +120,7 @@ export class Deliveries extends Repository {
   ): Promise<DueDelivery[]> {
     const { id: webhookId, generation } = target
     const values = { workspaceId, webhookId, generation, at: at.getTime(), underWay: JSON.stringify(underWay), limit }
-    const columns = ['id', 'event_type', 'created_at', ...PROGRESS_COLUMNS].map(
+    const columns = ['id', 'event_type', 'created_at', ...PROGRESS.columns].map(
       (column) => `webhook_deliveries.${column}`,
     )
     const seenAt = performance.now()
@@ -142,7 +141,7 @@ export class Deliveries extends Repository {
     return rows.map((row) => {
       const { endpoint_generation: seen, erasures, endpoint_updated_at: updatedAt } = row
       const endpoint = { generation: seen, erasures, updatedAt: new Date(updatedAt), seenAt }
-      return { id: row.id, payload: payloadOf(row), progress: toProgress(row), endpoint }
+      return { id: row.id, payload: payloadOf(row), progress: PROGRESS.read(row), endpoint }
     })
   }
 
@@ -176,8 +175,8 @@ export class Deliveries extends Repository {
   private async recordChanged(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<RecordedAttempt[]> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
-    const rows: (ProgressRow & { id: string })[] = await query.select('id', ...PROGRESS_COLUMNS).forUpdate()
-    const current = new Map(rows.map((row) => [row.id, toProgress(row)]))
+    const rows: (ProgressRow & { id: string })[] = await query.select('id', ...PROGRESS.columns).forUpdate()
+    const current = new Map(rows.map((row) => [row.id, PROGRESS.read(row)]))
     const made = attempts.flatMap((attempt) => {
       const { id } = attempt.delivery
       const now = current.get(id)
@@ -251,7 +250,7 @@ function newDelivery(workspaceId: string, event: EventRow, target: Target, at: D
   }
 }
 
-const PROGRESS: Columns = {
+const TYPES: Columns = {
   status: 'text',
   due_at: 'bigint',
   scheduled_attempts: 'integer',
@@ -261,9 +260,6 @@ const PROGRESS: Columns = {
   last_response_code: 'integer',
   last_error: 'text',
 }
-
-/** The columns that an attempt changes and that decide the next attempt. */
-const PROGRESS_COLUMNS = Object.keys(PROGRESS)
 
 interface Progressed {
   id: string
@@ -286,18 +282,18 @@ function writeProgressOfUnchanged(
   const changes = deliveries.map(({ id, progress, read }) => ({
     id,
     set: changeOf(progress, at),
-    read: { ...toProgressRow(read) },
+    read: PROGRESS.write(read),
   }))
   const update = { name: 'progress-of-unchanged', table: TABLE, set: CHANGED, read: READ }
   return updateRows(db, workspaceId, update, changes)
 }
 
 const TABLE = 'webhook_deliveries'
-const CHANGED: Columns = { ...PROGRESS, updated_at: 'bigint' }
+const CHANGED: Columns = { ...TYPES, updated_at: 'bigint' }
 
 /** Columns that detect concurrent changes: a redelivery, an attempt, and an end each change at least one. */
 const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
 function changeOf(progress: DeliveryProgress, at: Date): Row {
-  return { ...toProgressRow(progress), updated_at: at.getTime() }
+  return { ...PROGRESS.write(progress), updated_at: at.getTime() }
 }

@@ -1,43 +1,50 @@
 import type { Knex } from 'knex'
-import type { Attempt, Delivery } from '../../core/contract/deliveries.ts'
+import type { Attempt, Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../core/rules/sending/retries.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { toDate } from '../db/dialect.ts'
+import {
+  flag,
+  mapping,
+  number,
+  optionalNumber,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 
-export interface StoredDelivery extends DeliveryProgress {
-  id: string
-  workspaceId: string
-  webhookId: string
-  eventId: string
-  eventType: Delivery['eventType']
+export const PROGRESS = mapping({
+  status: plain<DeliveryStatus>(),
+  dueAt: optionalTime,
+  scheduledAttempts: number,
+  isRedelivery: flag,
+  resumeAt: optionalTime,
+  attemptCount: number,
+  lastResponseCode: optionalNumber,
+  lastError: optionalText,
+})
+
+const ENVELOPE = mapping({
+  id: text,
+  workspaceId: text,
+  webhookId: text,
+  eventId: text,
+  eventType: plain<Delivery['eventType']>(),
   /** The generation of the endpoint when the delivery was queued. */
-  generation: number
-  createdAt: Date
-  updatedAt: Date
-}
+  generation: number,
+  createdAt: time,
+  updatedAt: time,
+})
+
+export interface StoredDelivery extends RecordOf<typeof ENVELOPE>, DeliveryProgress {}
 
 /** The columns that attempts change. */
-export interface ProgressRow {
-  status: Delivery['status']
-  due_at: number | null
-  scheduled_attempts: number
-  is_redelivery: boolean | number
-  resume_at: number | null
-  attempt_count: number
-  last_response_code: number | null
-  last_error: string | null
-}
+export type ProgressRow = RowOf<typeof PROGRESS>
 
-export interface DeliveryRow extends ProgressRow {
-  id: string
-  workspace_id: string
-  webhook_id: string
-  event_id: string
-  event_type: Delivery['eventType']
-  generation: number
-  created_at: number
-  updated_at: number
-}
+export interface DeliveryRow extends RowOf<typeof ENVELOPE>, ProgressRow {}
 
 /** The columns from which a payload is built. */
 export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
@@ -46,59 +53,11 @@ export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'cre
 }
 
 export function toDelivery(row: DeliveryRow): StoredDelivery {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    webhookId: row.webhook_id,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    generation: row.generation,
-    ...toProgress(row),
-    createdAt: new Date(row.created_at),
-    updatedAt: new Date(row.updated_at),
-  }
-}
-
-/** Returns the progress of a delivery from its row. */
-export function toProgress(row: ProgressRow): DeliveryProgress {
-  return {
-    status: row.status,
-    dueAt: toDate(row.due_at),
-    scheduledAttempts: row.scheduled_attempts,
-    isRedelivery: Boolean(row.is_redelivery),
-    resumeAt: toDate(row.resume_at),
-    attemptCount: row.attempt_count,
-    lastResponseCode: row.last_response_code,
-    lastError: row.last_error,
-  }
+  return { ...ENVELOPE.read(row), ...PROGRESS.read(row) }
 }
 
 export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
-  return {
-    id: delivery.id,
-    workspace_id: delivery.workspaceId,
-    webhook_id: delivery.webhookId,
-    event_id: delivery.eventId,
-    event_type: delivery.eventType,
-    generation: delivery.generation,
-    ...toProgressRow(delivery),
-    created_at: delivery.createdAt.getTime(),
-    updated_at: delivery.updatedAt.getTime(),
-  }
-}
-
-/** Returns the columns of a delivery's progress. */
-export function toProgressRow(progress: DeliveryProgress): ProgressRow {
-  return {
-    status: progress.status,
-    due_at: progress.dueAt?.getTime() ?? null,
-    scheduled_attempts: progress.scheduledAttempts,
-    is_redelivery: progress.isRedelivery,
-    resume_at: progress.resumeAt?.getTime() ?? null,
-    attempt_count: progress.attemptCount,
-    last_response_code: progress.lastResponseCode,
-    last_error: progress.lastError,
-  }
+  return { ...ENVELOPE.write(delivery), ...PROGRESS.write(delivery) }
 }
 
 /** Returns the body that every attempt sends. */
