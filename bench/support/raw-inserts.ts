@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { tablesOf } from '../../src/storage/copy/tables.ts'
+import { tablesOf } from '../../src/storage/copy/rows.ts'
 import { type Database, openDatabase } from '../../src/storage/db/database.ts'
 import { migrate } from '../../src/storage/db/migrate.ts'
 

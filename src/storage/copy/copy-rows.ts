@@ -2,8 +2,16 @@ import type { Knex } from 'knex'
 import { SetupError } from '../../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { lockTables, readByKeys } from '../db/dialect.ts'
-import { type Notation, notationFor, type RowKey, RowsDigest, readRows, writeRows } from './rows.ts'
-import { type Table, tablesOf } from './tables.ts'
+import {
+  type Notation,
+  notationFor,
+  type RowKey,
+  RowsDigest,
+  readRows,
+  type Table,
+  tablesOf,
+  writeRows,
+} from './rows.ts'
 import { ANEW, findFilled, findState, finishTarget, isHalfCopied, prepareTarget, setState } from './target.ts'
 
 /** The progress of a copy. Each row is read from the source, written, and read back from the target. */

@@ -19,7 +19,7 @@ import {
   time,
 } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
-import { countsOf } from '../operations/counts.ts'
+import { countsOf } from '../operations/counters.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 

@@ -12,7 +12,7 @@ import {
   whileSearchForgets,
 } from '../db/dialect.ts'
 import { Repository } from '../db/repository.ts'
-import { eraseScans } from '../evidence/erase-scans.ts'
+import { eraseScans } from '../evidence/entries.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
 import { KEY } from './counters.ts'

@@ -6,7 +6,7 @@ import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.t
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'
 import { beginningColumn, boundColumn, containsTerm, joinPasses, knowsDistribution } from '../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
+import { COUNTED_AS_NONE, countsOf } from '../operations/counters.ts'
 import { whereGroupKey } from './groups-repository.ts'
 import { heldPasses, holding, whereStale } from './held-passes.ts'
 import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'

@@ -2,8 +2,7 @@ import type { Knex } from 'knex'
 import { commonStep } from '../../core/rules/lists/buckets.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
-import { GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
-import { COUNTED_AS_NONE, countsOf } from '../operations/counts.ts'
+import { COUNTED_AS_NONE, countsOf, GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
 
 /** The filters of statistics of the ledger. */
 export interface ScanStatsRequest {

@@ -16,7 +16,7 @@ import {
 } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { keyOfJson } from '../db/values.ts'
-import { countsOf } from '../operations/counts.ts'
+import { countsOf } from '../operations/counters.ts'
 import { defaultsOf, identityFields } from '../workspaces/identities-repository.ts'
 
 const SUMMARY = mapping({

@@ -4,7 +4,7 @@ import { type Database, openDatabase, sqliteFile } from '../../../storage/db/dat
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
 import { requireUsable } from '../../../storage/db/postgres/postgres-requirements.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
-import type { CountDifference } from '../../../storage/operations/counts.ts'
+import type { CountDifference } from '../../../storage/operations/counters.ts'
 import {
   assertReadable,
   assertWritable,

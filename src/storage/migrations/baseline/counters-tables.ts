@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
 import { type Counter, conditionOf, counters, countRows, gateCounter, KEY, keyOf } from '../../operations/counters.ts'
-import { columnTypes } from './columns.ts'
+import { type FigureSource, figureSources } from '../../operations/figures-repository.ts'
+import { columnTypes, setStorage } from './columns.ts'
 
 /**
  * Creates the counters and the triggers that maintain them. On PostgreSQL, each transaction counts in a separate slot, so that no
@@ -112,5 +113,141 @@ async function countOnSqlite(db: Knex, added: Counter[]): Promise<void> {
     const differs = watched.map((column) => `old.${column} is not new.${column}`).join(' or ')
     await db.raw(`create trigger "${name}-moved" after update of ${watched.join(', ')} on ${table} when ${differs}
       begin ${add(counter, 'old', -1)} ${add(counter, 'new', 1)} end`)
+  }
+}
+
+/**
+ * Creates the hourly figures of projects and the triggers that count them, in slots like the counters. Past hours are packed
+ * into one row per project and four weeks (decisions/0002).
+ */
+export async function createFigures(db: Knex): Promise<void> {
+  const { uuid, sortedText, bytes, ofCounts } = columnTypes(db)
+  await db.raw(`create table figures (
+    workspace_id ${uuid} not null,
+    project_id ${uuid} not null,
+    hour bigint not null,
+    figure ${sortedText} not null,
+    slot integer not null,
+    n bigint not null,
+    primary key (workspace_id, project_id, hour, figure, slot)
+  ) ${ofCounts}`)
+  await db.raw('create index figures_by_hour on figures (hour)')
+  // With row IDs: without them, SQLite leaves a third of the space next to such large rows unused.
+  await db.raw(`create table packed_figures (
+    workspace_id ${uuid} not null,
+    project_id ${uuid} not null,
+    block integer not null,
+    packed ${bytes} not null,
+    primary key (workspace_id, project_id, block)
+  )`)
+  for (const source of figureSources(db))
+    await inDialect(db, {
+      postgres: () => countFiguresOnPostgres(db, source),
+      sqlite: () => countFiguresOnSqlite(db, source),
+    })
+}
+
+const addFigures = (rows: string) => `insert into figures (workspace_id, project_id, hour, figure, slot, n) ${rows}
+  on conflict (workspace_id, project_id, hour, figure, slot) do update set n = figures.n + excluded.n`
+
+async function countFiguresOnPostgres(
+  db: Knex,
+  { name, table, parts, isCounted, onUpdate }: FigureSource,
+): Promise<void> {
+  const rows = onUpdate
+    ? `added one join removed before on ${onUpdate.key.map((key) => `before.${key} = one.${key}`).join(' and ')}`
+    : 'added one'
+  const where = onUpdate ? `${onUpdate.isChange('before', 'one')} and ${isCounted('one')}` : isCounted('one')
+  const sums = `select ${parts('one').join(', ')}, (select count_slot()), count(*) from ${rows} where ${where} group by 1, 2, 3, 4`
+  await db.raw(`create function count_${name}_figures() returns trigger language plpgsql set enable_seqscan = off as $$
+    begin ${addFigures(sums)}; return null; end $$`)
+  const when = onUpdate
+    ? `after update on ${table} referencing old table as removed new table as added`
+    : `after insert on ${table} referencing new table as added`
+  await db.raw(
+    `create trigger ${table}_${name}_figures ${when} for each statement execute function count_${name}_figures()`,
+  )
+}
+
+async function countFiguresOnSqlite(
+  db: Knex,
+  { name, table, parts, isCounted, onUpdate }: FigureSource,
+): Promise<void> {
+  const rows = addFigures(`select ${parts('new').join(', ')}, 0, 1 where true`)
+  const when = onUpdate
+    ? `after update of ${onUpdate.column} on ${table} when ${onUpdate.isChange('old', 'new')} and ${isCounted('new')}`
+    : `after insert on ${table} when ${isCounted('new')}`
+  await db.raw(`create trigger "${name}-figures" ${when} begin ${rows}; end`)
+}
+
+/** The columns that workspaces fill, and their sizes in SQL. */
+const measured = [
+  { table: 'passes', column: 'variables', isPass: true, size: (row: string) => `octet_length(${row}.variables)` },
+  { table: 'template_versions', column: 'definition', size: (row: string) => `octet_length(${row}.definition)` },
+  { table: 'images', column: 'bytes', size: (row: string) => `${row}.bytes` },
+  { table: 'image_files', column: 'data', size: (row: string) => `octet_length(${row}.data)` },
+]
+
+const ADD_USAGE = `insert into workspace_usage (workspace_id, shard, passes, stored_bytes)`
+const MERGE_USAGE = `on conflict (workspace_id, shard) do update set passes = workspace_usage.passes + excluded.passes,
+  stored_bytes = workspace_usage.stored_bytes + excluded.stored_bytes`
+
+/**
+ * Creates the usage of workspaces, maintained by triggers. On PostgreSQL each connection counts in its own row
+ * (decisions/0002).
+ */
+export async function createUsage(db: Knex): Promise<void> {
+  await db.schema.createTable('workspace_usage', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.smallint('shard').notNullable()
+    // One shard can be below zero: one connection adds what another one subtracts.
+    table.bigInteger('passes').notNullable()
+    table.bigInteger('stored_bytes').notNullable()
+    table.primary(['workspace_id', 'shard'])
+  })
+  // Each create rewrites the row.
+  await setStorage(db, 'workspace_usage', 'fillfactor = 25')
+  await inDialect(db, { postgres: measureOnPostgres, sqlite: measureOnSqlite })
+}
+
+/** Once per statement for inserts, which can have many rows; once per row for the rest. */
+async function measureOnPostgres(db: Knex): Promise<void> {
+  const shard = 'pg_backend_pid() % 16'
+  for (const { table, column, isPass, size } of measured) {
+    await createTrigger(
+      `${table}_counted`,
+      `${ADD_USAGE} select workspace_id, ${shard}, ${isPass ? 'count(*)' : '0'}, sum(${size('added')}) from added
+        group by workspace_id ${MERGE_USAGE};`,
+      `after insert on ${table} referencing new table as added for each statement`,
+    )
+    await createTrigger(
+      `${table}_recounted`,
+      `${ADD_USAGE} values (new.workspace_id, ${shard}, 0, ${size('new')} - ${size('old')}) ${MERGE_USAGE};`,
+      `after update of ${column} on ${table} for each row when (${size('new')} <> ${size('old')})`,
+    )
+    await createTrigger(
+      `${table}_discounted`,
+      `${ADD_USAGE} values (old.workspace_id, ${shard}, ${isPass ? -1 : 0}, -${size('old')}) ${MERGE_USAGE};`,
+      `after delete on ${table} for each row`,
+    )
+  }
+
+  async function createTrigger(name: string, statement: string, when: string): Promise<void> {
+    await db.raw(`create function ${name}() returns trigger language plpgsql as $$
+      begin ${statement} return null; end $$`)
+    await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
+  }
+}
+
+async function measureOnSqlite(db: Knex): Promise<void> {
+  for (const { table, column, isPass, size } of measured) {
+    const passes = isPass ? 1 : 0
+    await db.raw(`create trigger ${table}_counted after insert on ${table}
+      begin ${ADD_USAGE} values (new.workspace_id, 0, ${passes}, ${size('new')}) ${MERGE_USAGE}; end`)
+    await db.raw(`create trigger ${table}_recounted after update of ${column} on ${table}
+      when ${size('new')} <> ${size('old')}
+      begin ${ADD_USAGE} values (new.workspace_id, 0, 0, ${size('new')} - ${size('old')}) ${MERGE_USAGE}; end`)
+    await db.raw(`create trigger ${table}_discounted after delete on ${table}
+      begin ${ADD_USAGE} values (old.workspace_id, 0, ${-passes}, -${size('old')}) ${MERGE_USAGE}; end`)
   }
 }

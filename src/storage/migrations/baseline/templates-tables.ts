@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { addIdentities, columnTypes } from './columns.ts'
-import { addSortedPrefix } from './sorted-prefix.ts'
+import { addIdentities, addSortedPrefix, columnTypes } from './columns.ts'
 
 /** Creates projects, templates with their versions, and images. */
 export async function createTemplates(db: Knex): Promise<void> {
