@@ -27,22 +27,24 @@ const modules: Record<string, string[]> = {
  * which import no folder; context.ts alone names the types of the services.
  */
 const serverFolders: Record<string, string[]> = {
-  http: [],
+  admission: [],
+  http: ['admission'],
   images: [],
   metrics: [],
   identities: ['metrics'],
-  jobs: ['http'],
+  jobs: ['admission'],
   evidence: ['jobs'],
-  'wallet-sync': ['http', 'identities', 'images', 'jobs'],
+  'wallet-sync': ['admission', 'http', 'identities', 'images', 'jobs'],
   webhooks: ['jobs'],
   inbound: ['http', 'wallet-sync'],
   messages: ['identities', 'jobs', 'wallet-sync'],
   platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
   background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
   pages: ['http', 'platforms', 'wallet-sync'],
-  api: ['http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
+  api: ['admission', 'http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
   // Composes the services and the app.
   boot: [
+    'admission',
     'http',
     'images',
     'metrics',
@@ -307,7 +309,7 @@ test('the six walks of the architecture are as long as they say, and no longer t
 
   // Reached without an import: what the composition hands on, and a repository through its store.
   const handedOn = [
-    'server/http/middleware/rate-limit.ts',
+    'server/admission/rate-limit.ts',
     'server/identities/registry.ts',
     'storage/webhooks/events-repository.ts',
   ]

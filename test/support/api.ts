@@ -11,7 +11,7 @@ import { createWallets, type ServerIdentities } from '../../src/server/boot/wall
 import type { Services } from '../../src/server/context.ts'
 import { createToken, type TokenOptions } from '../../src/server/create-token.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
-import { createLimits, type Limits } from '../../src/server/http/middleware/rate-limit.ts'
+import { createLimits, type Limits } from '../../src/server/admission/rate-limit.ts'
 import type { IdentityConnections } from '../../src/server/identities/openers.ts'
 import { createDecoder, type Decoder } from '../../src/server/images/images.ts'
 import { countEvent, createMetrics } from '../../src/server/metrics/metrics.ts'

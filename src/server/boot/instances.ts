@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Instance } from '../../storage/jobs/fleet.ts'
+import type { Buckets } from '../admission/rate-limit.ts'
 import type { Services } from '../context.ts'
-import type { Buckets } from '../http/middleware/rate-limit.ts'
 import { monotonicSeconds } from '../monotonic-clock.ts'
 
 export interface Instances {

@@ -5,9 +5,9 @@ import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
 import { type DuePlace, isRegularQueue, type JobKind, type OnDue, queuePlaces } from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
+import { createShares } from '../admission/queue-shares.ts'
 import type { Services } from '../context.ts'
 import { allEnded } from './all-ended.ts'
-import { createShares } from './fairness.ts'
 import {
   createThrottle,
   QUARANTINE_SLOT_MS,

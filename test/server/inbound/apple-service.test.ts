@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { createLimits } from '../../../src/server/http/middleware/rate-limit.ts'
+import { createLimits } from '../../../src/server/admission/rate-limit.ts'
 import { emitRemovals } from '../../../src/server/wallet-sync/holders.ts'
 import type { OutdatedRegistration } from '../../../src/storage/passes/registrations.ts'
 import { useApi } from '../../support/api.ts'

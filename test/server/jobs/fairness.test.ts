@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { createShares } from '../../../src/server/admission/queue-shares.ts'
 import { queueOptions } from '../../../src/server/background/job-handlers.ts'
-import { createShares } from '../../../src/server/jobs/fairness.ts'
 import type { WorkerQueues } from '../../../src/server/jobs/queue-options.ts'
 import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { type JobKind, queuePlaces } from '../../../src/storage/jobs/job-kinds.ts'

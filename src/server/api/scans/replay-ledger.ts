@@ -6,8 +6,8 @@ import type { RouteInput } from '../../../core/route.ts'
 import { type ReplayedScan, replayPass } from '../../../core/rules/redemption/replay.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replays.ts'
+import { createInFlight } from '../../admission/in-flight.ts'
 import type { RequestContext } from '../../context.ts'
-import { createInFlight } from '../../http/middleware/in-flight.ts'
 import { requireProject } from '../require-project.ts'
 
 const MAX_SCANS = 1_000_000

@@ -41,15 +41,11 @@ const DECAY = 0.965
 /** The number of small requests in flight of a workspace that yields. */
 const SMALL_IN_FLIGHT = 8
 
-/** The shortest rest after a large request or a batch of jobs. */
+/** The shortest rest after a large request or a batch of jobs, and the time after a small request for which they yield to it. */
 const REST_MS = 100
 
-/** The time after a request for which its workspace is a neighbor of others, and its small ones precede its large ones. */
+/** The time after a request for which its workspace is a neighbor of others. */
 const NEIGHBOR_MS = 1_000
-const SMALL_MS = 100
-
-/** The time after its last request for which the use of a workspace is remembered. */
-const RECENT_MS = 10_000
 
 /** The bytes and jobs that cost as much as a request without a body. */
 const BYTES = 2_048
@@ -101,7 +97,7 @@ export function createEventLoopScheduler({
   function mustYield(workspace: Workspace, kind: Kind): boolean {
     const now = performance.now()
     if (now > busyUntil) return false
-    if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= SMALL_MS) return true
+    if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= REST_MS) return true
     for (const other of recent.values()) {
       if (other.use < workspace.use / 2 && now - other.seenAt <= NEIGHBOR_MS) return true
     }
@@ -168,7 +164,7 @@ export function createEventLoopScheduler({
       workspace.use *= DECAY
       startWaiting(workspace)
       const isIdle = Object.values(workspace.lines).every(({ inWork, waiting }) => inWork + waiting.size === 0)
-      if (isIdle && now - workspace.seenAt > RECENT_MS) recent.delete(id)
+      if (isIdle && workspace.use < 1 && now - workspace.seenAt > NEIGHBOR_MS) recent.delete(id)
     }
   }, MEASURE_MS).unref()
 

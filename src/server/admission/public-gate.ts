@@ -1,4 +1,4 @@
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 
 /**
  * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.

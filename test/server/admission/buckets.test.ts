@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Buckets, createBuckets, createExpiringCache } from '../../../src/server/http/middleware/rate-limit.ts'
+import { type Buckets, createBuckets, createExpiringCache } from '../../../src/server/admission/rate-limit.ts'
 import { monotonicSeconds } from '../../../src/server/monotonic-clock.ts'
 
 const rate = { perSecond: 100, burst: 200 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPublicGate } from '../../../src/server/http/middleware/public-gate.ts'
+import { createPublicGate } from '../../../src/server/admission/public-gate.ts'
 
 const roomy = { atOnce: 4, atOnceByAddress: 2, waiting: 3, waitingByAddress: 2, timeoutMs: 60_000 }
 

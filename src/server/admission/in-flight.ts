@@ -1,4 +1,4 @@
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
 
 /** Counters of concurrent use per workspace in this process, such as requests in flight. */
 export interface InFlight {

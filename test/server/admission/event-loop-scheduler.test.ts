@@ -4,7 +4,7 @@ import {
   type EventLoopScheduler,
   type Leave,
   LIST_BYTES,
-} from '../../../src/server/http/event-loop-scheduler.ts'
+} from '../../../src/server/admission/event-loop-scheduler.ts'
 
 let used = 0
 let scheduler: EventLoopScheduler

@@ -3,7 +3,7 @@ import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { ApiError } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
-import { createLimits, rejectSlowly } from '../../../src/server/http/middleware/rate-limit.ts'
+import { createLimits, rejectSlowly } from '../../../src/server/admission/rate-limit.ts'
 import { type Api, useApi } from '../../support/api.ts'
 
 const perSecond = 5

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { NIL_UUID } from '../../../src/core/uuid.ts'
-import { LIST_BYTES } from '../../../src/server/http/event-loop-scheduler.ts'
+import { LIST_BYTES } from '../../../src/server/admission/event-loop-scheduler.ts'
 import { useApi } from '../../support/api.ts'
 
 const body = '{}'
