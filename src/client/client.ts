@@ -4,7 +4,8 @@ import { parseJson } from '../core/json.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './client-errors.ts'
 import { type Endpoint, endpoints, pathOf } from './endpoints.ts'
-import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf, readStream } from './exchange.ts'
+import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf } from './exchange.ts'
+import { messagesOf } from './stream-messages.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 export { eachPage, paginate } from './paginate.ts'
@@ -151,30 +152,47 @@ async function send(route: Endpoint, call: AnyCall, options: SendOptions): Promi
 /** Heartbeats arrive twice within this time. */
 const MIN_STREAM_TIMEOUT_SECONDS = 35
 
+/** The wait between two connections, in milliseconds. */
+const RECONNECT_MS = 500
+
 async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & FollowOptions): AsyncGenerator<unknown> {
-  const { method } = route
-  const { 'last-event-id': lastId, ...given } = stringHeaders(call.headers)
-  const timeoutSeconds = Math.max(options.timeoutSeconds, MIN_STREAM_TIMEOUT_SECONDS)
-  const connection = {
-    attempts: options.attempts ?? 5,
-    signal: options.signal,
-    onOpen: options.onOpen,
-    waitSeconds: (error: unknown, attempt: number) => waitBeforeRetry(true, error, attempt),
-    async open(last: string | undefined) {
-      const headers = {
-        ...given,
-        accept: 'text/event-stream, application/json',
-        ...(last && { 'last-event-id': last }),
+  const { signal, attempts = 5, onOpen } = options
+  let { 'last-event-id': last, ...headers } = stringHeaders(call.headers)
+  let failures = 0
+  let hasBegun = false
+  while (!signal?.aborted) {
+    try {
+      const sentHeaders = last ? { ...headers, 'last-event-id': last } : headers
+      for await (const { id, data } of messagesOf(await openStream(route, call, sentHeaders, options))) {
+        if (id !== '' && id !== last) last = id
+        if (data !== '') yield JSON.parse(data)
+        else if (id !== '') onOpen?.()
+        failures = 0
+        hasBegun = true
       }
-      const sent = { method, path: pathOf(route, call), name: route.path, headers, body: undefined }
-      const answer = await dispatch(sent, { ...options, timeoutSeconds })
-      if (answer.statusCode === 200) return piecesOf(answer, sent, { ...options, timeoutSeconds })
-      const bytes = Buffer.from(await answer.body.arrayBuffer())
-      const rejection = { method, path: sent.path, headers: answer.headers, status: answer.statusCode }
-      throw apiError({ ...rejection, isCodeOptional: false }, bytes)
-    },
+      failures = 1
+      // Wait, so that a server that ends each connection immediately is not flooded.
+      await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
+    } catch (error) {
+      if (signal?.aborted) return
+      failures += 1
+      const wait = hasBegun || failures < attempts ? waitBeforeRetry(true, error, failures) : undefined
+      if (wait === undefined) throw error
+      await sleep(wait * 1000, undefined, { signal }).catch(() => undefined)
+    }
   }
-  for await (const data of readStream(connection, lastId)) yield JSON.parse(data)
+}
+
+async function openStream(route: Endpoint, call: AnyCall, headers: Record<string, string>, options: SendOptions) {
+  const { method } = route
+  const timeoutSeconds = Math.max(options.timeoutSeconds, MIN_STREAM_TIMEOUT_SECONDS)
+  const accept = 'text/event-stream, application/json'
+  const sent = { method, path: pathOf(route, call), name: route.path, headers: { ...headers, accept }, body: undefined }
+  const answer = await dispatch(sent, { ...options, timeoutSeconds })
+  if (answer.statusCode === 200) return piecesOf(answer, sent, { ...options, timeoutSeconds })
+  const bytes = Buffer.from(await answer.body.arrayBuffer())
+  const rejection = { method, path: sent.path, headers: answer.headers, status: answer.statusCode }
+  throw apiError({ ...rejection, isCodeOptional: false }, bytes)
 }
 
 async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawResponse> {

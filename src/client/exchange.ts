@@ -1,13 +1,11 @@
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Dispatcher, errors as Errors, Agent as UndiciAgent } from 'undici'
 import type { ErrorCode } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
-import { messagesOf } from './stream-messages.ts'
 
 /** Sends one request and reads its response. */
 
@@ -193,48 +191,4 @@ const codeByStatus: Record<number, ErrorCode> = {
   415: 'INVALID_INPUT',
   429: 'RATE_LIMITED',
   503: 'SERVICE_UNAVAILABLE',
-}
-
-/** The way a stream connects and reconnects. */
-export interface StreamConnection {
-  /** Connects after the event with this ID; `undefined` for the first connection. */
-  open(lastId: string | undefined): Promise<AsyncIterable<Buffer>>
-  /** Returns the seconds until the next try, or `undefined` if retrying is pointless. */
-  waitSeconds(error: unknown, attempt: number): number | undefined
-  /** The maximum number of tries for the first connection. Reconnecting has no limit. */
-  attempts: number
-  signal: AbortSignal | undefined
-  /** Called for each connection. */
-  onOpen: (() => void) | undefined
-}
-
-/** The wait between two connections, in milliseconds. */
-const RECONNECT_MS = 500
-
-/** Reads a stream forever. If the connection ends, it resumes after the last received event. */
-export async function* readStream(connection: StreamConnection, lastId?: string): AsyncGenerator<string> {
-  const { signal, attempts, waitSeconds, onOpen } = connection
-  let last = lastId
-  let failures = 0
-  let hasBegun = false
-  while (!signal?.aborted) {
-    try {
-      for await (const { id, data } of messagesOf(await connection.open(last))) {
-        if (id !== '' && id !== last) last = id
-        if (data !== '') yield data
-        else if (id !== '') onOpen?.()
-        failures = 0
-        hasBegun = true
-      }
-      failures = 1
-      // Wait, so that a server that ends each connection immediately is not flooded.
-      await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
-    } catch (error) {
-      if (signal?.aborted) return
-      failures += 1
-      const wait = hasBegun || failures < attempts ? waitSeconds(error, failures) : undefined
-      if (wait === undefined) throw error
-      await sleep(wait * 1000, undefined, { signal }).catch(() => undefined)
-    }
-  }
 }

@@ -1,70 +1,33 @@
-/**
- * The actions in the audit log. The part before the dot is the kind of the target. Names are stored for a year: add new
- * ones, but never rename one.
- */
-export const auditActions = [
-  'project.create',
-  'project.update',
-  'project.delete',
-  'template.create',
-  'template.update',
-  'template.delete',
-  'template-version.create',
-  'template-version.update',
-  'template-version.delete',
-  'template-version.publish',
-  'image.create',
-  'pass.create',
-  'pass.import',
-  'pass.export',
-  'pass.update',
-  'pass.rotate-code',
-  'pass.transfer',
-  'pass.void',
-  'pass.revoke-links',
-  'pass.erase',
-  'pass.nudge',
-  'notification.create',
-  'notification.cancel',
-  'broadcast.create',
-  'broadcast.cancel',
-  'webhook.create',
-  'webhook.update',
-  'webhook.delete',
-  'webhook.enable',
-  'webhook.disable',
-  'webhook.test',
-  'webhook.rotate-secret',
-  'delivery.redeliver',
+/** The verbs of the actions in the audit log, by the kind of their target. They are stored for a year: never rename one. */
+const verbs = {
+  project: ['create', 'update', 'delete'],
+  template: ['create', 'update', 'delete'],
+  'template-version': ['create', 'update', 'delete', 'publish'],
+  image: ['create'],
+  pass: ['create', 'import', 'export', 'update', 'rotate-code', 'transfer', 'void', 'revoke-links', 'erase', 'nudge'],
+  notification: ['create', 'cancel'],
+  broadcast: ['create', 'cancel'],
+  webhook: ['create', 'update', 'delete', 'enable', 'disable', 'test', 'rotate-secret'],
+  delivery: ['redeliver'],
   // Recorded scans are in the ledger, which names the token. Reads of the audit log include it.
-  'scan.record',
-  'scan.reverse',
-  'token.create',
-  'token.rotate',
-  'token.revoke',
-  'door-invitation.create',
-  'door-invitation.end',
-  'door.claim',
-  'door.update',
-  'door.revoke',
-  'workspace.create',
-  'workspace.update',
-  'workspace.suspend',
-  'workspace.resume',
-  'workspace.offline-scanning',
-  'workspace.limits',
-  'workspace.move-out',
-  'workspace.move-back',
-  'identity.add',
-  'identity.renew',
-  'identity.use',
-  'identity.retire',
-  'job.retry',
-  'job.delete',
-  'database.restore',
-  'database.copy',
-] as const
-export type AuditAction = (typeof auditActions)[number]
+  scan: ['record', 'reverse'],
+  token: ['create', 'rotate', 'revoke'],
+  'door-invitation': ['create', 'end'],
+  door: ['claim', 'update', 'revoke'],
+  workspace: ['create', 'update', 'suspend', 'resume', 'offline-scanning', 'limits', 'move-out', 'move-back'],
+  identity: ['add', 'renew', 'use', 'retire'],
+  job: ['retry', 'delete'],
+  database: ['restore', 'copy'],
+} as const
+
+/** The action, as `kind.verb`. */
+export type AuditAction = {
+  [Kind in keyof typeof verbs]: `${Kind}.${(typeof verbs)[Kind][number]}`
+}[keyof typeof verbs]
+
+export const auditActions = Object.entries(verbs).flatMap(([kind, some]) =>
+  some.map((verb) => `${kind}.${verb}` as AuditAction),
+)
 
 export interface Actor {
   /** `null` for an operator. */

@@ -1,5 +1,6 @@
 import type { Contract } from './contract/contract.ts'
 import { errorTable } from './errors.ts'
+import { subscribableEvents } from './events.ts'
 
 /** The texts of the API description that do not belong to an endpoint. */
 
@@ -95,7 +96,7 @@ are alternatives, at most 20 unless the parameter has a lower limit. Time bounds
 
 ## Events
 
-Webhooks receive \`pass.issued\`, \`pass.updated\`, \`pass.voided\`, \`pass.failed\`, \`pass.scanned\`, \`pass.installed\` and \`pass.removed\`, as
+Webhooks receive ${subscribableEvents.map((type) => `\`${type}\``).join(', ')}, as
 \`{id, type, timestamp, correlationId, data}\`, signed in \`X-Service-Signature: t=<unix seconds>,v1=<hex>\`: the HMAC-SHA256 of
 \`<t>.<raw body>\` with the endpoint's secret. Failed deliveries are retried for three days. Deduplicate by \`id\`.
 \`GET /v1/events\` streams the same envelopes to a client behind a firewall, or on a laptop.

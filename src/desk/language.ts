@@ -1,3 +1,4 @@
+import { agoFormat, dateFormat, inLargestUnit, numberFormat } from '../core/formats.ts'
 import { directionOfLanguage, nearestLanguage } from '../core/rules/display/language-match.ts'
 import { type DeskWords, deskTexts } from '../locales/desk-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../locales/languages.ts'
@@ -21,39 +22,26 @@ export interface DeskLanguage {
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']
 
-const TIME_UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1000],
-] as const
-
 /** Returns the first supported language of the browser, or English. */
 export async function deskLanguage(locales: readonly string[]): Promise<DeskLanguage> {
   const found = nearestLanguage(locales, spokenLanguages)
   const tag = (found?.language ?? 'en') as SpokenLanguage
   const locale = found?.locale ?? 'en'
-  const numbers = new Intl.NumberFormat(locale)
-  const shortNumbers = new Intl.NumberFormat(locale, { notation: 'compact' })
-  const times = new Intl.DateTimeFormat(locale, { timeStyle: 'short' })
-  const sizes = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 })
-  const agos = new Intl.RelativeTimeFormat(locale, { style: 'short' })
-  const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
   return {
     tag,
     direction: directionOfLanguage(tag),
     words: await deskTexts[tag](),
-    number: (value) => numbers.format(value),
-    short: (value) => shortNumbers.format(value),
-    time: (at) => times.format(new Date(at)),
-    moment: (at) => moments.format(new Date(at)),
+    number: (value) => numberFormat(locale).format(value),
+    short: (value) => numberFormat(locale, { notation: 'compact' }).format(value),
+    time: (at) => dateFormat(locale, { timeStyle: 'short' }).format(new Date(at)),
+    moment: (at) => dateFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at)),
     bytes(value) {
       const power = value < 1 ? 0 : Math.min(Math.floor(Math.log2(value) / 10), BYTE_UNITS.length - 1)
-      return `${sizes.format(value / 1024 ** power)} ${BYTE_UNITS[power]}`
+      return `${numberFormat(locale, { maximumFractionDigits: 1 }).format(value / 1024 ** power)} ${BYTE_UNITS[power]}`
     },
     ago(ms) {
-      const [unit, size] = TIME_UNITS.find(([, size]) => ms >= size) ?? TIME_UNITS.at(-1)!
-      return agos.format(-Math.floor(ms / size), unit)
+      const { unit, count } = inLargestUnit(ms / 1000)
+      return agoFormat(locale, { style: 'short' }).format(-count, unit)
     },
   }
 }

@@ -176,18 +176,11 @@ const Design = z.strictObject({
     })
     .default({}),
   images: z
-    .strictObject({
-      icon: DesignImage.optional(),
-      logo: DesignImage.optional(),
-      strip: DesignImage.optional(),
-      thumbnail: DesignImage.optional(),
-      hero: DesignImage.optional(),
-      background: DesignImage.optional(),
-      artwork: DesignImage.optional(),
-      primaryLogo: DesignImage.optional(),
-      secondaryLogo: DesignImage.optional(),
-      footer: DesignImage.optional(),
-    })
+    .strictObject(
+      Object.fromEntries(imageRoles.map((role) => [role, DesignImage.optional()])) as {
+        [Role in ImageRole]: z.ZodOptional<typeof DesignImage>
+      },
+    )
     .default({}),
   fields: z
     .strictObject({

@@ -1,3 +1,4 @@
+import { agoFormat, dateFormat, inLargestUnit, numberFormat } from '../../core/formats.ts'
 import { directionOfLanguage, nearestLanguage } from '../../core/rules/display/language-match.ts'
 import { type AppWords, doorTexts } from '../../locales/door-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../../locales/languages.ts'
@@ -26,27 +27,20 @@ export function say(text: string, facts: Record<string, string | number | null>)
   })
 }
 
-const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-]
-
 /** Formats the time since a moment, such as "5 minutes ago". */
 export function ago(at: Date, now: Date, { locale }: AppLanguage): string {
-  const seconds = Math.max(0, (now.getTime() - at.getTime()) / 1000)
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['minute', 60]
-  return new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(-Math.floor(seconds / size), unit)
+  const { unit, count } = inLargestUnit(Math.max(0, (now.getTime() - at.getTime()) / 1000))
+  const format = agoFormat(locale, { numeric: 'auto' })
+  return unit === 'second' ? format.format(0, 'minute') : format.format(-count, unit)
 }
 
 /** Formats a duration in its largest unit, such as "7 minutes". */
 export function span(ms: number, { locale }: AppLanguage): string {
-  const seconds = Math.round(Math.abs(ms) / 1000)
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['second', 1]
-  return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(Math.floor(seconds / size))
+  const { unit, count } = inLargestUnit(Math.round(Math.abs(ms) / 1000))
+  return numberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(count)
 }
 
 /** Formats a time of day in the phone's time zone. */
 export function clock(at: Date | string, { locale }: AppLanguage): string {
-  return new Date(at).toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' })
+  return dateFormat(locale, { hour: '2-digit', minute: '2-digit' }).format(new Date(at))
 }

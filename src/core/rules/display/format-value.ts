@@ -1,6 +1,6 @@
 import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
 import type { FieldDefinition, ValueKind } from '../../contract/definition.ts'
-import { dateFormat, numberFormat, writeMoment } from '../../intl-formats.ts'
+import { dateFormat, numberFormat, writeMoment } from '../../formats.ts'
 
 /** The type of a value, with the placeholders of its currency filled. */
 export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>

@@ -4,7 +4,7 @@ import type { SpokenLanguage } from '../../../locales/languages.ts'
 import { type DoorWords, scansTexts } from '../../../locales/scan-texts.ts'
 import type { RedemptionPolicy } from '../../contract/redemption.ts'
 import type { ScanReasonCode } from '../../contract/scan-shapes.ts'
-import { writeMoment } from '../../intl-formats.ts'
+import { numberFormat, writeMoment } from '../../formats.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
 import { luxonZone, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
@@ -212,7 +212,7 @@ function describeMoment(at: Date, policy: RedemptionPolicy | null, language: Doo
 
 /** English numbers have no separators, for compatibility. */
 function number(value: number, { locale, words }: DoorLanguage): string {
-  return words === doorEnglish.words ? String(value) : value.toLocaleString(locale)
+  return words === doorEnglish.words ? String(value) : numberFormat(locale).format(value)
 }
 
 function say(text: string, facts: Record<string, string>): string {

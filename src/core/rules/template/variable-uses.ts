@@ -184,13 +184,6 @@ function upTo(max: number): string {
   return [...shorter, ...sameLength, digits].join('|')
 }
 
-export interface DateTimePiece {
-  name: string
-  /** Without anchors. */
-  pattern: string
-  what: string
-}
-
 const { date, time, offset } = dateTimeParts
 const HOUR = '(?:[01]\\d|2[0-3])'
 const MINUTE = '[0-5]\\d'
@@ -200,6 +193,7 @@ const SECOND = '[0-5]\\d(?:\\.\\d+)?'
 const MARK = '\0'
 
 interface Piece {
+  /** Without anchors. */
   pattern: string
   what: string
 }
@@ -229,7 +223,7 @@ const forms = [
 ].map((form) => new RegExp(`^${form}$`))
 
 /** Returns the rule for each placeholder of a date-time, or `undefined` if the text is ambiguous or never valid. */
-function dateTimePieces(text: string): DateTimePiece[] | undefined {
+function dateTimePieces(text: string): (Piece & { name: string })[] | undefined {
   if (text.includes(MARK)) return undefined
   const { names, literals } = compileText(text)
   const marked = literals.join(MARK)

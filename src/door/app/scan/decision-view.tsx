@@ -1,7 +1,9 @@
 /** @jsxImportSource preact */
+
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup, DoorView } from '../../../core/contract/scan-shapes.ts'
+import { numberFormat } from '../../../core/formats.ts'
 import { badgeOf, type Tone } from '../../../core/rules/door/outcome.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
@@ -37,7 +39,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
     // The button disappears at the end of the text.
     area.focus({ preventScroll: true })
   }
-  const following = scanning.following > 0 ? ` (${scanning.following.toLocaleString(locale)})` : ''
+  const following = scanning.following > 0 ? ` (${numberFormat(locale).format(scanning.following)})` : ''
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`decision ${tone}`} aria-label={words.verdicts[word]}>

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import { useEffect, useState } from 'preact/hooks'
+import { numberFormat } from '../../../core/formats.ts'
 import { badgeOf } from '../../../core/rules/door/outcome.ts'
 import { reasonCodes } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { Decision, GateCount } from '../../engine/engine.ts'
@@ -17,7 +19,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const gates = useGates()
   const [view, setView] = useState<'facts' | 'gate' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
-  const count = (value: number) => value.toLocaleString(locale)
+  const count = (value: number) => numberFormat(locale).format(value)
   // Pending scans are uploaded first, so this can take a while.
   const end = () => {
     if (isEnding) return

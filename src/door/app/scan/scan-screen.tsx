@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
+
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import { numberFormat } from '../../../core/formats.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { CameraView } from '../camera/camera-view.tsx'
 import { type CameraControls, type UsedCamera, useControls } from '../camera/use-camera.ts'
@@ -195,7 +197,7 @@ function StatusBar() {
   const { words, locale } = language
   const state = useEngineState()
   const { door, connection, offlineSince, list, loading, pending, counts } = state
-  const count = (value: number) => value.toLocaleString(locale)
+  const count = (value: number) => numberFormat(locale).format(value)
   const connections = {
     online: words.online,
     unknown: words.connecting,

@@ -1,5 +1,5 @@
 import type { Platform } from '../../../core/contract/platform.ts'
-import { writeMoment } from '../../../core/intl-formats.ts'
+import { writeMoment } from '../../../core/formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
 import { browserFile, fromLink, touchIcon } from '../assets.ts'

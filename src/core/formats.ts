@@ -10,7 +10,7 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
 /** Caches formats, since creating one takes far longer than using it. */
 function cached<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
-  return (language: string, options: Options): Format => {
+  return (language: string, options = {} as Options): Format => {
     const key = `${language} ${JSON.stringify(options)}`
     let format = known.get(key)
     if (format === undefined) {
@@ -30,3 +30,19 @@ export const numberFormat = cached(
 export const dateFormat = cached(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
+export const agoFormat = remembered(
+  (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),
+)
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+/** Returns a duration in its largest unit, rounded down. */
+export function inLargestUnit(seconds: number): { unit: (typeof UNITS)[number][0]; count: number } {
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? UNITS[3]
+  return { unit, count: Math.floor(seconds / size) }
+}
