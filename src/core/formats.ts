@@ -30,7 +30,7 @@ export const numberFormat = cached(
 export const dateFormat = cached(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
-export const agoFormat = remembered(
+export const agoFormat = cached(
   (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),
 )
 
