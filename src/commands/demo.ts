@@ -2,9 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Flags } from '@oclif/core'
-import { BaseCommand, terminalWidth } from '../cli/command/base-command.ts'
+import { BaseCommand, drawing } from '../cli/command/base-command.ts'
 import { duration } from '../cli/command/output.ts'
-import { colorDepth } from '../cli/settings/settings.ts'
 
 export default class Demo extends BaseCommand {
   static override summary = 'Run the whole story on a temporary server.'
@@ -26,7 +25,7 @@ export default class Demo extends BaseCommand {
         folder,
         onStep: ({ title, result, seconds }) => this.log(`✓ ${title}: ${result} (${duration(seconds)})`),
         onPicture: (picture) => this.log(`\n${picture}`),
-        drawing: { colorDepth: flags['no-color'] ? 1 : colorDepth(process.stdout), width: terminalWidth() },
+        drawing: drawing(flags),
       })
       if (flags.keep) this.log(`\nKept ${folder}`)
       this.log('\nEverything worked. Next: passes serve')

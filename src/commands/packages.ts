@@ -39,9 +39,8 @@ export default class Packages extends BaseCommand {
     const failed: { file: string; error: string }[] = []
     const urls = new Set<string>()
     const names = new Set<string>()
-    const start = { done: 0, rows: 0, failed: 0 }
     {
-      using progress = await startProgress({ total: undefined, start, unit: 'packages' })
+      using progress = await startProgress({ total: undefined, unit: 'packages' })
       for await (const { file, ...read } of readPackages(args.folder)) {
         if ('error' in read) failed.push({ file, error: read.error })
         else {

@@ -125,8 +125,7 @@ export async function upgradePasses(options: UpgradeOptions): Promise<UpgradeSum
     options.failures === undefined
       ? undefined
       : await openOutput(options.failures, { keep: 0, header: failuresHeader(columns), dialect })
-  const start = { done: 0, rows: 0, failed: 0 }
-  using progress = await startProgress({ total: plan.total, start, unit: 'passes' })
+  using progress = await startProgress({ total: plan.total, unit: 'passes' })
   const client = options.sender(retryNotes(progress.note))
   const change = changeConcurrently<Upgrade, 'upgraded'>({
     concurrency: options.concurrency,

@@ -13,8 +13,8 @@ export interface ProgressState {
 export interface ProgressOptions {
   /** `undefined` if the total is not known. */
   total: number | undefined
-  /** The state at the start of this run, which the rate and the remaining time exclude. */
-  start: ProgressState
+  /** The state at the start of this run, which the rate and the remaining time exclude; zero by default. */
+  start?: ProgressState
   /** The unit, in the plural; "rows" by default. */
   unit?: string
 }
@@ -31,6 +31,8 @@ export function eraseInterrupted(): void {
   if (canAnimate(process.stderr)) process.stderr.write(ERASE_LINE)
   else startNewLine()
 }
+
+const ZERO: ProgressState = { done: 0, rows: 0, failed: 0 }
 
 const ERASE_LINE = '\r\u001B[2K'
 const SAVE_CURSOR = '\u001B7'
@@ -61,7 +63,7 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
 }
 
 async function openBar(options: ProgressOptions): Promise<SingleBar> {
-  const { total, start } = options
+  const { total, start = ZERO } = options
   const { default: cliProgress } = await import('cli-progress')
   const shown = '{rows}{failed} | {rate}/s'
   const bar = new cliProgress.SingleBar(
@@ -81,7 +83,7 @@ async function openBar(options: ProgressOptions): Promise<SingleBar> {
   return bar
 }
 
-function factsOf(state: ProgressState, { total, start, unit = 'rows' }: ProgressOptions, seconds: number) {
+function factsOf(state: ProgressState, { total, start = ZERO, unit = 'rows' }: ProgressOptions, seconds: number) {
   const isRunning = seconds > 0 && state.done > start.done
   const rate = isRunning ? (state.rows - start.rows) / seconds : 0
   const left = isRunning && total ? ((total - state.done) / (state.done - start.done)) * seconds : undefined

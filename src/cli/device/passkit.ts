@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CliError } from '../command/cli-error.ts'
 import { type Answer, call } from './http.ts'
+import type { AppleAccount } from './phone-store.ts'
 
 export interface PassSecret {
   serialNumber: string
@@ -12,15 +13,8 @@ export interface ServedPass extends PassSecret {
   passTypeIdentifier: string
 }
 
-export interface PassKitAccount {
-  webServiceURL: string
-  passTypeIdentifier: string
-  /** PassKit's deviceLibraryIdentifier. */
-  deviceId: string
-  pushToken: string
-  /** The tag of the last list of changed serial numbers; `null` before the first. */
-  updatedSince: string | null
-}
+/** The registration of a phone at a web service, for one pass type. */
+export type PassKitAccount = Omit<AppleAccount, 'directory'>
 
 interface PassKitRequest {
   what: string

@@ -11,7 +11,7 @@ export function csvOf<T>(
   shape: ListShape<T>,
   { names, header, rawCells }: { names?: readonly string[] | undefined; header: boolean; rawCells: boolean },
 ): PageFormat<T> {
-  const columns = chooseColumns(shape, names ?? shape.csv ?? shape.columns.map(({ name }) => name))
+  const columns = names ? chooseColumns(shape, names) : shape.columns.filter(({ inCsv = true }) => inCsv)
   let titles = header ? [columns.map(({ name }) => name)] : []
   return (items) => {
     const rows = items.map((item) => columns.map((column) => read(column, item)?.toString() ?? null))

@@ -18,6 +18,8 @@ export interface ListColumn<T> {
   kind?: 'time' | 'id'
   /** The text for `null` in a table; empty by default. */
   none?: string
+  /** Whether it is a default column of CSV; true by default. */
+  inCsv?: false
 }
 
 export interface ListShape<T> {
@@ -26,8 +28,6 @@ export interface ListShape<T> {
   table?: readonly string[]
   /** The default columns on terminals of 110 columns or more, and without a terminal. */
   wide?: readonly string[]
-  /** The default columns of CSV; all by default. */
-  csv?: readonly string[]
 }
 
 const WIDE_COLUMNS = 110

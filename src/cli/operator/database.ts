@@ -71,8 +71,7 @@ export const commands: ResourceCommands = {
       )
       const { backUp } = await import('../../server/operator/backup.ts')
       const { serverKeyFile } = await import('../../server/config.ts')
-      const start = { done: 0, rows: 0, failed: 0 }
-      using progress = await startProgress({ total: 100, start, unit: 'MB' })
+      using progress = await startProgress({ total: 100, unit: 'MB' })
       const onProgress = (bytes: number, total: number) =>
         progress.update({ done: (bytes / total) * 100, rows: Math.round(bytes / MEGABYTE), failed: 0 })
       const made = await backUp(database, file, { force: flags.force, onProgress })
@@ -145,7 +144,7 @@ export const commands: ResourceCommands = {
       const { copy } = await import('../../server/operator/copy-database.ts')
       const { withoutPassword } = await import('../../server/boot/database-error.ts')
       const { serverKeyFile } = await import('../../server/config.ts')
-      using progress = await startProgress({ total: 100, start: { done: 0, rows: 0, failed: 0 } })
+      using progress = await startProgress({ total: 100 })
       let step: keyof typeof copySteps | undefined
       const tables = await copy(
         { from, to },

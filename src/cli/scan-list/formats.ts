@@ -67,29 +67,10 @@ function decisionOf({ result, reason }: ScanItem): string {
   return result === 'denied' && reason ? reason : result
 }
 
-const CSV = [
-  'id',
-  'result',
-  'reason',
-  'verified',
-  'passId',
-  'externalPassId',
-  'projectId',
-  'scannedAt',
-  'recordedAt',
-  'deviceId',
-  'reversesScanId',
-  'reversalReason',
-  'conflict',
-  'validateAsOf',
-  'metadata',
-  'label',
-]
-
 export const scansShape: ListShape<HeldScan> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'verdict', value: decisionOf },
+    { name: 'verdict', value: decisionOf, inCsv: false },
     { name: 'result', value: ({ result }) => result },
     { name: 'reason', value: ({ reason }) => reason },
     { name: 'verified', value: ({ verified }) => verified },
@@ -99,23 +80,23 @@ export const scansShape: ListShape<HeldScan> = {
     { name: 'scannedAt', value: ({ scannedAt }) => scannedAt, kind: 'time', title: 'scanned' },
     { name: 'recordedAt', value: ({ recordedAt }) => recordedAt, kind: 'time', title: 'recorded' },
     { name: 'deviceId', value: ({ deviceId }) => deviceId, whole: true },
-    { name: 'device', value: ({ door, deviceId }) => door ?? deviceId },
+    { name: 'device', value: ({ door, deviceId }) => door ?? deviceId, inCsv: false },
     { name: 'reversesScanId', value: (scan) => scan.reversesScanId ?? null, whole: true },
     { name: 'reversalReason', value: (scan) => scan.reversalReason ?? null },
     { name: 'conflict', value: ({ metadata }) => metadata.conflict ?? null },
     { name: 'validateAsOf', value: ({ metadata }) => metadata.validateAsOf ?? null },
     { name: 'metadata', value: ({ metadata }) => JSON.stringify(metadata) },
     { name: 'label', value: ({ label }) => label, title: 'holder' },
-    { name: 'gate', value: ({ metadata }) => metadata.gate ?? null },
+    { name: 'gate', value: ({ metadata }) => metadata.gate ?? null, inCsv: false },
     {
       name: 'verification',
+      inCsv: false,
       value: ({ verified, metadata }) => (metadata.conflict ? `${verified}, conflict` : verified),
       title: 'verified',
     },
   ],
   table: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId'],
   wide: ['id', 'scannedAt', 'verdict', 'label', 'externalPassId', 'device', 'verification'],
-  csv: CSV,
 }
 
 export const scanFormats = ['csv', 'jsonl'] as const

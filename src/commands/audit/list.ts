@@ -74,19 +74,6 @@ interface Entry {
   correlationId: string | null
 }
 
-const CSV = [
-  'id',
-  'at',
-  'workspaceId',
-  'tokenId',
-  'actor',
-  'action',
-  'targetKind',
-  'targetId',
-  'targetCount',
-  'correlationId',
-]
-
 const auditShape: ListShape<Entry> = {
   columns: [
     { name: 'id', value: ({ id }) => id, whole: true },
@@ -98,9 +85,8 @@ const auditShape: ListShape<Entry> = {
     { name: 'targetKind', value: ({ targetKind }) => targetKind },
     { name: 'targetId', value: ({ targetId }) => targetId, whole: true },
     { name: 'targetCount', value: ({ targetCount }) => targetCount },
-    { name: 'target', value: ({ targetId, targetCount }) => targetId ?? targetCount, whole: true },
+    { name: 'target', value: ({ targetId, targetCount }) => targetId ?? targetCount, whole: true, inCsv: false },
     { name: 'correlationId', value: ({ correlationId }) => correlationId },
   ],
   table: ['at', 'actor', 'action', 'target', 'correlationId'],
-  csv: CSV,
 }

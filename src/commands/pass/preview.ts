@@ -1,10 +1,9 @@
 import { Flags } from '@oclif/core'
 import { parsePath } from '../../cli/arguments/list-flags.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { drawing, terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { colorDepth } from '../../cli/settings/settings.ts'
 import { platforms } from '../../core/contract/platform.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
@@ -57,16 +56,14 @@ export default class PassPreview extends ClientCommand {
     }
     const preview = await client.passes.preview({ params, query: { platform, language } })
     if (this.jsonEnabled() || preview instanceof Uint8Array) return preview
-    const width = terminalWidth()
     const { previewedByApple } = await import('../../cli/device/phone-output.ts')
-    const card = platform === undefined && width !== undefined && previewedByApple(preview.apple, language)
+    const card = platform === undefined && terminalWidth() !== undefined && previewedByApple(preview.apple, language)
     if (!card) {
       this.log(JSON.stringify(preview, undefined, 2))
       return preview
     }
     const { drawCard } = await import('../../cli/card-picture.ts')
-    const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
-    this.log(await drawCard(card, { width, colorDepth: depth, marksSurplus: true }))
+    this.log(await drawCard(card, { ...drawing(flags), marksSurplus: true }))
     this.note('Add --json or --platform for the data that each platform gets.')
     return preview
   }

@@ -3,9 +3,8 @@ import { Flags } from '@oclif/core'
 import { parsePath } from '../../cli/arguments/list-flags.ts'
 import { namedArg } from '../../cli/arguments/named.ts'
 import type { CardJson } from '../../cli/card-picture.ts'
-import { terminalWidth } from '../../cli/command/base-command.ts'
+import { drawing } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { colorDepth } from '../../cli/settings/settings.ts'
 import { getVersion, warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePreview extends ClientCommand {
@@ -53,12 +52,11 @@ export default class TemplatePreview extends ClientCommand {
     if (!this.jsonEnabled()) {
       const { drawCard } = await import('../../cli/card-picture.ts')
       const { previewedByApple } = await import('../../cli/device/phone-output.ts')
-      const depth = flags['no-color'] ? 1 : colorDepth(process.stdout)
       // The contract does not define the card; it has the format that the server renders.
       const given = preview.card as unknown as CardJson
       // Also apply Apple overrides, by reading the pass that Apple devices would receive.
       const card = { ...given, ...previewedByApple(preview.apple, given.language), images: given.images }
-      this.log(await drawCard(card, { width: terminalWidth(), colorDepth: depth, marksSurplus: true }))
+      this.log(await drawCard(card, { ...drawing(flags), marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)
       const warnings = warningText(preview.warnings)
       if (warnings) this.note(warnings)
