@@ -5,7 +5,6 @@ import { formatRows } from './bulk/csv.ts'
 import { UsageError } from './command/cli-error.ts'
 import { type Column, count, table } from './command/output.ts'
 
-/** Returns the value of `--zone`; by default the zone of this computer. */
 export function zoneOf({ zone }: { zone?: string | undefined }): string {
   return zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
 }

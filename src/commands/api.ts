@@ -171,7 +171,6 @@ function jsonOf({ headers, body }: RawResponse): unknown {
   return JSON.parse(Buffer.from(body).toString())
 }
 
-/** Formats status and headers like an HTTP response, followed by a line break. */
 function headLines({ status, headers }: RawResponse): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${[value].flat().join(', ')}`)
   return [`HTTP ${status}`, ...lines, '', ''].join('\n')

@@ -25,7 +25,6 @@ export default class Complete extends Command {
   }
 }
 
-/** Formats a value and its description, separated by a tab. */
 function lineOf({ value, about = '' }: { value: string; about?: string | undefined }): string {
   return `${value}\t${about.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 80)}\n`
 }

@@ -72,7 +72,6 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
   return { projects, templates, webhooks, limits, ignored: await findIgnored(folder) }
 }
 
-/** Returns JSON files outside the known places, and YAML files. */
 async function findIgnored(folder: string): Promise<string[]> {
   const isRead = /^(?:limits|webhook-secrets)\.json$/
   const above = (await readdir(folder)).filter((name) => /\.(?:json|ya?ml)$/i.test(name) && !isRead.test(name))

@@ -137,7 +137,6 @@ async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
   return 'deleted'
 }
 
-/** Project ids by name, including projects that this run creates. */
 type ProjectIds = Map<string, string>
 
 function planProject(client: Client, file: ProjectFile, stored: readonly Project[], ids: ProjectIds): Step {

@@ -67,7 +67,6 @@ export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof for
   })
 }
 
-/** The `--project` flag of lists: a project by name or id, or `none` for rows without a project. */
 export const projectFilter = named(
   'project',
   filterFlag('Only items of this project; none for items without a project.'),
@@ -89,7 +88,6 @@ export function moreHint(page: Page<unknown>): string | undefined {
 /** A formatter for one page of a list, called for each page in order. */
 export type PageFormat<T> = (items: readonly T[]) => string
 
-/** Formats items as NDJSON: one item per line. */
 export function jsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join('')
 }

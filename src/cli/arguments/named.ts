@@ -90,7 +90,6 @@ function markOf(input: object): Mark | undefined {
   return 'named' in input ? (input.named as Mark) : undefined
 }
 
-/** Replaces names of rows by their ids, in the values of marked inputs. */
 export async function resolveNames(
   inputs: Readonly<Record<string, object>>,
   values: Record<string, unknown>,

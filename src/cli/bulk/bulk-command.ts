@@ -21,7 +21,6 @@ export const bulkArgs = {
   }),
 }
 
-/** Flags shared by `issue`, `update`, and `void`. */
 export const bulkFlags = {
   'external-id-column': Flags.string({
     summary: 'Column of the external ID, your key of a pass.',

@@ -32,7 +32,6 @@ export interface BulkOptions {
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
-  /** Whether to discard the journal of an earlier run. */
   restart: boolean
   rawCells: boolean
   stop: AbortSignal
@@ -221,7 +220,6 @@ export interface BulkSummary<Name extends string = string> {
   rows: number
   /** The number of rows for each outcome; in a dry run, the predicted number. */
   counts: Record<Name, number>
-  /** The number of rows in the failures file. */
   failing: number
   /** The number of rows that earlier runs completed, which this one skipped. */
   alreadyDone: number

@@ -12,7 +12,6 @@ export interface JournalHead {
   server: string
   workspaceId: string
   command: string
-  /** The flags that affect the processing of rows. */
   settings: Readonly<Record<string, string>>
   out: string | null
   failures: string | null
@@ -23,9 +22,7 @@ export interface JournalEntry {
   rows: number
   /** The offset of the end of those rows in the input, in bytes. */
   bytes: number
-  /** The number of those rows for each outcome. */
   counts: Record<string, number>
-  /** The number of those rows in the failures file. */
   failing: number
   /** The outcomes of the rows since the previous entry, in order, run-length encoded. */
   outcomes: [outcome: string, rows: number][]
@@ -35,7 +32,6 @@ export interface JournalEntry {
 }
 
 export interface Journal {
-  /** The checkpoint to resume from. */
   readonly start: JournalEntry
   /** @throws FileInUseError if another run took the journal over, for example after this machine slept */
   append(entry: JournalEntry): void

@@ -115,7 +115,6 @@ interface HeaderOptions<P> {
   /** The variables of the template; `undefined` without one. */
   declared?: readonly string[] | undefined
   errorColumn?: string
-  /** Returns the problems that only this command has. */
   problemsOf?: (columns: P) => string[]
   message?: string
   hint?: string
@@ -163,7 +162,6 @@ export function planHeader<Role extends string>(
   throw badHeader(message, problems, header, hint)
 }
 
-/** The column of the external ID, which every file needs. */
 export function idColumn(name: string): OwnColumn {
   return { name, required: ['the external ID', '--external-id-column'] }
 }
@@ -190,7 +188,6 @@ export function rowErrors(
   })
 }
 
-/** Combines all problems of a header into one error. */
 function badHeader(message: string, problems: string[], header: readonly string[], hint?: string): CliError {
   return new CliError(message, {
     code: 'VALIDATION_ERROR',

@@ -9,7 +9,6 @@ export interface RowAction<Item, Name extends string = string> {
   /** Flag names and values that a resumed run must share with the first one. */
   settings: Readonly<Record<string, string>>
   batchesInFlight: number
-  /** Reads the data that checks need and validates the header of the file. */
   plan(client: Client, header: string[]): Promise<RowPlan<Item, Name>>
   /**
    * Processes a batch and returns a result for each item, in order.
@@ -27,7 +26,6 @@ export interface SendContext {
   note: (message: string) => void
 }
 
-/** The checks and outcomes for one file, created after its header is known. */
 export interface RowPlan<Item, Name extends string = string> {
   columns: Columns
   /** All possible outcomes of a row, in the order of the summary. */

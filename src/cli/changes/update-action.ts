@@ -26,7 +26,6 @@ export interface UpdateOptions {
   /** The cell content that removes a variable. */
   unsetMarker: string
   templateVersion: PassUpdate['templateVersion']
-  /** Whether to predict each change without making it. */
   dryRun: boolean
   /** Whether Android phones also ring for changes that iPhones announce. */
   notify?: boolean

@@ -15,7 +15,6 @@ import { changeConcurrently } from './change-passes.ts'
 
 export interface UpgradeScope {
   templateId: string | undefined
-  /** A project id, or `none` for passes without a project. */
   projectId: string | undefined
   to: number | 'latest'
   statuses: readonly PassStatus[]
@@ -28,7 +27,6 @@ interface UpgradePlan {
   version: number | undefined
   /** The number of passes that the query finds. Across several templates, some can already be on the newest version. */
   total: number
-  /** The number of these passes that are in Google Wallet. */
   google: number
 }
 
@@ -211,7 +209,6 @@ export function showUpgrade({ dryRun, version, upgraded, failed, seconds, failur
   ])
 }
 
-/** Formats the reasons of failures; empty if there are none. */
 export function showReasons({ reasons }: UpgradeSummary): string {
   return reasons
     .map(({ error, passes, example }) => printable(`${count(passes)} × ${error} (such as ${example})`))

@@ -9,7 +9,6 @@ export interface VoidOptions {
   /** If undefined, the column `reason` is used, if there is one. */
   reasonColumn: string | undefined
   reason: string | undefined
-  /** Whether only to look up the passes. */
   dryRun: boolean
   concurrency: number
 }

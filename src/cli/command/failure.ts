@@ -21,7 +21,6 @@ export interface Failure {
   correlationId: string | null
   details: Record<string, unknown>
   exitCode: number
-  /** The reasons, one sentence each. */
   reasons: string[]
   /** The next step for the user. */
   hint?: string | undefined

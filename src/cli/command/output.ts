@@ -60,7 +60,6 @@ export function count(value: number): string {
   return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
-/** Returns a time in the local time zone, or `none` if there is no time. */
 export function localTimeOr<None extends string | null>(
   at: string | Date | null | undefined,
   none: None,

@@ -131,7 +131,6 @@ async function scan(client: Client, passId: string, expected: ScanItem['result']
   throw new CliError(`The scan was ${answer.result} (${answer.message}), but ${expected} was expected`)
 }
 
-/** Reads the code of the ticket and scans it with only the door's token. */
 async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Client, server: DemoServer) {
   const preview = await client.passes.preview({ params: { id: passId }, query: { platform: 'apple' } })
   const { barcodes } = (preview as unknown as { apple: Pick<PassJson, 'barcodes'> }).apple

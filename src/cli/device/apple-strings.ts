@@ -7,7 +7,6 @@ import type { PassJson } from './apple-pass-json.ts'
 export const PassStrings = z.record(z.string(), z.record(z.string(), z.string()))
 export type PassStrings = z.output<typeof PassStrings>
 
-/** The keys whose values iOS translates, anywhere in pass.json. */
 const translatedKeys = new Set([
   'organizationName',
   'description',

@@ -12,7 +12,6 @@ const run = promisify(execFile)
 
 export interface VerifiedPackage {
   content: PassJson
-  /** SHA-256 of the signing certificate, as openssl reports it. */
   signer: string
 }
 

@@ -27,7 +27,6 @@ interface PassKitRequest {
   known: readonly number[]
 }
 
-/** Builds PassKit web service requests for a pass type. */
 export function requestsOf(passTypeIdentifier: string) {
   const type = encodeURIComponent(passTypeIdentifier)
   const registrations = (deviceId: string) => `/v1/devices/${encodeURIComponent(deviceId)}/registrations/${type}`

@@ -15,7 +15,6 @@ interface ShownPass {
   card: CardJson
   /** The poster ticket of newer iPhones, which is read without a code. */
   poster?: CardJson | undefined
-  /** The text across an expired or voided pass. */
   stamp: string | null
 }
 

@@ -160,12 +160,10 @@ function messagesIn(resource: Record<string, unknown>, language: string): Messag
   return list.flatMap((value) => Message.safeParse(value).data ?? [])
 }
 
-/** Returns the messages of a pass: those of its object and of its class. */
 export function messagesOf(pass: Pick<GooglePass, 'object' | 'class'>, language: string): Message[] {
   return [...messagesIn(pass.object, language), ...messagesIn(pass.class, language)]
 }
 
-/** Returns the notifying messages that the phone has not shown yet. */
 export function newMessages(
   before: Pick<GooglePass, 'object' | 'class'>,
   after: Pick<GooglePass, 'object' | 'class'>,

@@ -42,7 +42,6 @@ export interface ReportedChain extends ChainReport {
   publicKey: string | null
 }
 
-/** Trusted values that the user provides. */
 export interface Known {
   publicKey: string | undefined
   kept: SignedHead[]

@@ -28,7 +28,6 @@ const ForeignPass = z.looseObject({
   voided: z.boolean().catch(false).default(false),
 })
 
-/** The columns of the CSV file that is written for `passes import`. */
 export const packageColumns = [
   'externalPassId',
   'label',

@@ -27,7 +27,6 @@ export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
   otherTemplateOutcome,
 ]
 
-/** The outcomes of a plan that cannot read passes. */
 export const checkedOutcomes: readonly Outcome<IssueOutcome>[] = [{ name: 'valid', title: 'Valid' }, FAILED]
 
 export function toRequestedPass(item: PassCreate, { variables }: IssueColumns): WantedPass {
@@ -63,7 +62,6 @@ export function voidPass(passId: string): string {
   return `VOID: Pass ${passId} with this external ID is permanently void: give the row another external ID`
 }
 
-/** The requested content of a pass. */
 export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables' | 'groupKey'> {
   /** The names of the compared variables: a file does not set variables that it has no column for. */
   names: readonly string[]

@@ -9,7 +9,6 @@ import { draftOf, readTemplateFile, type TemplateFile } from './template-file.ts
 
 const MAX_HOLDERS = 100
 
-/** A row in the format of `passes issue`. */
 interface Holder {
   externalPassId: string
   label: string

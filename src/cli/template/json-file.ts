@@ -30,7 +30,6 @@ export async function readJsonFile<T extends z.ZodType>(
   return { path, text, value: parsed.value }
 }
 
-/** Creates the error for an invalid file, with the line and column of each issue. */
 export async function fileError(
   { path, text }: { path: string; text: string },
   what: string,

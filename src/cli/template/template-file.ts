@@ -120,12 +120,10 @@ async function readNamedImage({ name, place }: NamedPlace, path: string): Promis
   return { role, name, place, ...(await readImage(path, role)) }
 }
 
-/** The argument for template files. Set `strict = false` to accept several. */
 export const templateFileArgs = {
   file: Args.string({ description: 'Template files, or folders of them (*.json).', required: true }),
 }
 
-/** The requested template files, in the order of the arguments, and by name in folders. */
 export interface TemplateFiles {
   files: TemplateFile[]
   /** Whether several files were requested, even if a folder holds only one. */

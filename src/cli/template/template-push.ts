@@ -32,7 +32,6 @@ export interface Pushed {
   stage: 'draft' | 'published'
   /** The number of images in the file, including those already on the server. */
   images: number
-  /** Warnings to review before holders see the pass. */
   warnings: Warning[]
 }
 
@@ -148,7 +147,6 @@ interface StoredTemplate {
   /** The name of its project, `null` for none; `undefined` if the file does not specify a project. */
   project: string | null | undefined
   newest: StoredVersion | undefined
-  /** The newest published version. */
   published: StoredVersion | undefined
 }
 

@@ -27,7 +27,6 @@ export async function getVersion(client: Client, choice: VersionChoice): Promise
   })
 }
 
-/** The flag for the published version to move passes to: a number, or `latest`. */
 export const templateVersionFlag = Flags.custom<number | 'latest'>({
   helpValue: '<number>|latest',
   parse: async (text) => {

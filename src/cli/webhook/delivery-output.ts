@@ -53,7 +53,6 @@ const attemptColumns: readonly Column<Attempt>[] = [
   { title: 'error', value: (attempt) => attempt.error },
 ]
 
-/** Formats a delivery with its attempts and, on request, its payload. */
 export function showDelivery(delivery: DeliveryDetail, options: { withPayload: boolean }): string {
   const facts = details([
     ['Delivery', delivery.id],

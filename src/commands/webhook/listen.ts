@@ -90,7 +90,6 @@ function sinceOf(text: string | undefined): string | undefined {
   })
 }
 
-/** Formats time, event, id, subject, and the application's response. */
 function lineOf({ payload, responseCode, durationMs, error }: Extract<ListenEvent, { event: 'delivery' }>): string {
   const subject = String(payload.data.id ?? payload.data.webhookId ?? '')
   const parts = [payload.timestamp, payload.type.padEnd(12), payload.id, subject]
