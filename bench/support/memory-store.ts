@@ -1,11 +1,11 @@
 import type { SnapshotItem } from '../../src/core/contract/scanner.ts'
-import { createDoorList, type DoorList } from '../../src/core/rules/door/door-list.ts'
 import { MAX_GROUP_AT_DOOR } from '../../src/core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../src/core/rules/door/matches.ts'
 import { isListed } from '../../src/core/rules/door/own-scans.ts'
 import type { Decision } from '../../src/door/engine/engine.ts'
 import type { Attempted, EngineStore, Identity, JournalEntry, ListHead } from '../../src/door/engine/engine-store.ts'
 import { ownFacts } from '../../src/door/engine/list-facts.ts'
+import { createDoorList, type DoorList } from './door-list.ts'
 
 /** A list that many phones of one process share; what changes in it, each of them keeps for itself. */
 export interface SharedList {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import type { Client } from '../../client/client.ts'
+import type { CallOptions, Client } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/client-errors.ts'
 import { newId } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
@@ -11,7 +11,6 @@ import { doorEnglish } from '../../core/rules/redemption/scan-message.ts'
 import type { EngineEnvironment } from '../../door/engine/environment.ts'
 import { TableStore } from '../../door/engine/table-store.ts'
 import { makePrivateFolder } from '../../files/private-file.ts'
-import { TIMEOUT_MS } from './ask.ts'
 import { clockZone } from './lines.ts'
 import { openSqliteTables, withFileLock } from './offline/sqlite-tables.ts'
 import { rejectionText } from './outcome.ts'
@@ -122,4 +121,27 @@ function responseOf(status: number, body: Uint8Array | string, headers: Record<s
     status,
     headers: kept.map((name): [string, string] => [name, String(headers[name])]),
   })
+}
+
+/** The result of a call that a person at the door waits for. */
+export type Reply<T> =
+  | { kind: 'answer'; value: T }
+  /** No response in time, or an invalid one. */
+  | { kind: 'timeout' }
+  /** The server rejected the call. */
+  | { kind: 'rejection'; error: ApiError }
+
+/** The timeout of interactive calls, in milliseconds. */
+export const TIMEOUT_MS = 3_000
+
+/** Calls the server with a timeout. The call must be idempotent: it is retried after a connection error. */
+export async function ask<T>(call: (options: CallOptions) => Promise<T>): Promise<Reply<T>> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  try {
+    return { kind: 'answer', value: await call({ signal, idempotent: true }) }
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500 && error.status !== 429) return { kind: 'rejection', error }
+    if (signal.aborted || error instanceof ApiError || error instanceof ConnectionError) return { kind: 'timeout' }
+    throw error
+  }
 }

@@ -1,10 +1,9 @@
 import { count, cut, printable, textWidth } from '../command/output.ts'
-import type { DoorState } from './console-door.ts'
+import { type DoorState, rate } from './console-door.ts'
 import { decisionLines, neededHeight } from './decision-lines.ts'
 import { age, clockTime, clockZone, filled, historyLines, joined, type Line, NARROW, toHeight } from './lines.ts'
 import type { Place } from './offline/door-folder.ts'
 import { type Panel, panelLines } from './panel-lines.ts'
-import { rate } from './recent-scans.ts'
 
 /** The state that the screen shows. */
 export interface View {

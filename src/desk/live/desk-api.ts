@@ -1,7 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
+import { eachPage } from '../../client/paginate.ts'
+import type { Page } from '../../core/contract/common.ts'
 import { parseJson } from '../../core/json.ts'
-import type { ServerClock } from './clock.ts'
 
 /** The API for the page: each method sends one request without retries. */
 export type Api = Omit<Client, 'request' | 'close'>
@@ -83,4 +84,51 @@ async function ask(path: string, token: string, { signal }: { signal: AbortSigna
     message: said?.message ?? String(answer.status),
     waitMs: Number.isFinite(seconds) ? seconds * 1000 : null,
   })
+}
+
+/** The server's clock, from its responses: the clock of an unattended wall screen can be wrong by a day. */
+export interface ServerClock {
+  now(): Date
+  /** Updates the clock from the Date header of a response. */
+  observe(date: string | null): void
+}
+
+/**
+ * The difference below which clocks count as equal: the header has a resolution of seconds, and figures do not need
+ * more precision.
+ */
+const EQUAL_MS = 60_000
+
+/** Creates a clock that uses the browser's time until a response differs. */
+export function createServerClock(): ServerClock {
+  let aheadMs = 0
+  return {
+    now: () => new Date(Date.now() + aheadMs),
+    observe(date) {
+      const ahead = Date.parse(date ?? '') - Date.now()
+      if (!Number.isNaN(ahead)) aheadMs = Math.abs(ahead) < EQUAL_MS ? 0 : ahead
+    },
+  }
+}
+
+/** The maximum page size of the API. */
+const PAGE = 100
+
+/** The maximum number of items, since loading more would take too long. */
+const MOST = 1000
+
+/** Lists all items, page by page, or the first 1,000, with the total. */
+export async function listAll<T, Q extends object>(
+  list: (call: {
+    query: Q & { cursor?: string; limit?: number }
+  }) => Promise<Pick<Page<T>, 'items' | 'total' | 'nextCursor'>>,
+  query: Q,
+): Promise<Pick<Page<T>, 'items' | 'total'>> {
+  const all: Pick<Page<T>, 'items' | 'total'> = { items: [], total: 0 }
+  for await (const { items, total } of eachPage(list, { limit: PAGE, ...query })) {
+    all.items.push(...items)
+    all.total = total
+    if (all.items.length >= MOST) break
+  }
+  return all
 }

@@ -1,7 +1,6 @@
 import type { ScanStatsByProject } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
-import { type Api, ApiRejection } from './desk-api.ts'
-import { listAll } from './load-pages.ts'
+import { type Api, ApiRejection, listAll } from './desk-api.ts'
 
 /** A project that the page can show. Its id replaces the name if the token cannot read it. */
 export interface Project {

@@ -1,8 +1,7 @@
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { ScanStats, ScanStatsByGate, ScanStatsByTime } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
-import type { Api } from './desk-api.ts'
-import { listAll } from './load-pages.ts'
+import { type Api, listAll } from './desk-api.ts'
 
 /** The inputs of the board's sources. */
 export interface Facts {

@@ -2,7 +2,7 @@
 import { render } from 'preact'
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import type { DoorEngine } from '../engine/engine.ts'
-import { useCamera } from './camera/use-camera.ts'
+import { useCamera } from './camera/camera.ts'
 import { ClaimScreen, takeInvitation } from './claim-screen.tsx'
 import { DoorContext, useDoor, useEngineState } from './door-context.ts'
 import { createFeedback } from './feedback.ts'

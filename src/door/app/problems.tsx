@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { Problem } from '../engine/engine.ts'
-import type { UsedCamera } from './camera/use-camera.ts'
+import type { UsedCamera } from './camera/camera.ts'
 import { useDoor, useEngineState } from './door-context.ts'
 import { type AppLanguage, say, span } from './language.ts'
 

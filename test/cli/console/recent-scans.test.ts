@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { count, noScans } from '../../../src/cli/console/recent-scans.ts'
+import { count, noScans } from '../../../src/cli/console/console-door.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { type Attempt, failedOutcome, type Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { createRecentScans } from '../../../src/core/rules/door/recent-readings.ts'

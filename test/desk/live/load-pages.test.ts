@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listAll } from '../../../src/desk/live/load-pages.ts'
+import { listAll } from '../../../src/desk/live/desk-api.ts'
 
 /** Returns a list of the given number of items. */
 function listOf(total: number) {

@@ -7,7 +7,7 @@ import { Uuid } from '../../../core/ids.ts'
 import { makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
 import { collect, findCandidate, listCandidates } from '../../arguments/named.ts'
 import { CliError } from '../../command/cli-error.ts'
-import { ask } from '../ask.ts'
+import { ask } from '../environment.ts'
 
 /** The place of a console, read from the server once and stored for offline starts. */
 const Place = z.strictObject({

@@ -8,7 +8,7 @@ import { badgeOf, type Tone } from '../../../core/rules/door/outcome.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 import { type AppLanguage, say } from '../language.ts'
-import { Candidates } from './search-sheet.tsx'
+import { Candidates } from './sheets.tsx'
 import type { Scanning } from './use-scanning.ts'
 
 interface DecisionViewProps {

@@ -7,8 +7,7 @@ import { reasonCodes } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { Decision, GateCount } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
-import { GateSheet } from './gate-sheet.tsx'
-import { Sheet } from './sheet.tsx'
+import { GateSheet, Sheet } from './sheets.tsx'
 
 /** Shows counts, gates, recent scans, and pending uploads, and can end the door. */
 export function Overview({ onClose }: { onClose(): void }) {

@@ -1,5 +1,4 @@
-import type { SnapshotItem } from '../../contract/scanner.ts'
-import { searchByName } from './matches.ts'
+import type { SnapshotItem } from '../../src/core/contract/scanner.ts'
 
 export interface SnapshotDelta {
   items: readonly SnapshotItem[]
@@ -19,8 +18,6 @@ export interface DoorList {
   find(digest: string): { items: readonly SnapshotItem[]; isStale: boolean }
   /** Returns the passes of a group, ordered by ID. */
   membersOf(groupId: string): readonly SnapshotItem[]
-  /** Returns at most `limit` passes whose name or external ID contains a text, exact matches first. */
-  search(text: string, limit: number): SnapshotItem[]
   /**
    * Merges a page of a delta. The cost depends on the size of the page only. Merge pages in order. Once all pages are
    * merged, the list corresponds to the ID of the delta. An interrupted delta does no harm: request it again with the
@@ -29,7 +26,7 @@ export interface DoorList {
   merge(delta: SnapshotDelta): void
 }
 
-/** Creates a list from a whole snapshot, which deltas then keep current. Works in consoles and browsers. */
+/** Creates a list from a whole snapshot, which deltas then keep current. Many phones of one process share it. */
 export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
   const byId = new Map<string, SnapshotItem>()
   const active = createIndex()
@@ -64,7 +61,6 @@ export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
       return found.length > 0 ? { items: found, isStale: false } : { items: stale.get(digest), isStale: true }
     },
     membersOf: (groupId) => groups.get(groupId),
-    search: (text, limit) => searchByName(byId.values(), text, limit),
     merge({ items, removed = [] }) {
       for (const passId of removed) forget(passId)
       for (const item of items) {

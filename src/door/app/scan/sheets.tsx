@@ -1,0 +1,219 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import type { Candidate } from '../../../core/rules/door/outcome.ts'
+import type { GateFailure } from '../../engine/engine.ts'
+import { useDoor } from '../door-context.ts'
+import { say } from '../language.ts'
+import type { Scanning } from './use-scanning.ts'
+
+interface SheetProps {
+  title: string
+  closeLabel: string
+  onClose(): void
+  children: ComponentChildren
+}
+
+/** A sheet over the lower part of the screen, with a close button at its end. */
+export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const isReplaced = useRef(false)
+  useLayoutEffect(() => {
+    const element = dialog.current!
+    element.showModal()
+    return () => {
+      isReplaced.current = true
+      // Returns the focus to the element that opened the sheet.
+      element.close()
+    }
+  }, [])
+  // The button that opened other contents no longer exists.
+  useLayoutEffect(() => {
+    if (!dialog.current!.contains(document.activeElement)) heading.current!.focus()
+  })
+  // Not `cancel`: a browser can close a sheet without that event, for example with a phone's back button. The close
+  // event of a replaced sheet arrives later and must not close its successor.
+  const close = () => !isReplaced.current && onClose()
+  return (
+    <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onClose={close}>
+      <h2 id="sheet-title" ref={heading} tabIndex={-1}>
+        {title}
+      </h2>
+      {children}
+      <button type="button" onClick={onClose}>
+        {closeLabel}
+      </button>
+    </dialog>
+  )
+}
+
+/** Moves this door to another gate, which needs the server. */
+export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): void; onClose(): void }) {
+  const { engine, language } = useDoor()
+  const { words } = language
+  const [text, setText] = useState(gate)
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<GateFailure | null>(null)
+
+  async function save(event: Event): Promise<void> {
+    event.preventDefault()
+    const wanted = text.trim()
+    if (wanted === '' || isBusy) return
+    setBusy(true)
+    const failed = await engine.moveTo(wanted)
+    setBusy(false)
+    setFailure(failed)
+    if (!failed) onDone()
+  }
+
+  return (
+    <Sheet title={words.changeGate} closeLabel={words.close} onClose={onClose}>
+      <div role="alert">
+        {failure && <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message })}</p>}
+      </div>
+      <form onSubmit={save}>
+        <label>
+          {words.gate}
+          <input autofocus value={text} maxLength={100} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+        </label>
+        <button type="submit" class="main" aria-busy={isBusy}>
+          {words.save}
+        </button>
+      </form>
+    </Sheet>
+  )
+}
+
+interface GroupSheetProps {
+  group: DoorGroup
+  scanning: Scanning
+  onClose(): void
+}
+
+/**
+ * The members of a group who can still be admitted: one by one, or all of them after a confirmation that lists them.
+ */
+export function GroupSheet({ group: { open, size, used }, scanning, onClose }: GroupSheetProps) {
+  const { words } = useDoor().language
+  const [isConfirming, setConfirming] = useState(false)
+  const letIn = (members: DoorGroup['open']) => {
+    onClose()
+    void scanning.letIn(members)
+  }
+  const all = say(words.letInAll, { count: open.length })
+
+  if (isConfirming) {
+    return (
+      <Sheet title={say(words.letInAllQuestion, { count: open.length })} closeLabel={words.close} onClose={onClose}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
+        <ul class="scrolls names" tabIndex={0} aria-label={words.letInOthers}>
+          {open.map(({ passId, label }) => (
+            <li key={passId}>
+              <bdi>{label}</bdi>
+            </li>
+          ))}
+        </ul>
+        <button type="button" class="main" onClick={() => letIn(open)}>
+          {all}
+        </button>
+      </Sheet>
+    )
+  }
+  return (
+    <Sheet title={say(words.group, { used, size })} closeLabel={words.close} onClose={onClose}>
+      <Candidates candidates={open} onChoose={(passId) => letIn(open.filter((member) => member.passId === passId))} />
+      {open.length > 1 && (
+        <button type="button" onClick={() => setConfirming(true)}>
+          {all}
+        </button>
+      )}
+    </Sheet>
+  )
+}
+
+/** About as many as a screen with a keyboard shows. */
+const MOST = 20
+
+/** Finds a person in the list by name, or evaluates a typed code. */
+export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose(): void }) {
+  const { engine, language } = useDoor()
+  const { words } = language
+  const [text, setText] = useState('')
+  const [found, setFound] = useState<Candidate[] | null>(null)
+
+  useEffect(() => {
+    let isOver = false
+    const wanted = text.trim()
+    const search = wanted === '' ? Promise.resolve(null) : engine.search(wanted, MOST)
+    search.then((candidates) => {
+      if (!isOver) setFound(candidates)
+    })
+    return () => {
+      isOver = true
+    }
+  }, [engine, text])
+
+  async function check(event: Event): Promise<void> {
+    event.preventDefault()
+    const payload = text.trim()
+    if (payload === '') return
+    onClose()
+    await scanning.evaluate({ payload, method: 'typed' })
+  }
+
+  async function choose(passId: string): Promise<void> {
+    onClose()
+    await scanning.evaluate({ passId, method: 'chosen' })
+  }
+
+  return (
+    <Sheet title={words.search} closeLabel={words.close} onClose={onClose}>
+      <div role="status">{found?.length === 0 && <p>{words.nobody}</p>}</div>
+      {found && found.length > 0 && <Candidates candidates={found} onChoose={choose} />}
+      <form onSubmit={check}>
+        <label>
+          {words.searchField}
+          <input
+            value={text}
+            // With the focus on the heading, a typed name would be taken for a scanned code.
+            autofocus
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            enterkeyhint="go"
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+        </label>
+        <button type="submit" class="main">
+          {words.check}
+        </button>
+      </form>
+    </Sheet>
+  )
+}
+
+/** Passes to choose from, with the properties that distinguish them. */
+export function Candidates({
+  candidates,
+  onChoose,
+}: {
+  candidates: readonly (Pick<Candidate, 'passId' | 'label' | 'externalPassId'> & Partial<Candidate>)[]
+  onChoose(passId: string): void
+}) {
+  return (
+    <ul class="candidates">
+      {candidates.map(({ passId, label, externalPassId, templateName }) => (
+        <li key={passId}>
+          <button type="button" onClick={() => onChoose(passId)}>
+            <bdi>{label}</bdi>
+            <small>
+              <bdi>{[templateName, externalPassId].filter(Boolean).join(' · ')}</bdi>
+            </small>
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
