@@ -271,7 +271,7 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
 }
 
 /** Returns the counters with what the engine learned about recent scans since. */
-export function amend(counters: Counters, known: readonly Outcome[]): Counters {
+function amend(counters: Counters, known: readonly Outcome[]): Counters {
   const byReference = new Map(known.map((outcome) => [outcome.externalRef, outcome]))
   return {
     ...counters,

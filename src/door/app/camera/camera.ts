@@ -31,7 +31,7 @@ export interface Camera {
 }
 
 /** Opens the rear camera, or returns the reason that it cannot. The browser asks for permission if needed. */
-export async function openCamera(onEnded: () => void): Promise<Camera | CameraProblem> {
+async function openCamera(onEnded: () => void): Promise<Camera | CameraProblem> {
   try {
     const stream = await navigator.mediaDevices.getUserMedia({
       audio: false,
