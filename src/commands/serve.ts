@@ -28,11 +28,10 @@ export default class Serve extends BaseCommand {
   async run() {
     const { flags } = await this.parse(Serve)
     for (const warning of mistypedVariables()) this.note(warning)
-    const { startServer } = await import('../server/boot/serve.ts')
+    const { letHeapGrow, startServer } = await import('../server/boot/serve.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')
     const { firstTokenFile, sandboxFolder } = await import('../server/config.ts')
     const { createLogger } = await import('../server/log.ts')
-    const { letHeapGrow } = await import('../server/boot/heap.ts')
     letHeapGrow()
     const log = createLogger(flags['log-level'])
     const stopped = untilStopped()

@@ -39,7 +39,6 @@ export interface ImageSize {
   width: number
   height: number
   scale: 1 | 2 | 3
-  /** Whether a smaller image is enlarged. */
   isEnlarged?: boolean
 }
 
@@ -54,7 +53,6 @@ export interface ImageFile extends ImageSize {
  */
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
-/** One exchange with a platform, for metrics. */
 export interface ProviderCall {
   /** As in the facts of its platform. */
   provider: string

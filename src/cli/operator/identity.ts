@@ -184,7 +184,7 @@ export const commands: ResourceCommands = {
       }
       if (!files && keyFile === undefined)
         throw new UsageError('Give the files to watch: --certificate and --key, or --key-file')
-      const { watchIdentity } = await import('../../server/operator/watch-identity.ts')
+      const { watchIdentity } = await import('../../server/operator/renew-identity.ts')
       const options = {
         files,
         keyFile,

@@ -236,9 +236,7 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
   }
 }
 
-/**
- * Responds to HEAD on every GET route (RFC 9110, 9.1), as load balancers and mail readers need it. Node omits the body.
- */
+/** Node omits the body. Load balancers and mail readers need HEAD on GET routes (RFC 9110, 9.1). */
 function answerHead(app: H3): void {
   const reading = app['~routes'].filter(({ method }) => method === 'GET')
   for (const { route, handler } of reading) app.head(route!, handler)

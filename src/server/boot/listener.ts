@@ -99,7 +99,6 @@ export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>):
   }
 }
 
-/** The host of a URL by which this machine reaches the server. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

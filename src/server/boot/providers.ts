@@ -41,10 +41,7 @@ export interface ProvidersOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/**
- * Opens the connections. One of the processes that share a sandbox folder emulates each platform, and another takes
- * over when it ends. A worker never does, since the Google emulator could not call it back.
- */
+/** One process of a sandbox folder emulates each platform. A worker never does: Google's emulator could not call it. */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, onCall } = options
   const faults = createFaults(parseFaults(config.faults))

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { toNodeHandler } from 'h3/node'
 import type { Platform } from '../../core/contract/platform.ts'
 import { SetupError } from '../../core/errors.ts'
@@ -281,4 +282,17 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
       `${known} (--apple-certificate, --apple-key; Apple renews it for the same identifier), or use a separate ` +
       `database for ${passTypeIdentifier}.`,
   )
+}
+
+/** The growth after which V8 collects the whole heap, in percent of what the last collection left. */
+const GROWTH_PERCENT = 200
+
+/**
+ * Makes V8 delay a full collection until the heap is three times as large as after the last one. V8 also counts
+ * buffers, and lets a small heap grow by less than the buffers allocated between two young-generation collections. With
+ * packages of 100 KB, it ran a full collection up to ten times a second, a fifth of their cost. With
+ * `--max-old-space-size`, V8 can still collect earlier.
+ */
+export function letHeapGrow(): void {
+  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`)
 }

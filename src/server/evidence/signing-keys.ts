@@ -10,10 +10,7 @@ import type { Logger } from '../log.ts'
 export interface SigningKeys {
   /** Returns the head with its signature. Creates the key of its workspace if it has none. @throws SealError */
   sign(tx: Repositories, head: Head): Promise<SignedHead>
-  /**
-   * Whether the signature of a head is valid. A head without a signature is valid as long as there is no key: a chain
-   * never begins a second time. @throws SealError
-   */
+  /** A head without a signature is valid as long as there is no key: a chain never begins twice. @throws SealError */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
   /**
    * Encrypts keys again that are not under the current server key, so that previous ones can be retired. Keys that

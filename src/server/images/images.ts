@@ -23,7 +23,6 @@ export interface AcceptedImage {
   files: StoredImageFile[]
 }
 
-/** Decodes images once, in a separate process, and stores the files that passes need. */
 export interface Images {
   /** Creates all files that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
   accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>

@@ -2,7 +2,6 @@ import sharp from 'sharp'
 import { MAX_PIXELS } from '../../core/rules/template/image.ts'
 import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 
-/** A decoded image: its size in pixels as stored, and the files created from it. */
 export interface MadeFiles {
   width: number
   height: number

@@ -52,7 +52,6 @@ interface MetricsListenerOptions {
 
 const PATH = '/metrics'
 
-/** Limits for sockets that send headers slowly. */
 const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
 /**
@@ -128,38 +127,29 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
       },
     })
 
-  new Gauge({
-    name: 'passes_database_up',
-    help: 'Whether the database responded to the last check.',
-    registers,
-    async collect() {
-      this.set((await readOverview()) ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'passes_database_damaged',
-    help: 'Whether SQLite found its file damaged, so that writes are rejected.',
-    registers,
-    collect() {
-      this.set(isDamaged() ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'passes_database_writable',
-    help: 'Whether the last write to the database was committed.',
-    registers,
-    collect() {
-      this.set(watch.isWritable() ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'passes_clock_skew_seconds',
-    help: 'Seconds by which the clock of this server is ahead of PostgreSQL.',
-    registers,
-    collect() {
-      this.set(watch.clockSkewSeconds() ?? 0)
-    },
-  })
+  const flag = (name: string, help: string, value: () => number | Promise<number>) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(await value())
+      },
+    })
+  flag('passes_database_up', 'Whether the database responded to the last check.', async () =>
+    (await readOverview()) ? 1 : 0,
+  )
+  flag('passes_database_damaged', 'Whether SQLite found its file damaged, so that writes are rejected.', () =>
+    isDamaged() ? 1 : 0,
+  )
+  flag('passes_database_writable', 'Whether the last write to the database was committed.', () =>
+    watch.isWritable() ? 1 : 0,
+  )
+  flag(
+    'passes_clock_skew_seconds',
+    'Seconds by which the clock of this server is ahead of PostgreSQL.',
+    () => watch.clockSkewSeconds() ?? 0,
+  )
   gauge('passes_jobs', 'Jobs of the outbox that are not discarded.', ['queue', 'priority', 'state'], ({ queues }) =>
     queues.flatMap(({ queue, priority, due, later, running }) =>
       Object.entries({ due, later, running }).map(([state, jobs]): [object, number] => [

@@ -135,10 +135,7 @@ export interface DroppedRegistrations {
   note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
 }
 
-/**
- * Creates a record that counts dropped registrations and logs some of them with Apple's reason: any holder of a pass
- * can register invalid tokens. Tokens and device IDs are not logged.
- */
+/** Logs some of them, since any holder can register invalid tokens. Tokens and device IDs are not logged. */
 export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }): DroppedRegistrations {
   const limit = createLineLimit((leftOut, workspaces) =>
     log.warn({ leftOut, workspaces }, `${leftOut} more device registrations were dropped`),

@@ -256,10 +256,7 @@ export type Unsealed =
   /** Why it cannot be restored, as a phrase that follows the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
-/**
- * Copies the database out of a backup to a new file that is private from its first byte, and verifies the checksum. A
- * file without a checksum line is copied as it is: an older version wrote it, or it is not a backup.
- */
+/** Copies to a file that is private from its first byte. A file without a checksum line is copied unchanged. */
 async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)
   if (size === 0) return { fault: 'is empty: it contains no database of passes' }

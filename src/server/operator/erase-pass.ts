@@ -40,10 +40,7 @@ export async function getPassToErase(
   throw new OperatorError(`Pass not found in the workspace${hint}.`)
 }
 
-/**
- * Voids a pass and erases the personal data of its holder from the pass and all its records. Counts and decisions
- * remain. A second run erases data that arrived since, such as a late report of a door.
- */
+/** Counts and decisions remain. A second run erases data that arrived since, such as a late report of a door. */
 export async function erasePass(
   { store, database }: { store: Store; database: Database },
   workspaceId: string,

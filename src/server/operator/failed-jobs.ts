@@ -78,7 +78,6 @@ export function withFailedJobs(
   })
 }
 
-/** Runs the work for each workspace with failed jobs, in transactions of some hundred jobs. */
 async function forFailedJobs(
   store: Store,
   filter: FailedJobFilter,

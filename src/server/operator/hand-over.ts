@@ -18,7 +18,6 @@ export interface HandOverSearch {
   identity?: string | undefined
 }
 
-/** Names of the server that the database does not hold. */
 export interface OwnNames {
   platforms: readonly Platform[]
   /** The pass type of the identity that the flags give. Without it, import cannot compare the identity. */
@@ -45,7 +44,6 @@ type Column = (typeof COLUMNS)[number]
 
 export interface HandOverCounts {
   passes: number
-  /** Devices that import can register. */
   devices: number
   googleObjects: number
   /** Passes that were never issued, so no phone holds them. */
@@ -176,10 +174,7 @@ async function collectVariables(
   }
 }
 
-/**
- * Whether a variable can have a column. Import ignores case, spaces, underscores, and hyphens in column names, so names
- * of fixed columns are excluded in all these forms.
- */
+/** Import ignores case, spaces, underscores, and hyphens, so fixed columns are excluded in all these forms. */
 function isColumn(name: string): boolean {
   return name !== '' && name.trim() === name && !/[\p{Cc}\uFFFD]/u.test(name) && !OWN.has(looseName(name))
 }
@@ -269,10 +264,7 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
   return barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
 }
 
-/**
- * Whether a device fits into its cell. Import separates devices by spaces, and the token from the device ID by the last
- * colon.
- */
+/** Import separates devices by spaces, and the token from the device ID by the last colon. */
 function isExportable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
   return !/[\s\p{Cc}]/u.test(deviceId) && deviceId.length <= 255 && /^[0-9A-Za-z]{1,200}$/.test(pushToken)
 }

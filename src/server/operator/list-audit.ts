@@ -23,7 +23,6 @@ export interface AuditEntry extends Omit<StoredAuditEntry, 'at'> {
 
 const OPERATOR = 'operator'
 
-/** Resolves names to ids. @throws OperatorError if a name is unknown */
 export async function resolveSearch(store: Store, search: AuditSearch): Promise<AuditFilters> {
   const { workspace, actors, actions, target, since, until } = search
   return {

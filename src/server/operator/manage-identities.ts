@@ -7,13 +7,13 @@ import {
   SERVER_IDENTITY,
   type StoredIdentity,
 } from '../../storage/workspaces/identities-repository.ts'
-import { parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
+import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { assertIssuerId } from '../../wallets/google/google-identity.ts'
 import { loadServerKeys } from '../boot/server-key.ts'
-import type { Config } from '../config.ts'
+import { type Config, readSecret } from '../config.ts'
+import { readPassFiles } from '../identities/credentials.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
-import { readGoogleSigner, sealSecrets } from '../identities/secrets.ts'
-import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
+import { type AppleSecrets, readGoogleSigner, sealSecrets, toKeyPem, toPem } from '../identities/secrets.ts'
 import { findProjectsOfToken } from './manage-tokens.ts'
 import {
   auditOperator,
@@ -69,11 +69,7 @@ export function addApple(
   })
 }
 
-/**
- * Creates a Google identity from an issuer and the key file of a service account. Without a key file, the identity uses
- * the default credentials of this machine.
- * @throws OperatorError, CredentialError
- */
+/** Without a key file, the identity uses the default credentials of this machine. @throws SetupError */
 export function addGoogle(
   config: IdentityConfig,
   options: UsePlace & {
@@ -94,11 +90,7 @@ export function addGoogle(
   })
 }
 
-/**
- * Makes an identity the default of a workspace or project for passes that are created afterwards. A retired identity
- * becomes usable again. `server` removes the default.
- * @throws OperatorError
- */
+/** A retired identity becomes usable again. `server` removes the default. @throws OperatorError */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
   name: string,
@@ -289,4 +281,52 @@ export async function show(
   const { id } = identity
   const workspaces = await tx.identities.listUsers(id, MAX_USES)
   return { ...identity, uses: await tx.identities.listUses(identity, MAX_USES), workspaces }
+}
+
+export interface AppleFiles {
+  /** The certificate, or a .p12 file that also holds the key. */
+  certificate: string
+  key?: string | undefined
+  /** The passphrase of the key or the .p12 file. */
+  passphrase?: string | undefined
+  wwdr?: string | undefined
+}
+
+/** Returns the contents as they are stored. @param known used without a --wwdr file @throws SetupError */
+export function readFiles(
+  { certificate, key, passphrase, wwdr }: AppleFiles,
+  known?: AppleCredentials['wwdr'],
+): AppleSecrets {
+  const pass = readPassFiles(
+    { certificate: readSecret(certificate, '--certificate'), key: key === undefined ? key : readSecret(key, '--key') },
+    passphrase,
+  )
+  const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
+  if (!intermediate) throw new OperatorError("Also give Apple's intermediate certificate: --wwdr (WWDR G4).")
+  return {
+    certificate: toPem(pass.certificate),
+    key: toKeyPem(pass.key),
+    wwdr: toPem(intermediate),
+  }
+}
+
+/** Runs every check of a certificate that a server runs when it starts. @throws CredentialError */
+export async function checkIdentity(credentials: AppleCredentials, at: Date): Promise<AppleIdentity> {
+  const identity = parseAppleIdentity(credentials, at)
+  // Imported on demand: it loads the APNs client, which other commands do not need.
+  const { assertTakesPush } = await import('../../wallets/apple/push.ts')
+  assertTakesPush(identity)
+  return identity
+}
+
+/** Returns the content of the key file of a service account; null without a file. @throws SetupError */
+export function readKeyFile(keyFile: string | undefined): string | null {
+  return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
+}
+
+/** Returns the contents as credentials to check, each with the file that it comes from. */
+export function credentialsOf(secrets: AppleSecrets, from: object): AppleCredentials {
+  const files: Partial<AppleFiles> = from
+  const of = (name: 'certificate' | 'key' | 'wwdr') => ({ source: files[name] ?? `--${name}`, pem: secrets[name] })
+  return { certificate: of('certificate'), key: of('key'), wwdr: of('wwdr') }
 }

@@ -8,10 +8,7 @@ import { auditOperator, OperatorError } from './operator.ts'
 /** Every query of a request of the token lists all of its projects. */
 const MAX_PROJECTS = 100
 
-/**
- * Returns the ids of the projects that a token is bound to, given by ids or names.
- * @throws OperatorError if a project does not exist, a name is ambiguous, or a scope reaches beyond projects
- */
+/** @throws OperatorError if a project is missing or ambiguous, or a scope reaches beyond projects */
 export async function findProjectsOfToken(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,

@@ -22,10 +22,7 @@ const USUAL_PACE = 50
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/**
- * Parses a webServiceURL, without its trailing slash. Returns a problem if phones cannot use it. Phones of the sandbox
- * can use loopback addresses.
- */
+/** Returns a problem if phones cannot use the address. Phones of the sandbox can use loopback addresses. */
 export function parseMoveTarget(text: string): { url: string } | { problem: string } {
   if (!URL.canParse(text)) return { problem: 'is not an address such as https://passes.example.com/apple' }
   const { protocol, hostname, username, password, search, hash, pathname, origin } = new URL(text)
@@ -39,7 +36,6 @@ export function parseMoveTarget(text: string): { url: string } | { problem: stri
   return { url: `${origin}${path}` }
 }
 
-/** Returns the move of a workspace; undefined if there is none. @throws OperatorError */
 export async function findMove(store: Store, workspace: string): Promise<Move | undefined> {
   const { id: workspaceId } = await getWorkspace(store, workspace)
   const move = await store.moves.find(workspaceId)
@@ -97,10 +93,7 @@ export async function checkTarget(
   return passes.length > 0
 }
 
-/**
- * Whether all phones use that address already: packages name it, and no other address is recorded. If the server
- * changed its own address, phones know the former one until they are sent to the new one, so the result is false.
- */
+/** False if the server changed its address: phones know the former one until they are sent to the new one. */
 async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
   const address = await findAddress(store)
   if (!address || address.former !== undefined) return false

@@ -18,10 +18,7 @@ export class OperatorError extends SetupError {
 
 type Work<T> = (store: Store, database: Database) => Promise<T>
 
-/**
- * Runs work directly on a database.
- * @throws OperatorError if an older version created the database, DatabaseError, DatabaseUrlError
- */
+/** @throws OperatorError if an older version created the database, DatabaseError, DatabaseUrlError */
 export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
   if (databaseToMake(databaseUrl)) throw missingDatabase(databaseUrl)
   return withNewStore(databaseUrl, work)
@@ -57,7 +54,6 @@ export function lacksMigrations(pending: string[]): OperatorError {
   return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
 }
 
-/** Returns a workspace by its name or id. @throws OperatorError if there is none */
 export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
   if (!workspace) throw new OperatorError(`Workspace ${nameOrId} not found; passes workspace list shows all.`)
@@ -133,14 +129,13 @@ export async function setExpiry(
   return { ...workspace, expiresAt }
 }
 
-/** Allows or forbids offline scanning in a workspace. Returns the changed workspace. */
 export async function setOfflineScanning(
   databaseUrl: string,
   nameOrId: string,
   { allowed, at }: { allowed: boolean; at: Date },
 ): Promise<StoredWorkspace> {
-  const named = { action: 'workspace.offline-scanning', at } as const
-  const workspace = await changeWorkspace(databaseUrl, nameOrId, named, (tx, id) =>
+  const action = 'workspace.offline-scanning'
+  const workspace = await changeWorkspace(databaseUrl, nameOrId, { action, at }, (tx, id) =>
     tx.workspaces.setOfflineScanning(id, allowed),
   )
   return { ...workspace, offlineScanning: allowed }

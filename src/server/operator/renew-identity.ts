@@ -1,15 +1,22 @@
+import { hash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
 import { parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
-import type { Config } from '../config.ts'
+import { CredentialError } from '../../wallets/wallet.ts'
+import { type Config, readSecret } from '../config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { openText, readGoogleSigner, sealSecrets, storedCredentials } from '../identities/secrets.ts'
-import { type AppleFiles, checkIdentity, credentialsOf, readFiles, readKeyFile } from './identity-files.ts'
 import {
+  type AppleFiles,
   auditIdentity,
+  checkIdentity,
+  credentialsOf,
   getForUpdate,
   getIdentity,
   type IdentityConfig,
+  readFiles,
+  readKeyFile,
   type ShownIdentity,
   show,
   withKeys,
@@ -39,7 +46,6 @@ export function renewIfNew(
   return renew(config, name, given, (text, known, keys) => text === readSecrets(known, keys))
 }
 
-/** Checks that the identity exists and accepts files of this kind. @throws OperatorError */
 export function assertRenewable(config: IdentityConfig, name: string, given: RenewedFrom): Promise<void> {
   return withStore(config.databaseUrl, async (store) => assertFits(await getIdentity(store, name), given))
 }
@@ -119,5 +125,63 @@ function readSecrets(known: StoredIdentity, keys: ServerKeys): string | null | u
     return openText(known, keys)
   } catch {
     return undefined
+  }
+}
+
+export interface WatchIdentityOptions extends RenewedFrom {
+  signal: AbortSignal
+  /** Called once the identity is known to accept these files. */
+  onWatching?: () => void
+  onRenewed: (identity: ShownIdentity) => void
+  /** Called once per content and reason. The current certificate stays in use. */
+  onRejected: (reason: string) => void
+  /** The poll interval; a second by default, so that a change is checked two to three seconds after the last write. */
+  checkMs?: number
+}
+
+const CHECK_MS = 1_000
+
+/**
+ * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. A secret
+ * store writes the files one after the other, so they are checked only when two polls have read the same content. A
+ * rejected content is checked again when it changes. If the database does not respond, the next poll retries.
+ * @throws OperatorError at the start, if the identity does not exist or does not accept these files
+ */
+export async function watchIdentity(
+  config: IdentityConfig,
+  name: string,
+  { files, keyFile, signal, onWatching, onRenewed, onRejected, checkMs = CHECK_MS }: WatchIdentityOptions,
+): Promise<void> {
+  await assertRenewable(config, name, { files, keyFile })
+  onWatching?.()
+  const paths = files ? [files.certificate, files.key, files.wwdr] : [keyFile]
+  let [seen, checked, reported]: (string | undefined)[] = []
+  while (!signal.aborted) {
+    const found = contentOf(paths.filter((path) => path !== undefined))
+    if (found === seen && found !== checked) {
+      checked = found
+      try {
+        const renewed = await renewIfNew(config, name, { files, keyFile, at: new Date() })
+        reported = undefined
+        if (renewed) onRenewed(renewed)
+      } catch (error) {
+        if (!(error instanceof CredentialError)) checked = undefined
+        const { message } = error as Error
+        const rejection = `${found} ${message}`
+        if (rejection !== reported) onRejected(message)
+        reported = rejection
+      }
+    }
+    seen = found
+    await sleep(checkMs, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+/** Returns a digest of the files, or the error message while a file that is being replaced is missing. */
+function contentOf(paths: string[]): string {
+  try {
+    return paths.map((path) => hash('sha256', readSecret(path, 'a file').pem)).join()
+  } catch (error) {
+    return (error as Error).message
   }
 }

@@ -109,7 +109,6 @@ export interface PublicFile {
   contentType: string
   cacheControl: string
   content: Uint8Array<ArrayBuffer>
-  /** Compressed forms, if they are worth it. */
   compressed?: { br: Uint8Array<ArrayBuffer>; gzip: Uint8Array<ArrayBuffer> }
   digest: string
   headers?: Record<string, string>

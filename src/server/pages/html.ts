@@ -9,7 +9,6 @@ export interface Page {
   headers: Record<string, string>
 }
 
-/** The parts of a page. The policy allows the page to load only what is named here. */
 export interface PageParts {
   /** Plain text. */
   title: string

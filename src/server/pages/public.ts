@@ -22,10 +22,19 @@ import {
   touchIcon,
   trialLogo,
 } from './assets.ts'
-import { docsScript, docsStyle, readReferenceFiles, tryPage, tryPath } from './docs.ts'
 import type { Page } from './html.ts'
 import { sharedPicturePath } from './link/link-parts.ts'
-import { docsPath, errorsPage, errorsPath, referencePage } from './reference-page.ts'
+import {
+  docsPath,
+  docsScript,
+  docsStyle,
+  errorsPage,
+  errorsPath,
+  readReferenceFiles,
+  referencePage,
+  tryPage,
+  tryPath,
+} from './reference-page.ts'
 import { deskPath, doorPath, loadDesk, loadDoor } from './scripted-pages.ts'
 
 export interface PublicOptions {

@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { ErrorCode } from '../../core/contract/common.ts'
-import { errorTable } from '../../core/errors.ts'
+import { ApiError, errorTable } from '../../core/errors.ts'
 import { errorExample, openApiDocument } from '../../core/openapi.ts'
 import { DESCRIPTION } from '../../core/openapi-text.ts'
-import { browserFile, pageIcon } from './assets.ts'
+import { type Asset, asset, browserAsset, browserFile, fromLink, pageIcon, precompress } from './assets.ts'
 import { escapeHtml, htmlDocument, type Page, pageHeaders } from './html.ts'
+import { OWN_FILES } from './scripted-pages.ts'
 
 const REFERENCE_STYLE = browserFile('reference.css')
 
@@ -176,7 +181,6 @@ function typeOf(schema: Schema): string {
   return schema.format ?? [schema.type ?? 'any'].flat().join(' or ')
 }
 
-/** Returns a success response with its example, or the codes of an error. */
 function answer([status, { description, content }]: [string, Operation['responses'][string]]): string {
   if (Number(status) >= 400) {
     const codes = description
@@ -228,7 +232,6 @@ function page(title: string, { root, nav, main }: { root: string; nav: string; m
   }
 }
 
-/** Renders the Markdown of our descriptions: paragraphs, lists, code, and links to our pages. */
 function markdown(text: string): string {
   return text
     .trim()
@@ -245,4 +248,67 @@ function list(part: string): string {
 
 function spans(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+export const tryPath = '/docs/try'
+
+export const docsScript = browserAsset('docs.js')
+
+export const docsStyle = browserAsset('docs.css')
+
+export function tryPage({ script, style }: ReferenceFiles): Page {
+  return {
+    html: htmlDocument({
+      title: 'Try the API of passes',
+      head: `<link rel="icon" href="${fromLink(pageIcon.path)}">
+<link rel="stylesheet" href="${fromLink(style.path)}">
+<link rel="stylesheet" href="${fromLink(docsStyle.path)}">
+<script src="${fromLink(docsScript.path)}"></script>
+<script src="${fromLink(script.path)}" defer></script>`,
+      body: `<div id="reference"></div>
+<noscript>This page needs JavaScript. The description that it shows is <a href="../openapi.json">openapi.json</a>.</noscript>`,
+    }),
+    // Swagger's style sheet embeds its icons.
+    headers: pageHeaders(OWN_FILES),
+  }
+}
+
+interface ReferenceFiles {
+  script: Asset
+  style: Asset
+}
+
+/** The folder of the built files, next to this module. When run from source, the files come from the package. */
+const builtFolder = fileURLToPath(new URL('./swagger-ui/', import.meta.url))
+
+/** @throws ApiError SERVICE_UNAVAILABLE that names what is missing */
+export async function readReferenceFiles(): Promise<ReferenceFiles> {
+  const folder = await findFolder()
+  const file = async (name: string, contentType: string) => {
+    const { path, ...content } = asset(name, contentType, await readFile(join(folder, name)))
+    return { path, ...(await precompress(content)) }
+  }
+  const [script, style] = await Promise.all([
+    file('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
+    file('swagger-ui.css', 'text/css; charset=utf-8'),
+  ])
+  return { script, style }
+}
+
+async function findFolder(): Promise<string> {
+  const isBuilt = await stat(builtFolder).then(
+    () => true,
+    () => false,
+  )
+  if (isBuilt) return builtFolder
+  try {
+    return dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+  } catch (cause) {
+    throw new ApiError('SERVICE_UNAVAILABLE', {
+      message:
+        `The reference page needs the files of swagger-ui-dist, which are neither in ${builtFolder} nor installed: ` +
+        'run npm ci and npm run build. The description itself is at /openapi.json.',
+      cause,
+    })
+  }
 }

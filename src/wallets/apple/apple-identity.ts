@@ -2,7 +2,6 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { ApiError } from '../../core/errors.ts'
 import { CredentialError } from '../wallet.ts'
 
-/** The identity that signs passes and, as a TLS client certificate, connects to Apple push. */
 export interface AppleIdentity {
   passTypeIdentifier: string
   teamIdentifier: string
@@ -20,7 +19,6 @@ export interface ParsedCertificate {
   notAfter: Date
 }
 
-/** A certificate or key and its source: the file or setting that messages name. */
 export interface CredentialSource {
   source: string
   /** PEM. Certificates can also be DER. */

@@ -124,7 +124,6 @@ export function time(at: Date): Buffer {
     : element(0x18, Buffer.from(`${digits}Z`))
 }
 
-/** Returns the elements inside a constructed one, each with its tag and length. */
 export function membersOf(constructed: Uint8Array): Buffer[] {
   const bytes = Buffer.from(constructed.buffer, constructed.byteOffset, constructed.length)
   const members: Buffer[] = []
@@ -163,9 +162,7 @@ export interface ZipEntry {
   crc32: number
 }
 
-/** Encoded entries and their directory, created once and copied into each archive. */
 export interface ZipPart {
-  /** The header and the contents of each entry. */
   chunks: Uint8Array[]
   size: number
   /** As in an archive that starts with these entries. */
@@ -297,7 +294,6 @@ export function packageFile(name: string, bytes: Uint8Array): PackageFile {
   return { ...zipEntry(name, bytes), sha1Hex: hash('sha1', bytes) }
 }
 
-/** Returns a file that is not in the manifest. */
 export function zipEntry(name: string, bytes: Uint8Array): ZipEntry {
   return { name, bytes, crc32: crc32(bytes) }
 }

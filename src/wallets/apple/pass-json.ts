@@ -69,7 +69,6 @@ export function applyOverrides(base: JsonObject, filled: JsonObject, passType: P
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
 
-/** Removes fields that would show a label without a value. */
 function withoutEmptyFields(shown: JsonObject, passType: PassType): JsonObject {
   let style = shown[passType] as JsonObject
   for (const name of groupsOfPassJson) {
@@ -179,10 +178,7 @@ function locationsOf(card: Card): JsonObject[] {
 
 const DAY_MS = 86_400_000
 
-/**
- * Returns the time of the design, else that of the event or the trip, which is an interval if it is at most a day.
- * Includes all spellings: the key before iOS 18, and those of an entry in iOS 18 and later.
- */
+/** The time of the design, else of the event or trip, in all spellings: before iOS 18, and in entries since. */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)
   const { from, until } = ofDesign ? { from: ofDesign, until: undefined } : (timeAbout(card) ?? {})

@@ -25,7 +25,6 @@ export interface RenewablePush extends ApplePush {
 
 export interface ApplePushOptions {
   identity: AppleIdentity
-  /** A server other than Apple's, with the certificate to trust. */
   server?: { address: string; port: number; ca: string }
   onCall?: ((call: ProviderCall) => void) | undefined
 }

@@ -53,7 +53,6 @@ export function stringsOf(original: JsonObject, translated: JsonObject): Transla
   return { strings: found, ...(ambiguous && { ambiguous }) }
 }
 
-/** The path of a text: keys and indexes, without values of a pass. */
 type Path = readonly (string | number)[]
 
 /** Visits each text that phones translate. The path is a mutable array, which the visitor must not keep. */

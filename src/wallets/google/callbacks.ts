@@ -126,7 +126,6 @@ function isGenuine({ publicKey }: SigningKey, signature: string, parts: string[]
   return verify('sha256', Buffer.concat(parts.map(lengthValue)), publicKey, Buffer.from(signature, 'base64'))
 }
 
-/** Encodes the length in bytes, little-endian, followed by the text. */
 function lengthValue(text: string): Buffer {
   const value = Buffer.from(text, 'utf8')
   const length = Buffer.alloc(4)
@@ -138,7 +137,6 @@ function belongsTo(issuerId: string, id: string): boolean {
   return id.startsWith(`${issuerId}.`) && /^\d+\.[\w.-]+$/.test(id)
 }
 
-/** A key of callbacks in Google's format, for root keys and the intermediate one. */
 const SigningKeyJson = z.object({ keyValue: z.string().max(1024), keyExpiration: Millis })
 
 export interface SigningKey {
@@ -161,7 +159,6 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
 
 const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
-/** Google's root keys for callbacks. Concurrent callers share one request. */
 interface RootKeys {
   /** Fetches expired keys again, and keeps the old ones if that fails. @throws GoogleApiError if there are none yet */
   current(): Promise<SigningKey[]>

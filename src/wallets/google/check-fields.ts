@@ -95,53 +95,42 @@ const INT64 = /^-?\d{1,19}$/
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d(?::\d\d)?)?$/
 const MAX_INT32 = 2 ** 31 - 1
 
-function flawOf(type: PlainType, value: unknown): string | undefined {
-  switch (type) {
-    case 'boolean':
-      return typeof value === 'boolean' ? undefined : 'Must be true or false'
-    case 'double':
-      return Number.isFinite(value) ? undefined : 'Must be a number'
-    case 'latitude':
-      return isWithin(90, value) ? undefined : 'Must be a number from -90 to 90'
-    case 'longitude':
-      return isWithin(180, value) ? undefined : 'Must be a number from -180 to 180'
-    case 'int32':
-      return Number.isInteger(value) && Math.abs(Number(value)) <= MAX_INT32 ? undefined : 'Must be a whole number'
-    case 'int64':
-      return isInt64(value) ? undefined : 'Must be a whole number in digits, such as "12500000"'
-    default:
-      return typeof value === 'string' ? textFlaw(type, value) : 'Must be a text'
-  }
+const matches = (pattern: RegExp) => (value: unknown) => pattern.test(String(value))
+const isWithin = (bound: number) => (value: unknown) => Number.isFinite(value) && Math.abs(Number(value)) <= bound
+
+type Check = readonly [isValid: (value: unknown) => boolean, message: string]
+
+const ofTexts: Partial<Record<PlainType, Check>> = {
+  id: [matches(ID), 'Must be issuer.suffix, the suffix of letters, digits, ., _ and -'],
+  key: [matches(KEY), 'Must be letters, digits, _ and -'],
+  color: [matches(COLOR), 'Must be a color such as #1a2b3c'],
+  url: [(value) => URL.canParse(String(value)), 'Must be an address such as https://example.com/'],
+  dateTime: [(value) => isDateTime(String(value)), 'Must be a date-time such as 2030-01-31T18:00:00Z'],
+  localDateTime: [
+    (value) => isDateTime(String(value), { isLocal: true }),
+    'Must be a date-time without offset: 2030-01-31T18:00:00',
+  ],
 }
 
-function isWithin(bound: number, value: unknown): boolean {
-  return Number.isFinite(value) && Math.abs(Number(value)) <= bound
+const ofOthers: Partial<Record<PlainType, Check>> = {
+  boolean: [(value) => typeof value === 'boolean', 'Must be true or false'],
+  double: [Number.isFinite, 'Must be a number'],
+  latitude: [isWithin(90), 'Must be a number from -90 to 90'],
+  longitude: [isWithin(180), 'Must be a number from -180 to 180'],
+  int32: [(value) => Number.isInteger(value) && isWithin(MAX_INT32)(value), 'Must be a whole number'],
+  int64: [isInt64, 'Must be a whole number in digits, such as "12500000"'],
+}
+
+function flawOf(type: PlainType, value: unknown): string | undefined {
+  const other = ofOthers[type]
+  if (!other && typeof value !== 'string') return 'Must be a text'
+  const [isValid, message] = other ?? ofTexts[type] ?? [() => true, '']
+  return isValid(value) ? undefined : message
 }
 
 function isInt64(value: unknown): boolean {
   if (typeof value === 'number') return Number.isSafeInteger(value)
   return typeof value === 'string' && INT64.test(value) && BigInt.asIntN(64, BigInt(value)) === BigInt(value)
-}
-
-function textFlaw(type: PlainType, value: string): string | undefined {
-  switch (type) {
-    case 'id':
-      return ID.test(value) ? undefined : 'Must be issuer.suffix, the suffix of letters, digits, ., _ and -'
-    case 'key':
-      return KEY.test(value) ? undefined : 'Must be letters, digits, _ and -'
-    case 'color':
-      return COLOR.test(value) ? undefined : 'Must be a color such as #1a2b3c'
-    case 'url':
-      return URL.canParse(value) ? undefined : 'Must be an address such as https://example.com/'
-    case 'dateTime':
-      return isDateTime(value) ? undefined : 'Must be a date-time such as 2030-01-31T18:00:00Z'
-    case 'localDateTime':
-      return isDateTime(value, { isLocal: true })
-        ? undefined
-        : 'Must be a date-time without offset: 2030-01-31T18:00:00'
-    default:
-      return undefined
-  }
 }
 
 function isDateTime(value: string, { isLocal = false } = {}): boolean {

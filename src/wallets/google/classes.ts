@@ -115,7 +115,6 @@ const transitTypes = new Map<unknown, string>([
   ['PKTransitTypeTrain', 'RAIL'],
 ])
 
-/** The URL at which Google reports saves and removals. Google requires https. */
 function callbackOptions({ publicUrl }: GoogleIssuer) {
   return publicUrl.startsWith('https://') ? { url: `${publicUrl}/google/callbacks` } : undefined
 }

@@ -138,11 +138,8 @@ export function compact(record: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined))
 }
 
-/** The fields of Google's classes and objects, according to Google's API description and reference. */
-
 export type GoogleRole = 'Class' | 'Object'
 
-/** The type of a field without nested fields, by the values that Google accepts. */
 export type PlainType =
   | 'text'
   | 'id'
@@ -159,7 +156,6 @@ export type PlainType =
   | 'longitude'
 
 export interface Field extends Omit<FieldWord, 'type'> {
-  /** A plain type, the fields of a record, or the names of an enum. */
   type: PlainType | RecordType | readonly string[]
 }
 
@@ -182,7 +178,6 @@ export function typeOf(kind: GoogleKind, role: GoogleRole): RecordType {
   return types.get(`${kind[0]!.toUpperCase()}${kind.slice(1)}${role}`)!
 }
 
-/** Returns the name of the field with the translations of another field. */
 export function localizedKeyOf(key: string): string {
   return `localized${key[0]!.toUpperCase()}${key.slice(1)}`
 }

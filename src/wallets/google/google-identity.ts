@@ -1,7 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { CredentialError } from '../wallet.ts'
 
-/** A service account that the issuer account trusts. It signs save links and calls the Google Wallet API. */
 export interface GoogleIdentity {
   /** The number of the issuer account, which starts every class and object ID. */
   issuerId: string
@@ -17,7 +16,6 @@ export interface AccessTokens {
   forget(token: string): void
 }
 
-/** A service account whose key stays at Google. */
 export interface KeylessIdentity {
   issuerId: string
   clientEmail: string
@@ -26,11 +24,9 @@ export interface KeylessIdentity {
   signJwt(claims: object): Promise<string>
 }
 
-/** A Google account, with its key file or with the credentials of the machine. */
 export type GoogleSigner = GoogleIdentity | KeylessIdentity
 
 export interface ServiceAccountFile {
-  /** The path or setting, for messages. */
   source: string
   json: string
 }

@@ -67,7 +67,8 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
     countFitting: (places) => countFitting(identity, places),
 
     async saveUrl(places, at) {
-      return saveUrl(await buildSaveJwt(identity, claimsOf(identity, places, at)))
+      // Always Google's own address.
+      return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
     },
   }
 }
@@ -114,11 +115,6 @@ async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise
   } catch (cause) {
     throw new ApiError('GOOGLE_JWT_FAILED', { cause })
   }
-}
-
-/** Returns the URL that adds the pass to a user's Google Wallet. It is always Google's own. */
-function saveUrl(jwt: string): string {
-  return `https://pay.google.com/gp/v/save/${jwt}`
 }
 
 function encode(value: object): string {

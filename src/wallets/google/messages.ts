@@ -9,7 +9,6 @@ import type { GoogleResource } from './resource.ts'
 import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
-/** A message as written, in one or several languages. */
 export interface WrittenMessage {
   /** Unique for the pass. A message whose ID exists is not shown again. */
   id: string

@@ -2,10 +2,8 @@ import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { isOfKind, withoutTrailingZeros } from '../../core/rules/display/format-value.ts'
 import { kindOf } from './resource.ts'
 
-/** A field with a dedicated place in objects of a kind. */
 export interface NativeField {
   field: CardField
-  /** The path for rows of the front. */
   path: string
 }
 
@@ -44,7 +42,6 @@ export function nativeValue(card: Card): Record<string, unknown> {
   return { loyaltyPoints: { ...(field.label.trim() !== '' && { label: field.label }), balance: balanceOf(field) } }
 }
 
-/** Whether the object shows a field in its dedicated place, so that it needs no text module. */
 export function isShownByItself(card: Card, field: CardField): boolean {
   return nativeField(card)?.field === field && Object.keys(nativeValue(card)).length > 0
 }

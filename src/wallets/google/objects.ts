@@ -220,13 +220,9 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
   },
 }
 
-/** The content of `google.object` in a definition. */
 export type Overrides = Record<string, unknown>
 
-/**
- * Returns the object as a PATCH that clears all optional keys of earlier versions and of retired overrides, since
- * omitted keys would keep their old values. Replacing the object would lose its messages.
- */
+/** Clears keys of earlier versions, which would keep their values. Replacing the object would lose its messages. */
 export function withCleared(kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []): Overrides {
   const keys = retired.map(keysOf).reduce(joined, joined(always, ofKind[kind]))
   const filled = fill(object, Object.fromEntries(Object.entries(keys).filter(([key]) => !kept.has(key))))

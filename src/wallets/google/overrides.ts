@@ -5,10 +5,7 @@ import type { GoogleResource } from './resource.ts'
 /** Keys that identify a resource or its validity. A definition must not set them. */
 const reserved = new Set(['id', 'classId', 'state'])
 
-/**
- * Merges the definition's own keys over the resource: objects key by key, other values as a whole, and `null` removes a
- * key. A text becomes a number or a boolean if Google requires one, since placeholders produce texts.
- */
+/** Merges objects key by key; `null` removes a key. A text becomes a number or a boolean if Google requires one. */
 export function applyOverrides(
   resource: GoogleResource,
   overrides: Record<string, unknown> | undefined,

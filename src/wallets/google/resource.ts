@@ -83,7 +83,6 @@ export function cardAsKind(card: Card, kind: GoogleKind): Card {
   return { ...card, google: { ...card.google, kind } }
 }
 
-/** Parses a JSON text with a schema. Returns `undefined` if it is not JSON or does not match. */
 export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> | undefined {
   return schema.safeParse(parseJson(text)).data
 }

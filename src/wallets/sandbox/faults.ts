@@ -59,7 +59,6 @@ export function parseFaults(names: readonly string[]): Fault[] {
   })
 }
 
-/** Waits like a slow platform, if the fault is active. */
 export async function slowDown(faults: Faults, fault: Fault): Promise<void> {
   if (faults.has(fault)) await sleep(SLOW_MS, undefined, { ref: false })
 }

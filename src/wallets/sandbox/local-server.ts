@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dirname } from 'node:path'
 import { parseJson } from '../../core/json.ts'
+import { beginJournal, type JournalFile, readJournal } from '../../files/journal.ts'
+import { makePrivateFolder } from '../../files/private-file.ts'
 
 export interface LocalCall {
   method: string
@@ -25,7 +28,6 @@ export interface LocalReply {
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
 export interface LocalServer {
-  /** Without a trailing slash. */
   url: string
   close(): Promise<void>
 }
@@ -85,64 +87,56 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
 }
 
-/** Lines of JSON for the listeners of a key. Without one, the newest message waits, as APNs keeps it for a phone. */
+/**
+ * The connections on which phones receive lines of JSON. Without a listener, the newest message of a key waits, as APNs
+ * keeps it for a phone.
+ */
 export interface Channels {
-  /** Responds with all messages for the key, including a waiting one. */
-  listen(key: string, response: ServerResponse): void
-  /** Like `listen`, for every key with these FLEET_PREFIX first characters. `named` adds the key to a line. */
-  listenAll(prefix: string, response: ServerResponse, named: (key: string) => object): void
+  /** Responds with the messages for a key, or for all keys of a fleet: those that start with its FLEET_PREFIX characters. */
+  listen(keyOrFleet: string, response: ServerResponse): void
   send(key: string, message: object): void
 }
 
-/** Keys with the same first characters belong to one fleet of phones. */
 const FLEET_PREFIX = 16
 
 export function createChannels(): Channels {
   const listeners = new Map<string, Set<ServerResponse>>()
-  const fleets = new Map<string, (key: string, message: object) => void>()
   const waiting = new Map<string, string>()
-
-  function open(response: ServerResponse): void {
-    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
-    response.flushHeaders()
-  }
-
   return {
-    listenAll(prefix, response, named) {
-      open(response)
-      const deliver = (key: string, message: object) => {
-        response.write(`${JSON.stringify({ ...message, ...named(key) })}\n`)
-      }
-      fleets.set(prefix, deliver)
-      response.once('close', () => {
-        if (fleets.get(prefix) === deliver) fleets.delete(prefix)
-      })
-      for (const [key, missed] of waiting) {
-        if (!key.startsWith(prefix)) continue
-        waiting.delete(key)
-        deliver(key, JSON.parse(missed))
-      }
-    },
-
-    listen(key, response) {
-      open(response)
-      const others = listeners.get(key) ?? new Set()
-      listeners.set(key, others.add(response))
+    listen(keyOrFleet, response) {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+      response.flushHeaders()
+      const others = listeners.get(keyOrFleet) ?? new Set()
+      listeners.set(keyOrFleet, others.add(response))
       response.once('close', () => {
         others.delete(response)
-        if (others.size === 0) listeners.delete(key)
+        if (others.size === 0) listeners.delete(keyOrFleet)
       })
-      const missed = waiting.get(key)
-      waiting.delete(key)
-      if (missed) response.write(missed)
+      for (const [key, missed] of waiting) {
+        if (key !== keyOrFleet && key.slice(0, FLEET_PREFIX) !== keyOrFleet) continue
+        waiting.delete(key)
+        response.write(missed)
+      }
     },
     send(key, message) {
-      const deliverToFleet = fleets.get(key.slice(0, FLEET_PREFIX))
-      if (deliverToFleet) return deliverToFleet(key, message)
       const line = `${JSON.stringify(message)}\n`
-      const present = listeners.get(key)
+      const present = listeners.get(key.slice(0, FLEET_PREFIX)) ?? listeners.get(key)
       if (present) for (const response of present) response.write(line)
       else waiting.set(key, line)
     },
   }
+}
+
+/** Rewrites the file with the result of `condense`, so that it does not grow. Without a path, nothing is stored. */
+export function openState<Entry>(
+  path: string | undefined,
+  condense: (entries: Entry[]) => Entry[],
+): Pick<JournalFile<Entry>, 'append' | 'close'> {
+  if (path === undefined) {
+    condense([])
+    return { append: () => undefined, close: () => undefined }
+  }
+  makePrivateFolder(dirname(path))
+  const lines = readJournal(path) ?? []
+  return beginJournal(path, condense(lines.flatMap(({ value }) => (value === undefined ? [] : [value as Entry]))))
 }

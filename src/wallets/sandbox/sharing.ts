@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto'
+import { link, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Claim, createClaims, openLeader, watchLeader } from './leader-election.ts'
+import { request } from 'undici'
+import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
+import { serveLocally } from './local-server.ts'
 
 /** An emulator that one process of a folder runs. Another takes over when it ends (decisions/0027). */
 export interface SharedEmulator<Addresses> {
-  /** Returns the current addresses of the emulator, or `undefined` if no process runs it. */
   find(): Addresses | undefined
   close(): Promise<void>
 }
@@ -105,12 +109,168 @@ export async function shareEmulator<Addresses extends object>(
   }
 }
 
-/**
- * The addresses of a server's emulators, which it serves at `{publicUrl}/sandbox` while a platform is sandboxed.
- * Virtual phones start from there. A platform that is real, or not configured, is null.
- */
+/** What the server returns at `{publicUrl}/sandbox`. A platform that is real, or not configured, is null. */
 export interface SandboxDirectory {
   /** `control` is where phones get push tokens and receive pushes. They trust `rootPem`. */
   apple: { control: string; rootPem: string } | null
   google: { url: string } | null
+}
+
+/** The leader that a claim points to. It responds while its process lives. */
+interface LeaderElection extends Omit<Claim, 'number'> {
+  /** Sends these addresses to all current and later followers. */
+  announce(addresses: object): void
+  close(): Promise<void>
+}
+
+/** The timeout of a live process that does not respond, in milliseconds. It is then asked again. */
+const TIMEOUT_MS = 2_000
+
+/** Becomes the leader: responds to followers while this process lives. */
+async function openLeader(): Promise<LeaderElection> {
+  const id = randomUUID()
+  let announce: (addresses: object) => void = () => undefined
+  const announced = new Promise<object>((resolve) => {
+    announce = resolve
+  })
+  const server = await serveLocally(async ({ response }) => {
+    const addresses = await announced
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    // Never end it: the open connection shows that this process lives.
+    response.write(`${JSON.stringify({ id, addresses })}\n`)
+    return undefined
+  })
+  return { id, pid: process.pid, url: server.url, announce: (addresses) => announce(addresses), close: server.close }
+}
+
+interface Watched<Addresses> {
+  addresses: Addresses
+  /** Resolves when the process has ended, or the signal is aborted. */
+  ended: Promise<void>
+}
+
+/** Connects to the process of a claim and stays connected. The system closes the connection even after SIGKILL. */
+async function watchLeader<Addresses>(
+  claim: Claim,
+  signal: AbortSignal,
+): Promise<Watched<Addresses> | 'gone' | 'silent'> {
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS)
+  try {
+    const { body } = await request(claim.url, {
+      signal: AbortSignal.any([signal, timeout.signal]),
+      bodyTimeout: 0,
+    })
+    const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]()
+    const said = JSON.parse(await readLine(chunks)) as { id: string; addresses: Addresses }
+    if (said.id === claim.id) return { addresses: said.addresses, ended: readToEnd(chunks) }
+    body.destroy()
+    return 'gone'
+  } catch {
+    // There is no connection, or another process has the port now. A paused process still exists.
+    return timeout.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function readLine(chunks: AsyncIterator<Buffer>): Promise<string> {
+  let text = ''
+  while (!text.includes('\n')) {
+    const { value, done } = await chunks.next()
+    if (done) break
+    text += value
+  }
+  return text
+}
+
+async function readToEnd(chunks: AsyncIterator<Buffer>): Promise<void> {
+  try {
+    while (!(await chunks.next()).done);
+  } catch {
+    // An interrupted connection is also an end.
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // A process of another user exists, but cannot be signaled.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** The claim of a leader: a file that is written atomically, with an increasing number. */
+interface Claim {
+  number: number
+  id: string
+  pid: number
+  /** The URL at which that process responds while it lives. */
+  url: string
+}
+
+/**
+ * The claims on one platform, as numbered files in a folder that several processes share: the highest one is valid. A
+ * process that finds its holder dead creates the next number, which only one process can, and removes the lower ones.
+ * The highest file is never removed, so that an old number cannot be created again and become valid.
+ */
+interface Claims {
+  find(): Promise<Claim | undefined>
+  /** Creates the claim after `before`. Returns `undefined` if another process was faster. */
+  claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>
+}
+
+export function createClaims(folder: string, name: string): Claims {
+  const pattern = new RegExp(`^${name}-owner-(\\d+)\\.json$`)
+  const fileOf = (number: number) => join(folder, `${name}-owner-${number}.json`)
+
+  async function listNumbers(): Promise<number[]> {
+    const names = await readdir(folder)
+    return names.flatMap((file) => pattern.exec(file)?.[1] ?? []).map(Number)
+  }
+
+  async function find(): Promise<Claim | undefined> {
+    const number = Math.max(0, ...(await listNumbers()))
+    if (number === 0) return undefined
+    const text = await readFile(fileOf(number), 'utf8').catch(ignoring('ENOENT'))
+    // It was just removed, because another process created a higher one.
+    return text === undefined ? find() : { ...JSON.parse(text), number }
+  }
+
+  return {
+    async find() {
+      makePrivateFolder(folder)
+      return find()
+    },
+    async claim(before, { id, pid, url }) {
+      const number = (before?.number ?? 0) + 1
+      const draft = `${fileOf(number)}.${randomUUID()}`
+      await writePrivate(draft, JSON.stringify({ id, pid, url }))
+      try {
+        await link(draft, fileOf(number))
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error
+        return undefined
+      } finally {
+        await rm(draft)
+      }
+      // The number may have been free again after its holder died and was replaced.
+      if ((await find())?.id !== id) return undefined
+      const lower = (await listNumbers()).filter((other) => other < number)
+      await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))
+      return { number, id, pid, url }
+    },
+  }
+}
+
+function ignoring(code: string): (error: unknown) => undefined {
+  return (error) => {
+    if (codeOf(error) !== code) throw error
+    return undefined
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code
 }

@@ -55,7 +55,7 @@ test('a push of {} is taken and reaches the phone that listens', async () => {
   const id = '0B7A7E1C-4E2B-4C8A-9A57-0D8F3C1E2A10'
   const sent = await push(open(apns), token, { headers: { 'apns-topic': topic, 'apns-id': id } })
   expect(sent).toEqual({ status: 200, id, body: null })
-  expect(await next()).toEqual({ topic, apnsId: id })
+  expect(await next()).toEqual({ topic, apnsId: id, token })
 })
 
 test('a phone that was offline gets the newest push, once', async () => {
@@ -65,9 +65,9 @@ test('a phone that was offline gets the newest push, once', async () => {
   for (let n = 0; n < 4; n++) await push(session, token)
   const last = await push(session, token)
   const next = await listen(`${apns.control}/tokens/${token}/pushes`)
-  expect(await next()).toEqual({ topic, apnsId: last.id })
+  expect(await next()).toEqual({ topic, apnsId: last.id, token })
   const another = await push(session, token)
-  expect(await next()).toEqual({ topic, apnsId: another.id })
+  expect(await next()).toEqual({ topic, apnsId: another.id, token })
 })
 
 test("errors of a push have Apple's reasons", async () => {
@@ -159,7 +159,7 @@ test('with the fault apns-drop a push is taken and lost', async () => {
   apns.faults.replace([])
   const kept = await push(session, token)
   const next = await listen(`${apns.control}/tokens/${token}/pushes`)
-  expect(await next()).toEqual({ topic, apnsId: kept.id })
+  expect(await next()).toEqual({ topic, apnsId: kept.id, token })
 })
 
 test('with the fault apns-slow the answer takes more than a second', async () => {

@@ -1,9 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createClaims } from '../../../src/wallets/sandbox/leader-election.ts'
 import { serveLocally } from '../../../src/wallets/sandbox/local-server.ts'
-import { type SharedEmulator, shareEmulator } from '../../../src/wallets/sandbox/sharing.ts'
+import { createClaims, type SharedEmulator, shareEmulator } from '../../../src/wallets/sandbox/sharing.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 

@@ -8,7 +8,6 @@ export type Finding =
 export type Check = { group: string; name: string } & Finding
 
 export const passed = (message: string): Finding => ({ status: 'PASSED', message })
-/** The finding of a check that does not apply. */
 export const skipped = (message: string): Finding => ({ status: 'SKIPPED', message })
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 

@@ -142,7 +142,6 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
   }
 }
 
-/** Returns the same pass in all languages of the definition. */
 export async function sampleInLanguages(
   definition: Definition,
   passType: PassType,

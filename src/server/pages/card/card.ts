@@ -140,7 +140,6 @@ export function directionOf(text: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? '') ? 'rtl' : 'ltr'
 }
 
-/** Returns the attributes for reading a card: its language, else the direction of one of its texts. */
 export function languageAttributes(language: string | undefined, text: string): string {
   return language
     ? `dir="${directionOfLanguage(language)}" lang="${escapeHtml(language)}"`
@@ -153,7 +152,6 @@ interface Sign {
   path: string
 }
 
-/** Symbols by Apple's transit types, drawn for this project. */
 const signs = new Map<unknown, Sign>([
   [
     'PKTransitTypeAir',
@@ -209,7 +207,6 @@ const measures = {
 }
 const properties = Object.entries(measures).map(([name, points]) => `--${name}: ${points / 16}rem`)
 
-/** The style of a card, in the colors --background, --foreground, and --label. */
 export const CARD_STYLE = [
   `:root { ${properties.join('; ')}; --header-share: ${HEADER_SHARE * 100}% }`,
   ...Object.entries(primarySizes).map(([passType, points]) => `.${passType} { --large: ${points / 16}rem }`),

@@ -5,7 +5,6 @@ import { browserFile } from '../assets.ts'
 import { escapeHtml } from '../html.ts'
 import { barcodeHtml, type CardOptions, fieldListHtml, languageAttributes } from './card.ts'
 
-/** Draws the front of a card as Google Wallet does: name, title, rows, barcode, and the hero image below them. */
 export function googleCardHtml(view: GoogleView, images: Card['images'], { imageUrl }: CardOptions): string {
   const { language, name, title, subtitle, rows, barcode } = view
   const hero = images.hero ?? images.strip

@@ -53,7 +53,6 @@ ${warningsHtml(warnings)}`
 }
 
 export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'google' | 'images' | 'at'> {
-  /** The suffix that distinguishes phones if a page shows several. */
   variant?: string
 }
 
@@ -163,7 +162,6 @@ ${fieldListHtml('seat', poster.seat)}</div>
 const readerSign = (language = UNSAID_LANGUAGE) =>
   `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletLabel('holdNearReader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
 
-/** Returns the style of a poster, with the color of the card behind its images. */
 function posterStyle({ colors }: Card): string {
   return `.poster { --background: ${cardColors(colors).background} }\n${POSTER_STYLE}`
 }

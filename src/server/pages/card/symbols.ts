@@ -63,7 +63,6 @@ interface DrawnSymbol {
   svg?: string
 }
 
-/** Resolves to nothing for a message that the library rejects. */
 const WORKER_SOURCE = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { toSVG } = require(workerData)

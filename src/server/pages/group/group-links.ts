@@ -180,7 +180,6 @@ async function openSave(passes: StoredPass[], services: Services, event: H3Event
   return new Response(null, { status: 302, headers })
 }
 
-/** The address of the page, without a query. */
 function addressOf({ links }: Services, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }

@@ -18,7 +18,6 @@ export interface ShownPass {
 }
 
 export interface GroupPageFacts {
-  /** The title from the issuer and the template, in the language of the page. */
   title: string
   shown: ShownPass[]
   next: string | undefined
@@ -27,7 +26,6 @@ export interface GroupPageFacts {
   platforms: Platform[]
   badges: Badges
   sandboxed: readonly Platform[]
-  /** Without a trailing slash. */
   publicUrl: string
   language: PageLanguage
   phone: VisitorPhone

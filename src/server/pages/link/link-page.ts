@@ -59,33 +59,16 @@ export function addressOfPage({ links, pass, at }: Pick<LinkPageFacts, 'links' |
   return links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
 }
 
-/** Returns the page of a smart link: a preview of the pass, and buttons to add it to either wallet. */
 export function linkPage(facts: LinkPageFacts): Page {
-  const {
-    pass,
-    rendered: { card },
-    issuer,
-    apple,
-    google,
-    platforms,
-    sandboxed,
-    badges,
-    phone,
-    isInApp,
-    sendsOn,
-    links,
-    language,
-    at,
-  } = facts
+  const { pass, issuer, apple, platforms, phone, isInApp, links, language, at } = facts
+  const { card } = facts.rendered
   const { words, tag, ofTexts = tag } = language
   const inOrder = platforms.toSorted((a, b) => Number(isOfPhone(b, phone)) - Number(isOfPhone(a, phone)))
-  const buttons = inOrder.map((platform) =>
-    buttonHtml(platform, links.urlFor(platform, pass, at), { badges, language }),
-  )
+  const buttons = inOrder.map((platform) => buttonHtml(platform, links.urlFor(platform, pass, at), facts))
   const own = addressOfPage(facts)
-  const picture = draw(card, apple, google)
+  const picture = draw(card, apple, facts.google)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
-  const main = `<div class="intro">${ribbonHtml(platforms, sandboxed, language)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
+  const main = `<div class="intro">${ribbonHtml(platforms, facts.sandboxed, language)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(kindOfPass(card.description, issuer))}</p>
 ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? card.fallbackZone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture"${lang}>${picture.html}</div>
@@ -97,7 +80,7 @@ ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, t
     language: tag,
     head: shareTags({ issuer, platforms, publicUrl: links.publicUrl, language }),
     styles: [...picture.styles, PARTS_STYLE, LINK_STYLE],
-    script: isInApp ? fromLink(copyScript.path) : sendsOn ? fromLink(tabletScript.path) : undefined,
+    script: isInApp ? fromLink(copyScript.path) : facts.sendsOn ? fromLink(tabletScript.path) : undefined,
     icon: issuer.iconId ? imageBase + issuer.iconId : fromLink(pageIcon.path),
   })
 }

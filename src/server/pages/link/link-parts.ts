@@ -65,7 +65,6 @@ export interface ExpiryOptions {
   timeZone?: string | undefined
 }
 
-/** Returns the expiry of a card with its time zone; empty if it has none. */
 export function expiryHtml({ expiresAt }: Card, { language, words, timeZone = 'UTC' }: ExpiryOptions): string {
   if (expiresAt === null) return ''
   const time = timeHtml(expiresAt, { language, timeZone })
@@ -79,7 +78,6 @@ export interface TimeOptions {
   weekday?: 'short'
 }
 
-/** Formats a time for readers, with the name of its zone. */
 export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOptions): string {
   // International English: the day before the month.
   const tag = language === 'en' ? 'en-GB' : language
@@ -143,7 +141,6 @@ export function sharedLanguage({
   return languages ? pageLanguage(new Headers(), languages) : language
 }
 
-/** Returns the path of an image in the size that chats show. */
 export function sharedPicturePath(imageId: string): string {
   return `/images/${imageId}/shared.png`
 }

@@ -21,7 +21,6 @@ export class LinkEnded extends ApiError {
 
 const STYLE = browserFile('link-problem.css')
 
-/** Returns the page of a link that cannot be opened: what happened, and what the visitor can do. */
 export function linkProblemPage(problem: ApiError, correlationId: string, language = english): Page {
   const { words, tag } = language
   const [title, what, advice] = (['title', 'what', 'advice'] as const).map((part) =>

@@ -141,23 +141,10 @@ async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenSer
   const shown = views.apple ?? views.google
   const address = { format: 'qr', message: addressOfPage({ links, pass, at }) } as const
   await drawAhead([...(shown ? [shown.barcode] : []), ...(phone === 'undetermined' ? [address] : [])])
-  const facts = {
-    pass,
-    rendered,
-    issuer,
-    ...views,
-    platforms,
-    sandboxed,
-    badges,
-    phone,
-    isInApp,
-    sendsOn,
-    links,
-    language,
-    at,
-  }
   if (event.req.method === 'GET') services.linkOpens.note(pass, 'other', at)
-  return compressedPage(linkPage(facts), event.req.headers)
+  const visitor = { phone, isInApp, sendsOn, language, at }
+  const page = linkPage({ pass, rendered, issuer, ...views, platforms, sandboxed, badges, links, ...visitor })
+  return compressedPage(page, event.req.headers)
 }
 
 async function compressedPage(page: Page, asked: Headers): Promise<Response> {

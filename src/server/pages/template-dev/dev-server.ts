@@ -1,16 +1,16 @@
 import { once } from 'node:events'
-import { type FSWatcher, watch } from 'node:fs'
+import { statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Definition, fieldGroups } from '../../../core/contract/definition.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { inLanguage, languagesOf, writtenOf } from '../../../core/rules/template/definition-languages.ts'
-import { pageIcon } from '../assets.ts'
+import { browserAsset, browserFile, pageIcon } from '../assets.ts'
 import { samplePass, viewsOf } from '../card/card-preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
-import { pageHeaders, schemeStyle } from '../html.ts'
+import { buildPage, escapeHtml, type Page, pageHeaders, schemeStyle } from '../html.ts'
 import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
-import { type DevView, devPage, devScript, outlineHtml, type Scheme } from './dev-page.ts'
 
 export type DevReading = { content: DevContent } | { faults: string[] }
 
@@ -160,6 +160,7 @@ function inEach(make: (scheme: Scheme) => string): Record<Scheme, string> {
   return { light: make('light'), dark: make('dark') }
 }
 
+const devScript = browserAsset('template-dev.js')
 const assets = [devScript, pageIcon]
 
 /** The policy of pages, which also blocks other sites. */
@@ -169,76 +170,119 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.writeHead(status, { ...OWN_HEADERS, 'content-type': contentType }).end(body)
 }
 
-export interface FileWatch {
+/** The interval at which the files are looked at, in milliseconds. */
+const POLL_MS = 50
+
+interface FileWatch {
   /** Resolves after the first read. */
   started: Promise<void>
   close(): void
 }
 
-/** The delay between the first change and the read, in milliseconds, since editors write a file in several steps. */
-const SETTLE_MS = 15
-
 /**
- * Calls `changed` after each change of the files, one call at a time, and always with the newest content. It watches
- * their folders, since editors replace a file, and a file can disappear and come back.
+ * Calls `changed` after each change of the files, one call at a time. Compares what identifies their content, since
+ * editors replace a file, and a file can disappear and come back.
  */
 function watchFiles(files: () => string[], changed: () => Promise<void>): FileWatch {
-  const watchers = new Map<string, FSWatcher>()
-  let timer: NodeJS.Timeout | undefined
-  let isRunning = false
-  let isClosed = false
+  const stopped = new AbortController()
 
-  /** Watches the folders of the current files. Returns whether it added one. */
-  function follow(): boolean {
-    const folders = new Set(files().map((file) => dirname(file)))
-    for (const [folder, watcher] of watchers) if (!folders.has(folder)) forget(folder, watcher)
-    const added = [...folders].filter((folder) => !watchers.has(folder))
-    for (const folder of added) open(folder)
-    return added.some((folder) => watchers.has(folder))
-  }
+  const stateNow = () => files().map(stateOf).join('\n')
+  let seen = stateNow()
 
-  function open(folder: string): void {
-    try {
-      const watcher = watch(folder, (_, name) => {
-        if (name === null || files().some((file) => dirname(file) === folder && basename(file) === name)) notice()
-      })
-      watcher.on('error', () => forget(folder, watcher))
-      watchers.set(folder, watcher)
-    } catch (error) {
-      // The folder of an image can be missing. The read reports it.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
-  }
-
-  function forget(folder: string, watcher: FSWatcher): void {
-    watcher.close()
-    if (watchers.get(folder) === watcher) watchers.delete(folder)
-  }
-
-  function notice(): void {
-    if (!isClosed) timer ??= setTimeout(run, SETTLE_MS)
-  }
-
-  async function run(): Promise<void> {
-    timer = undefined
-    if (isRunning) return notice()
-    isRunning = true
-    try {
+  async function follow(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await sleep(POLL_MS, undefined, { signal: stopped.signal }).catch(() => undefined)
+      const found = stateNow()
+      if (stopped.signal.aborted || found === seen) continue
+      seen = found
       await changed()
-      // Read again: a change before the watch of a new folder began would be missed.
-      if (follow()) notice()
-    } finally {
-      isRunning = false
     }
   }
 
-  follow()
-  return {
-    started: run(),
-    close() {
-      isClosed = true
-      clearTimeout(timer)
-      for (const watcher of watchers.values()) watcher.close()
-    },
+  return { started: changed().then(() => void follow()), close: () => stopped.abort() }
+}
+
+function stateOf(file: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(file)
+    return `${file} ${ino} ${size} ${mtimeMs}`
+  } catch (error) {
+    return (error as Error).message
   }
+}
+
+interface DevView {
+  title: string
+  /** Errors that keep the view older than the file; empty if it is current. */
+  faults: string[]
+  holders: string[]
+  holder: number
+  /** The languages of the definition, its default first; empty if it names none. */
+  languages: string[]
+  language: string | null
+  /** The phones with their styles; null if there was nothing to draw yet. */
+  phones: Record<Scheme, string> | null
+  styles: Record<Scheme, string>
+  outline: string
+}
+
+const schemes = ['light', 'dark'] as const
+type Scheme = (typeof schemes)[number]
+
+function devPage(file: string): Page {
+  const panels = schemes.map(
+    (scheme) => `<section class="scheme ${scheme}" aria-labelledby="${scheme}-title">
+<h2 id="${scheme}-title">${scheme === 'light' ? 'Light' : 'Dark'}</h2><div class="panel" data-scheme="${scheme}"></div></section>`,
+  )
+  return buildPage({
+    title: file,
+    styles: [browserFile('template-dev.css')],
+    script: devScript.path,
+    icon: pageIcon.path,
+    isLive: true,
+    bodyClass: 'dev',
+    main: `<header class="top"><div><h1 dir="auto" id="title">${escapeHtml(file)}</h1><p class="muted" id="state" role="status">Loading</p></div>
+<div class="choices"><label id="of-language" hidden>Language <select id="language"></select></label>
+<label>Holder <select id="holder"></select></label></div></header>
+<div id="faults" role="alert" hidden></div>
+<div class="columns"><div class="panels">${panels.join('\n')}</div>
+<aside aria-label="Fields and warnings" id="outline"></aside></div>`,
+  })
+}
+
+/** Returns every field by its path with its notes. Notes about anything else come first. */
+function outlineHtml({ design }: Definition, notes: readonly PlacedNote[]): string {
+  const places = fieldGroups.flatMap((group) => {
+    const fields = design.fields[group]
+    const path = ['definition', 'design', 'fields', group]
+    if (fields.length === 0) return []
+    return [
+      { path, html: `<h3>${group}</h3>` },
+      ...fields.map(({ key, label }, index) => ({
+        path: [...path, index],
+        html: `<p><code>${escapeHtml(key)}</code> <span dir="auto">${escapeHtml(label)}</span></p>`,
+      })),
+    ]
+  })
+  const placeOf = (note: PlacedNote) => places.findLast(({ path }) => path.every((part, at) => note.path[at] === part))
+  const notesOf = (place: (typeof places)[number] | undefined) =>
+    notes
+      .filter((note) => placeOf(note) === place)
+      .map(noteHtml)
+      .join('')
+  const general = notesOf(undefined)
+  const fields = places.map((place) => {
+    const own = notesOf(place)
+    return `<li${own ? ' class="is-noted"' : ''}>${place.html}${own}</li>`
+  })
+  return `<h2>Fields</h2>
+${general ? `<div class="general">${general}</div>` : ''}<ul>${fields.join('')}</ul>
+${notes.length === 0 ? '<p class="muted">Nothing to say.</p>' : ''}`
+}
+
+function noteHtml({ code, path, message, line, column }: PlacedNote): string {
+  const place = line === undefined ? path.slice(1).join('.') : `line ${line}, column ${column}`
+  const head = code ? `<strong>${escapeHtml(code)}</strong>` : '<strong>keeps it from being published</strong>'
+  return `<p class="note${code ? '' : ' problem'}">${head} <span class="muted">${escapeHtml(place)}</span><br>
+<span dir="auto">${escapeHtml(message)}</span></p>`
 }

@@ -5,10 +5,7 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate, toRgb 
 
 export type JsonObject = Record<string, unknown>
 
-/**
- * Merges overrides over a base: objects merge, and other values replace. Only an object can replace an object, `null`
- * removes a key, and texts become well-formed.
- */
+/** Objects merge, and other values replace. Only an object can replace an object, and `null` removes a key. */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
   // Entries in a Map, so that `__proto__` is an ordinary key.

@@ -27,7 +27,6 @@ export function isW3cDate(value: unknown): boolean {
 
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i
 
-/** Converts a color to the form of Apple's documents. Returns `undefined` for an invalid color. */
 export function toRgb(color: string): string | undefined {
   const channelTexts = RGB.exec(color)?.slice(1)
   if (channelTexts?.every((channel) => Number(channel) <= 255)) return color
@@ -206,10 +205,7 @@ export const PassJson = z.looseObject({
   expirationDate: text.optional(),
 })
 
-/**
- * Whether phones reject the whole pass because of the issue. Other rules are only enforced when a version is published
- * and when a pass is created, so that older versions keep working.
- */
+/** Other rules are only enforced when a version is published and when a pass is created. */
 export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true
 }

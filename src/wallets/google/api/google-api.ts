@@ -11,7 +11,6 @@ import { type HttpOptions, type HttpRequest, send } from './http.ts'
 import { createPacing, type Urgency } from './pacing.ts'
 import { createAccessTokens } from './token.ts'
 
-/** A message on an object or a class, shown by phones that hold it. */
 export interface GoogleMessage {
   id: string
   header: string

@@ -12,7 +12,6 @@ export interface Pacing {
 const MAX_WAIT_MS = 10_000
 const MAX_PAUSE_SECONDS = 60
 
-/** Creates the pacing of this process: requests are spaced evenly, so that no second exceeds its share. */
 export function createPacing(requestsPerSecond: number): Pacing {
   const spacingMs = 1000 / requestsPerSecond
   const waiting: Record<Urgency, (() => void)[]> = { urgent: [], bulk: [] }

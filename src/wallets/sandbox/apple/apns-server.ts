@@ -12,8 +12,7 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { z } from 'zod'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
-import { type Channels, createChannels, type LocalServer, serveLocally } from '../local-server.ts'
-import { openState } from '../sandbox-journal.ts'
+import { type Channels, createChannels, type LocalServer, openState, serveLocally } from '../local-server.ts'
 
 export interface SandboxApnsOptions {
   /** The server's certificate and key in PEM, for localhost and 127.0.0.1. */
@@ -114,7 +113,7 @@ async function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHead
     { find: tokens.find, faults, at: clock() },
   )
   const apnsId = (id ?? randomUUID()).toUpperCase()
-  if ('token' in answer && !faults.has('apns-drop')) channels.send(answer.token, { topic, apnsId })
+  if ('token' in answer && !faults.has('apns-drop')) channels.send(answer.token, { topic, apnsId, token: answer.token })
   if (!stream.destroyed && !faults.has('apns-hold')) reply(stream, answer, apnsId)
 }
 
@@ -210,7 +209,7 @@ const TokenRequest = z.object({ topic: z.string().optional() })
  *
  *     POST   /tokens {topic?}        201 {token}
  *     GET    /tokens/{token}/pushes  200, one line of JSON per push, while the phone listens
- *     GET    /fleets/{first 16 digits of tokens}/pushes  the same for all of these, each line with its token
+ *     GET    /fleets/{first 16 digits of tokens}/pushes  the same for all of these
  *     DELETE /tokens/{token}         204; pushes to it return 410
  *     POST   /faults {faults: […]}   200, for tests and demos
  */
@@ -228,7 +227,7 @@ function openApnsControl(options: {
     }
     const [, fleet] = /^\/fleets\/([0-9a-f]{16})\/pushes$/.exec(path) ?? []
     if (fleet !== undefined && method === 'GET') {
-      channels.listenAll(fleet, response, (token) => ({ token }))
+      channels.listen(fleet, response)
       return undefined
     }
     const [, token = '', rest] = /^\/tokens\/([0-9a-f]{64,200})(\/pushes)?$/.exec(path) ?? []

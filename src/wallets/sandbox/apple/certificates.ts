@@ -59,38 +59,16 @@ export async function createSandboxApple(options: {
   at: Date
 }): Promise<SandboxApple> {
   const { passTypeIdentifier, teamIdentifier, at } = options
-  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all([
-    generateKeys(),
-    generateKeys(),
-    generateKeys(),
-    generateKeys(),
-  ])
-  const rootName: JsonName = [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION]
+  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all(Array.from({ length: 4 }, generateKeys))
+  const root: Party = { name: [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION], keys: rootKeys! }
+  const wwdr: Party = { name: WWDR_NAME, keys: wwdrKeys! }
+  const server: Party = { name: [{ CN: ['localhost'] }, ...ORGANIZATION], keys: serverKeys! }
   const [rootPem, wwdrPem, certificatePem, serverCertificatePem] = await Promise.all([
-    issue({
-      subject: rootName,
-      keys: rootKeys,
-      issuer: rootName,
-      issuerKeys: rootKeys,
-      at,
-      years: 15,
-      extensions: authority(),
-    }),
-    issue({
-      subject: WWDR_NAME,
-      keys: wwdrKeys,
-      issuer: rootName,
-      issuerKeys: rootKeys,
-      at,
-      years: 10,
-      extensions: authority(0),
-    }),
-    issuePass({ passTypeIdentifier, teamIdentifier, at, keys: passKeys, wwdrKeys }),
-    issue({
-      subject: [{ CN: ['localhost'] }, ...ORGANIZATION],
-      keys: serverKeys,
-      issuer: rootName,
-      issuerKeys: rootKeys,
+    issue(root, { issuer: root, at, years: 15, extensions: authority() }),
+    issue(wwdr, { issuer: root, at, years: 10, extensions: authority(0) }),
+    issuePass({ passTypeIdentifier, teamIdentifier, at, keys: passKeys!, wwdr }),
+    issue(server, {
+      issuer: root,
       at,
       years: 5,
       extensions: [
@@ -104,21 +82,17 @@ export async function createSandboxApple(options: {
       ],
     }),
   ])
-  const [keyPem, serverKeyPem, wwdrKeyPem] = await Promise.all(
-    [passKeys, serverKeys, wwdrKeys].map(({ privateKey }) => exportKey(privateKey)),
-  )
   return {
     rootPem,
     wwdrPem,
     certificatePem,
     serverCertificatePem,
-    keyPem: keyPem!,
-    serverKeyPem: serverKeyPem!,
-    wwdrKeyPem: wwdrKeyPem!,
+    keyPem: await exportKey(passKeys!.privateKey),
+    serverKeyPem: await exportKey(serverKeys!.privateKey),
+    wwdrKeyPem: await exportKey(wwdrKeys!.privateKey),
   }
 }
 
-/** Creates another pass certificate with a separate key, in an existing chain. */
 export async function createSandboxPass(options: {
   passTypeIdentifier: string
   teamIdentifier: string
@@ -127,8 +101,18 @@ export async function createSandboxPass(options: {
 }): Promise<Pick<SandboxApple, 'certificatePem' | 'keyPem'>> {
   const { wwdrKeyPem, ...subject } = options
   const keys = await generateKeys()
-  const certificatePem = await issuePass({ ...subject, keys, wwdrKeys: await importKeys(wwdrKeyPem) })
+  const certificatePem = await issuePass({
+    ...subject,
+    keys,
+    wwdr: { name: WWDR_NAME, keys: await importKeys(wwdrKeyPem) },
+  })
   return { certificatePem, keyPem: await exportKey(keys.privateKey) }
+}
+
+/** The subject or the issuer of a certificate. */
+interface Party {
+  name: JsonName
+  keys: CryptoKeyPair
 }
 
 function issuePass(request: {
@@ -136,30 +120,24 @@ function issuePass(request: {
   teamIdentifier: string
   at: Date
   keys: CryptoKeyPair
-  wwdrKeys: CryptoKeyPair
+  wwdr: Party
 }): Promise<string> {
-  const { passTypeIdentifier, teamIdentifier, at, keys, wwdrKeys } = request
-  return issue({
-    subject: [
-      { [USER_ID]: [passTypeIdentifier] },
-      { CN: ['Wallet Sandbox Development Pass Type ID'] },
-      { OU: [teamIdentifier] },
-      ...ORGANIZATION,
-    ],
-    keys,
-    issuer: WWDR_NAME,
-    issuerKeys: wwdrKeys,
-    at,
-    years: 5,
-    extensions: [
-      new BasicConstraintsExtension(false, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([CLIENT_AUTH]),
-      new Extension(PASS_SIGNING, false, utf8String(passTypeIdentifier)),
-      new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
-      new Extension(PRODUCTION_PUSH, false, Buffer.from([0x05, 0x00])),
-    ],
-  })
+  const { passTypeIdentifier, teamIdentifier, at, keys, wwdr } = request
+  const name = [
+    { [USER_ID]: [passTypeIdentifier] },
+    { CN: ['Wallet Sandbox Development Pass Type ID'] },
+    { OU: [teamIdentifier] },
+    ...ORGANIZATION,
+  ]
+  const extensions = [
+    new BasicConstraintsExtension(false, undefined, true),
+    new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+    new ExtendedKeyUsageExtension([CLIENT_AUTH]),
+    new Extension(PASS_SIGNING, false, utf8String(passTypeIdentifier)),
+    new Extension(DEVELOPMENT_PUSH, false, Buffer.from([0x05, 0x00])),
+    new Extension(PRODUCTION_PUSH, false, Buffer.from([0x05, 0x00])),
+  ]
+  return issue({ name, keys }, { issuer: wwdr, at, years: 5, extensions })
 }
 
 function generateKeys(): Promise<CryptoKeyPair> {
@@ -179,30 +157,24 @@ async function importKeys(pem: string): Promise<CryptoKeyPair> {
   return { privateKey, publicKey }
 }
 
-async function issue(request: {
-  subject: JsonName
-  keys: CryptoKeyPair
-  issuer: JsonName
-  issuerKeys: CryptoKeyPair
-  at: Date
-  years: number
-  extensions: Extension[]
-}): Promise<string> {
-  const { subject, keys, issuer, issuerKeys, at, years, extensions } = request
+async function issue(
+  { name: subject, keys }: Party,
+  { issuer, at, years, extensions }: { issuer: Party; at: Date; years: number; extensions: Extension[] },
+): Promise<string> {
   const certificate = await X509CertificateGenerator.create(
     {
       subject,
-      issuer,
+      issuer: issuer.name,
       // One day of tolerance for clocks that differ.
       notBefore: addDays(at, -1),
       notAfter: addDays(at, years * 365),
       publicKey: keys.publicKey,
-      signingKey: issuerKeys.privateKey,
+      signingKey: issuer.keys.privateKey,
       signingAlgorithm: algorithm,
       extensions: [
         ...extensions,
         await SubjectKeyIdentifierExtension.create(keys.publicKey, false, crypto),
-        await AuthorityKeyIdentifierExtension.create(issuerKeys.publicKey, false, crypto),
+        await AuthorityKeyIdentifierExtension.create(issuer.keys.publicKey, false, crypto),
       ],
     },
     crypto,

@@ -5,9 +5,7 @@ import { request } from 'undici'
 /** An event that Google reports about an object: it was saved to a wallet, or removed. */
 export type CallbackEvent = { classId: string; objectId: string; eventType: 'save' | 'del' }
 
-/** Sends callbacks about saves and removals, signed like Google's. */
 export interface Callbacks {
-  /** Returns the response of `/issuer/keys`: the root key. */
   keys(): object
   /** Posts in the background, and retries if it fails. */
   post(event: CallbackEvent): void

@@ -37,7 +37,6 @@ const Claims = z.object({
 const SaveBody = z.object({ jwt: z.string(), device: z.string().min(1) })
 const RemoveBody = z.object({ kind: z.enum(googleKinds), objectId: z.string(), device: z.string().min(1) })
 
-/** Creates the interface of Google Wallet for phones: save the passes of a link, read a pass, remove it. */
 export function createPhones({ find, store, rest, callbacks }: PhonesOptions) {
   function viewOf(stored: StoredResource): PhoneView {
     const ofClass = store.find(stored.kind, 'Class', String(stored.resource.classId))!

@@ -13,7 +13,6 @@ export interface SandboxGoogleOptions {
   clientEmail: string
   publicKey: KeyObject | string
   issuerId: string
-  /** Returns the current accounts of other issuers. */
   others?: () => ServiceAccount[]
   /** The URL at which saves and removals are reported. */
   callbackUrl: string

@@ -3,7 +3,7 @@ import { GoogleKind } from '../../../core/contract/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'
-import { openState } from '../sandbox-journal.ts'
+import { openState } from '../local-server.ts'
 
 export interface StoredResource {
   kind: SandboxKind
@@ -73,7 +73,6 @@ function newRootKey(): string {
 /** The validation of the Google Wallet API, with the table of fields that publish also uses. */
 
 export const googleKinds = GoogleKind.options
-/** The kind of a class or an object, as in Google's paths. */
 export type SandboxKind = GoogleKind
 export type Role = GoogleRole
 

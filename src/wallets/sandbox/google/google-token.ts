@@ -10,7 +10,6 @@ const LIFETIME_SECONDS = 3599
 const MAX_LIFETIME_SECONDS = 3600
 const SKEW_SECONDS = 300
 
-/** A service account of the sandbox, and the issuer that it can write for. */
 export interface ServiceAccount {
   clientEmail: string
   publicKey: KeyObject
@@ -23,7 +22,6 @@ export type FindAccount = (fits: (account: ServiceAccount) => boolean) => Servic
 export interface AccessTokens {
   /** The token endpoint: exchanges a signed assertion for an access token. */
   answer(call: LocalCall): LocalReply
-  /** Returns the account of a token, or `undefined` if the token is invalid or expired. */
   accountOf(authorization: string | undefined): ServiceAccount | undefined
 }
 
@@ -121,7 +119,6 @@ export interface SandboxGoogle {
   issuerId: string
 }
 
-/** Creates credentials for the local Google Wallet emulator. Google rejects them. */
 export async function createSandboxGoogle(name = 'sandbox'): Promise<SandboxGoogle> {
   const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const account = {
