@@ -8,7 +8,12 @@ import type { GoogleSigner } from '../../wallets/google/google-identity.ts'
 import { startSandboxApns } from '../../wallets/sandbox/apple/apns-server.ts'
 import { createFaults, type Faults, parseFaults } from '../../wallets/sandbox/faults.ts'
 import { startSandboxGoogle } from '../../wallets/sandbox/google/google-server.ts'
-import { type Emulator, type SandboxDirectory, shareEmulator } from '../../wallets/sandbox/sharing.ts'
+import {
+  type Emulator,
+  type SandboxDirectory,
+  type SharedEmulator,
+  shareEmulator,
+} from '../../wallets/sandbox/sharing.ts'
 import type { ProviderCall } from '../../wallets/wallet.ts'
 import type { Sides } from '../../wallets/wallets.ts'
 import { type Config, sandboxFolder } from '../config.ts'
@@ -43,11 +48,22 @@ export interface ProvidersOptions {
 
 /** One process of a sandbox folder emulates each platform. A worker never does: Google's emulator could not call it. */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
-  const { identities, config, clock, onCall } = options
+  const { identities, config, clock, log, onCall } = options
   const faults = createFaults(parseFaults(config.faults))
+  const closers: (() => Promise<void>)[] = []
+  const share: Share = async (name, start) => {
+    const emulator = await shareEmulator({
+      folder: sandboxFolder(config),
+      name,
+      start: options.url === '' ? undefined : start,
+      onError: (error) => log.error({ err: error, platform: name }, 'could not start an emulator of the sandbox'),
+    })
+    closers.push(emulator.close)
+    return emulator
+  }
   const emulators: Emulators = {
-    apple: once(() => startAppleEmulator(options, faults)),
-    google: once(() => startGoogleEmulator(options, faults)),
+    apple: once(() => startAppleEmulator(options, faults, share)),
+    google: once(() => startGoogleEmulator(options, faults, share)),
   }
   const { sandboxed, apple: ofApple, google: ofGoogle } = identities
   const [apple, google] = await Promise.all([
@@ -70,8 +86,7 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
     },
     async close() {
       await push?.close()
-      await (await emulators.apple.started())?.close()
-      await (await emulators.google.started())?.close()
+      for (const close of closers) await close()
     },
   }
 }
@@ -87,17 +102,14 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
           () => 'apple',
           (_, opened) => openPush({ identity: opened, onCall: ofIdentity }),
         )
-      const emulator = emulators.apple()
-      let find: () => PushServer | undefined = () => undefined
-      const ready = emulator.then((started) => {
-        find = started.find
-      })
-      const push = createLazyPush(
-        identity,
-        () => find(),
-        async (server, opened) => openerOf(await emulator, ofIdentity)(server, opened),
-      )
-      return { ...push, send: (tokens) => ready.then(() => push.send(tokens)) }
+      const push = emulators
+        .apple()
+        .then((emulator) => createLazyPush(identity, emulator.find, openerOf(emulator, ofIdentity)))
+      return {
+        send: async (tokens) => (await push).send(tokens),
+        renew: (renewed) => void push.then((started) => started.renew(renewed)),
+        close: async () => (await push).close(),
+      }
     },
     async openGoogle({ name, isSandbox, signer }) {
       return openGoogle(signer, isSandbox ? await emulators.google() : undefined, { clock, onCall: counted(name) })
@@ -106,29 +118,22 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
 }
 
 interface Emulators {
-  apple: Once<Awaited<ReturnType<typeof startAppleEmulator>>>
-  google: Once<Awaited<ReturnType<typeof startGoogleEmulator>>>
+  apple: () => ReturnType<typeof startAppleEmulator>
+  google: () => ReturnType<typeof startGoogleEmulator>
 }
 
-/** Starts something on the first call. `started` returns it without starting it. */
-interface Once<T> {
-  (): Promise<T>
-  started(): Promise<T> | undefined
-}
-
-function once<T>(start: () => Promise<T>): Once<T> {
+/** Starts something on the first call. */
+function once<T>(start: () => Promise<T>): () => Promise<T> {
   let started: Promise<T> | undefined
-  const run = () => {
+  return () => {
     started ??= start()
     return started
   }
-  return Object.assign(run, { started: () => started })
 }
 
-async function startAppleEmulator(options: ProvidersOptions, faults: Faults) {
-  const { config, clock } = options
+async function startAppleEmulator({ config, clock }: ProvidersOptions, faults: Faults, share: Share) {
   const { rootPem, wwdrPem, serverCertificatePem, serverKeyPem } = await loadSandboxApple(config, clock())
-  const emulator = await share(options, 'apple', async () => {
+  const emulator = await share('apple', async () => {
     const { close, address, port, control } = await startSandboxApns({
       serverCertificate: serverCertificatePem,
       serverKey: serverKeyPem,
@@ -146,7 +151,6 @@ async function startAppleEmulator(options: ProvidersOptions, faults: Faults) {
       const found = emulator.find()
       return found ? { control: found.control, rootPem } : null
     },
-    close: () => emulator.close(),
   }
 }
 
@@ -155,10 +159,9 @@ function openerOf({ rootPem }: { rootPem: string }, onCall: ProvidersOptions['on
     openPush({ identity, onCall, ...(server !== 'apple' && { server: { ...server, ca: rootPem } }) })
 }
 
-async function startGoogleEmulator(options: ProvidersOptions, faults: Faults) {
-  const { config, url, clock } = options
+async function startGoogleEmulator({ config, url, clock }: ProvidersOptions, faults: Faults, share: Share) {
   const { issuerId, clientEmail, privateKey } = await loadSandboxGoogle(config)
-  const emulator = await share(options, 'google', async () => {
+  const emulator = await share('google', async () => {
     const { close, ...addresses } = await startSandboxGoogle({
       clientEmail,
       publicKey: createPublicKey(privateKey),
@@ -192,7 +195,6 @@ async function startGoogleEmulator(options: ProvidersOptions, faults: Faults) {
       const found = emulator.find()
       return found ? { url: found.url } : null
     },
-    close: () => emulator.close(),
   }
 }
 
@@ -211,18 +213,10 @@ function openGoogle(
 /** The address if no process emulates a platform. Nothing listens there, as if the platform were down. */
 const NOWHERE = 'http://127.0.0.1:9'
 
-function share<Addresses extends object>(
-  { config, url, log }: ProvidersOptions,
+type Share = <Addresses extends object>(
   name: string,
   start: () => Promise<Emulator<Addresses>>,
-) {
-  return shareEmulator({
-    folder: sandboxFolder(config),
-    name,
-    start: url === '' ? undefined : start,
-    onError: (error) => log.error({ err: error, platform: name }, 'could not start an emulator of the sandbox'),
-  })
-}
+) => Promise<SharedEmulator<Addresses>>
 
 /** Imports the APNs client on demand: it takes a tenth of the start of a server. */
 async function openPush(options: ApplePushOptions): Promise<RenewablePush> {
