@@ -78,7 +78,7 @@ export function mountContract(app: H3, options: MountOptions): void {
     inFlight: createInFlight(),
     streams: createInFlight({ limit: 'eventStreams', noun: 'streams of events' }),
     bodyRoom: createBodyRoom(),
-    renders: new FairGate({ places: RENDERS, shareOf: () => RENDERS_OF_WORKSPACE }),
+    renders: new FairGate({ places: RENDERS, share: RENDERS_OF_WORKSPACE }),
   }
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {

@@ -124,7 +124,7 @@ export interface FairQueueOptions {
 }
 
 export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
-  const gate = new FairGate({ places, shareOf: () => places })
+  const gate = new FairGate({ places, share: places })
   const counts = new Map<string, number>()
   let total = 0
 

@@ -260,9 +260,9 @@ const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
   return new FairGate({
     places,
-    shareOf: () => Math.ceil(places / 2),
-    shareBesideNeighbours: SHARE_WITH_NEIGHBORS,
-    isNeighbour: (owner) => owner !== MAINTENANCE && !isQueue(owner),
+    share: Math.ceil(places / 2),
+    shareWithNeighbors: SHARE_WITH_NEIGHBORS,
+    isNeighbor: (owner) => owner !== MAINTENANCE && !isQueue(owner),
     ...options,
   })
 }

@@ -6,15 +6,15 @@ export interface FairGateOptions {
   places: number
   /** The room of a party. One room for all by default. */
   roomOf?(party: string): string
-  /** The maximum number of turns of a party at the time of the call. */
-  shareOf(party: string): number
+  /** The maximum number of turns of a party. */
+  share: number
   /**
    * The maximum number of turns of an owner in all rooms together while a neighbor with less use was admitted within NEIGHBOR_MS.
    * Unlimited by default.
    */
-  shareBesideNeighbours?: number
+  shareWithNeighbors?: number
   /** Whether an owner counts as a neighbor of others. All do by default. */
-  isNeighbour?(owner: string): boolean
+  isNeighbor?(owner: string): boolean
   /** The weight of a party: at 2, its time counts half. 1 by default. */
   weightOf?(party: string): number
   /** The owner of a party. All parties of an owner share its turns. By default, each party is its own owner. */
@@ -59,8 +59,8 @@ export class FairGate {
       weightOf: () => 1,
       ownerOf: (party) => party,
       roomOf: () => '',
-      shareBesideNeighbours: Number.POSITIVE_INFINITY,
-      isNeighbour: () => true,
+      shareWithNeighbors: Number.POSITIVE_INFINITY,
+      isNeighbor: () => true,
       savingsMs: 0,
       ...options,
     }
@@ -111,8 +111,8 @@ export class FairGate {
     if (this.insideOf.size === 0 && this.owners.size > MAX_OWNERS) this.forgetUse()
   }
 
-  /** Admits all parties that can enter now, after a place became free or shares grew. */
-  admitNext(): void {
+  /** Admits all parties that can enter now. */
+  private admitNext(): void {
     for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
       const queue = this.waiting.get(next)!
       // Queue it behind the others.
@@ -129,7 +129,7 @@ export class FairGate {
     this.inside.set(room, (this.inside.get(room) ?? 0) + 1)
     const owner = this.options.ownerOf(party)
     this.owners.begin(owner)
-    if (this.options.isNeighbour(owner)) this.noteNeighbour(owner)
+    if (this.options.isNeighbor(owner)) this.noteNeighbor(owner)
     const parties = this.parties.get(owner) ?? new UsedTime(this.options.savingsMs)
     this.parties.set(owner, parties)
     parties.begin(party)
@@ -148,10 +148,10 @@ export class FairGate {
   }
 
   private canEnter(party: string): boolean {
-    const { places, roomOf, shareOf, shareBesideNeighbours } = this.options
-    if ((this.inside.get(roomOf(party)) ?? 0) >= places || this.countInside(party) >= shareOf(party)) return false
+    const { places, roomOf, share, shareWithNeighbors } = this.options
+    if ((this.inside.get(roomOf(party)) ?? 0) >= places || this.countInside(party) >= share) return false
     const owner = this.options.ownerOf(party)
-    return !this.hasNeighbour(owner) || this.staysOf(owner).length < shareBesideNeighbours
+    return !this.hasNeighbor(owner) || this.staysOf(owner).length < shareWithNeighbors
   }
 
   /** Returns the start times of the turns of an owner. */
@@ -161,14 +161,14 @@ export class FairGate {
     return stays
   }
 
-  private noteNeighbour(owner: string): void {
+  private noteNeighbor(owner: string): void {
     const now = { owner, at: performance.now() }
     const [last] = this.lastAdmitted
     if (last === undefined || last.owner === owner) this.lastAdmitted[0] = now
     else this.lastAdmitted = [now, last]
   }
 
-  private hasNeighbour(owner: string): boolean {
+  private hasNeighbor(owner: string): boolean {
     const other = this.lastAdmitted.find((one) => one.owner !== owner)
     if (!other || performance.now() - other.at > NEIGHBOR_MS) return false
     return this.usedWith(other.owner) < this.usedWith(owner)

@@ -8,7 +8,7 @@ test('keeps each party within its share and all within the places, and leaves no
       fc.array(fc.record({ party: fc.constantFrom('a', 'b', 'c'), isLeave: fc.boolean() }), { maxLength: 60 }),
       async (steps) => {
         const [places, share] = [3, 2]
-        const gate = new FairGate({ places, shareOf: () => share })
+        const gate = new FairGate({ places, share })
         const inside = new Map([...'abc'].map((party) => [party, 0]))
         const wanted = new Map([...'abc'].map((party) => [party, 0]))
         const add = (counts: Map<string, number>, party: string, n: number) => counts.set(party, counts.get(party)! + n)
@@ -50,7 +50,7 @@ test('keeps each party within its share and all within the places, and leaves no
 test('gives a place to the party with the fewest places, then to that with the least time inside', async () => {
   vi.useFakeTimers()
   try {
-    const { order, enter, stay } = watched(new FairGate({ places: 2, shareOf: () => 2 }))
+    const { order, enter, stay } = watched(new FairGate({ places: 2, share: 2 }))
     for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
     for (const party of ['a', 'b', 'a', 'c']) await stay(party, 10)
     // Both of a stayed for 10 and 30 ms, b for 10.
@@ -64,7 +64,7 @@ test('a party with short stays is not delayed by one with long stays, and weight
   vi.useFakeTimers()
   try {
     const weights: Record<string, number> = { weighty: 2 }
-    const gate = new FairGate({ places: 1, shareOf: () => 1, weightOf: (party) => weights[party] ?? 1 })
+    const gate = new FairGate({ places: 1, share: 1, weightOf: (party) => weights[party] ?? 1 })
     const { order, enter, stay } = watched(gate)
     const stays: Record<string, number> = { long: 60, short: 10, weighty: 20 }
     for (const party of ['long', 'short', 'weighty']) for (let n = 0; n < 20; n += 1) enter(party)
@@ -86,7 +86,7 @@ test('a party with short stays is not delayed by one with long stays, and weight
 test('an owner has one turn for all its parties, which alternate within it', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new FairGate({ places: 1, shareOf: () => 1, ownerOf: (party) => party[0]! })
+    const gate = new FairGate({ places: 1, share: 1, ownerOf: (party) => party[0]! })
     const { order, enter, stay } = watched(gate)
     for (const party of ['a1', 'a1', 'a1', 'a2', 'a2', 'a3', 'b1', 'b1', 'b1']) enter(party)
     for (let n = 0; n < 8; n += 1) await stay(order.at(-1) ?? 'a1', 10)
@@ -100,7 +100,7 @@ test('an owner has one turn for all its parties, which alternate within it', asy
 test('the party of the last turn follows one without a turn, even if no other waited in between', async () => {
   vi.useFakeTimers()
   try {
-    const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1 }))
+    const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1 }))
     enter('often')
     await stay('often', 50)
     for (const party of ['other', 'often', 'rare']) enter(party)
@@ -115,7 +115,7 @@ test('the party of the last turn follows one without a turn, even if no other wa
 test('a party that used less precedes others until its limited savings are used', async () => {
   vi.useFakeTimers()
   try {
-    const { order, enter, stay } = watched(new FairGate({ places: 1, shareOf: () => 1, savingsMs: 30 }))
+    const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1, savingsMs: 30 }))
     for (let n = 0; n < 20; n += 1) enter('much')
     for (let n = 0; n < 5; n += 1) await stay('much', 100)
     for (let n = 0; n < 20; n += 1) enter('little')
@@ -132,7 +132,7 @@ test('a party that used less precedes others until its limited savings are used'
 test('a party that waits too long is rejected with a retry time, and its place goes to others', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new FairGate({ places: 1, shareOf: () => 1 })
+    const gate = new FairGate({ places: 1, share: 1 })
     await gate.enter('a')
     const refused = expect(gate.enter('b', 5_000)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
@@ -155,8 +155,8 @@ test('a party that waits too long is rejected with a retry time, and its place g
 test('a heavy user has a smaller share next to a neighbor, which keeps its full share', async () => {
   vi.useFakeTimers()
   try {
-    const isNeighbour = (owner: string) => owner !== 'upkeep'
-    const gate = new FairGate({ places: 10, shareOf: () => 3, shareBesideNeighbours: 1, isNeighbour })
+    const isNeighbor = (owner: string) => owner !== 'upkeep'
+    const gate = new FairGate({ places: 10, share: 3, shareWithNeighbors: 1, isNeighbor })
     const { order, enter, stay } = watched(gate)
     const come = async (...parties: string[]) => {
       order.length = 0
@@ -184,7 +184,7 @@ test('fills each room separately, and next to a neighbor an owner has its smalle
   try {
     const ownerOf = (party: string) => party.split(' ').at(-1)!
     const roomOf = (party: string) => (party.startsWith('jobs') ? 'jobs' : 'requests')
-    const gate = new FairGate({ places: 2, shareOf: () => 2, shareBesideNeighbours: 1, ownerOf, roomOf })
+    const gate = new FairGate({ places: 2, share: 2, shareWithNeighbors: 1, ownerOf, roomOf })
     const { order, enter, stay } = watched(gate)
     for (const party of ['much', 'much', 'much', 'jobs of much']) enter(party)
     await vi.advanceTimersByTimeAsync(0)
