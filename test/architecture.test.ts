@@ -106,7 +106,7 @@ const sources = new Map(
 )
 const imports = files.flatMap(importsOf)
 
-test('the modules are those that are known here', () => {
+test('src has only the modules listed in this test', () => {
   expect([...new Set(files.map(moduleOf))].sort()).toEqual(Object.keys(modules).sort())
 })
 
@@ -174,7 +174,7 @@ test('resources enqueue work and never call a wallet', () => {
   expect(wrong.map(show)).toEqual([])
 })
 
-test('images are decoded in the process that is there for it, which nothing else loads', () => {
+test('only the image process loads the image decoder', () => {
   const importersOf = (file: string) =>
     imports.filter(({ target, isTypeOnly }) => target === file && !isTypeOnly).map(({ file }) => file)
   expect(importersOf('server/images/child.ts')).toEqual([])
@@ -200,7 +200,7 @@ test('private parts of packages are used in three files, and these packages have
   for (const name of ['knex', 'pg', 'sqlite3', 'listhen']) expect(dependencies[name]).toMatch(/^\d+\.\d+\.\d+$/)
 })
 
-test('which database it is, only storage/db asks; migrations and copies have their ways for each', () => {
+test('only storage/db, migrations, and copies distinguish the databases', () => {
   const asks = (pattern: RegExp, allowed: RegExp) =>
     files.filter((file) => pattern.test(read(file)) && !allowed.test(file))
   expect(asks(/\bisPostgres\b|client\.dialect\b/, /^storage\/db\//)).toEqual([])
@@ -299,7 +299,7 @@ test('files named in the documents exist, and each answer of the architecture na
   for (const [, file, text] of answers) expect(read(file!), file).toContain(text)
 })
 
-test('the six walks of the architecture are as long as they say, and no longer than they may be', () => {
+test('the six reading paths of the architecture have the stated length, below the limit', () => {
   const [, section = ''] = readFileSync(join(src, '../docs/architecture.md'), 'utf8').split('## Six walks')
   const walks = [...section.split('\n## ')[0]!.matchAll(/^- \*\*.+\*\* \((\d+) of (\d+)\): ((?:.|\n {2})+)$/gm)]
   const lengths = walks.map(([, , , hops]) => new Set(hops!.match(/`[^`]+`/g)).size)

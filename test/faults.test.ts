@@ -8,7 +8,7 @@ import { faults } from '../scripts/faults/table.ts'
 
 const root = join(import.meta.dirname, '..')
 
-test.each(faults)('the fault $name can be planted, and the tests that must notice are there', (fault) => {
+test.each(faults)('the fault $name can be planted, and its tests exist', (fault) => {
   const source = readFileSync(join(root, fault.file), 'utf8')
   expect(plant(source, fault)).not.toBe(source)
   expect(fault.tests.filter((file) => !existsSync(join(root, file)))).toEqual([])
@@ -18,7 +18,7 @@ test('faults have unique names', () => {
   expect(new Set(faults.map(({ name }) => name)).size).toBe(faults.length)
 })
 
-test('a fault is planted where its text appears once, exactly as written, and nowhere else', () => {
+test('plants a fault only where its text appears exactly once', () => {
   const fault = { ...faults[0]!, name: 'dots', file: 'some.ts', text: 'a.b', replacement: '$&$1' }
   expect(plant('a.b, acb', fault)).toBe('$&$1, acb')
   for (const source of ['acb', 'a.b, a.b'])

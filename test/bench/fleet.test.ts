@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const named = (name: string) => behaviours.find((behaviour) => behaviour.name === name)!
 
-test('a mix is dealt in whole phones as near to its shares as they come, by chance and the same for a seed', () => {
+test('deals a mix in whole phones near its shares, and equally for equal seeds', () => {
   const mix = parseMix('awake=90, asleep=5,deaf=5')
   const dealt = (seed: string, phones: number) =>
     dealBehaviours(mix, phones, createRandom(seed)).map((behaviour) => behaviour.name)
@@ -37,7 +37,7 @@ test.each([
   'awake=1=2',
   'awake=1,awake=2',
   'awake=0',
-])('%j is no mix', (text) => {
+])('rejects the mix %j', (text) => {
   expect(() => parseMix(text)).toThrow(/--mix/)
 })
 
@@ -64,7 +64,7 @@ async function fleetOf(service: Service, names: string[], speed = 1): Promise<Fl
 const held = ({ phones }: Fleet) =>
   phones.map(({ passes }) => passes.map(({ lastModified }) => Date.parse(lastModified!) / 1000))
 
-test('after a push on one connection, awake phones fetch the pass; sleeping, deaf, or stuck ones do not', async () => {
+test('after a push, awake phones fetch the pass; sleeping, unreachable, or stuck ones do not', async () => {
   const service = await startService(chain)
   const fleet = await fleetOf(service, ['awake', 'deaf', 'asleep', 'stuck', 'awake'], 100)
   service.change({ seat: 'B-7' })

@@ -124,7 +124,7 @@ test.each([
   expect(await drawCard({ ...card, barcode: { format, message, altText: null } }, plain)).toContain(words)
 })
 
-test('an iPhone shows the fields it has places for, in its order; Android shows all as given', async () => {
+test("the iPhone card shows its fields in Apple's order; the Android card shows all as defined", async () => {
   const field = (key: string) => ({ key, label: '', value: key })
   const fields = {
     ...card.fields,

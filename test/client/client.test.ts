@@ -64,8 +64,8 @@ describe('a call', () => {
   })
 })
 
-describe('a refusal', () => {
-  test('carries everything that the server said', async () => {
+describe('a rejection', () => {
+  test('contains the complete error response', async () => {
     const details = { issues: [{ path: ['name'], message: 'Must not be empty' }] }
     const body = { errorCode: 'VALIDATION_ERROR', message: 'name: Must not be empty', correlationId: 'c-1', details }
     const { client } = await scriptedServer([{ status: 400, body }])
@@ -99,7 +99,7 @@ describe('a refusal', () => {
     [200, { a: 1 }],
     [200, '<h1>Hello</h1>'],
     [302, '<h1>Log in</h1>'],
-  ])('tells a server that is not ours from one that is: %s %j', async (status, body) => {
+  ])('distinguishes our server from others: %s %j', async (status, body) => {
     const { client, url } = await scriptedServer([{ status, body, headers: { 'x-correlation-id': '' } }], {
       attempts: 1,
     })
@@ -115,7 +115,7 @@ describe('a refusal', () => {
   })
 })
 
-test('a server that is not there is a ConnectionError that names it', async () => {
+test('an unreachable server is a ConnectionError with its address', async () => {
   const { url, client } = await scriptedServer(['lost'], { attempts: 1 })
   const lost = await failureOf(client.projects.list())
   expect(lost).toBeInstanceOf(ConnectionError)

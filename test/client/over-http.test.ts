@@ -15,7 +15,7 @@ describe('over HTTP', () => {
 
   const serve = () => serveApp(api, workspace.token)
 
-  test('a project is made, found page by page and deleted', async () => {
+  test('creates a project, finds it page by page, and deletes it', async () => {
     const { client } = await serve()
     const made = []
     for (const name of ['a', 'b', 'c']) made.push(await client.projects.create({ body: { name } }))

@@ -35,13 +35,13 @@ describe.each([...safe, ...unsafe])('%s', (_, call) => {
   })
 })
 
-test.each(safe)('%s is sent again when its answer is lost', async (_, call) => {
+test.each(safe)('sends %s again if its response is lost', async (_, call) => {
   const { client, seen } = await scriptedServer(['lost', { status: 502, body: {} }, ok])
   expect(await call(client)).toEqual({ id })
   expect(seen).toHaveLength(3)
 })
 
-test.each(unsafe)('%s is not sent again when its answer is lost: it may have been done', async (_, call) => {
+test.each(unsafe)('does not send %s again if its response is lost, since it may have run', async (_, call) => {
   const lost = await scriptedServer(['lost', ok])
   await expect(call(lost.client)).rejects.toThrow(ConnectionError)
   expect(lost.seen).toHaveLength(1)
@@ -71,7 +71,7 @@ test('waits as the server asks, and announces each wait; stopping does not wait 
   expect(seen).toHaveLength(1)
 })
 
-test('without a word of the server the waits grow and stay short', async () => {
+test('without Retry-After, the waits grow up to a short maximum', async () => {
   const waits: number[] = []
   const { client } = await scriptedServer([{ status: 503, body: {} }], {
     attempts: 3,

@@ -103,6 +103,6 @@ test('an upload may take longer than the limit for as long as its bytes flow', a
   expect(performance.now() - startedAt).toBeGreaterThan(1_000)
 })
 
-test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 3_601])('a limit of %d s is refused', (seconds) => {
+test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 3_601])('rejects a limit of %d s', (seconds) => {
   expect(() => createClient({ url: 'http://127.0.0.1:1', token: 't', timeoutSeconds: seconds })).toThrow(RangeError)
 })

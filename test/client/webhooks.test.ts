@@ -15,7 +15,7 @@ test('a valid delivery returns its event, from a string or bytes, with a header 
   expect(verify(body, header.split(','), secret, { now })).toEqual(event)
 })
 
-test('the type of an event tells the shape of its data', () => {
+test('the type of an event determines the type of its data', () => {
   const given = verify(body, header, secret, { now })
   if (given.type !== 'pass.voided') throw new Error(given.type)
   expectTypeOf(given.data.reason).toEqualTypeOf<string | null>()
@@ -49,7 +49,7 @@ test.each([
   ['a time that is none', () => verify(body, header, secret, { now: Number.NaN })],
   ['a date that is none', () => verify(body, header, secret, { now: new Date('x') })],
   ['a tolerance that is none', () => verify(body, header, secret, { now, toleranceSeconds: Number.NaN })],
-])('a call that cannot be meant is a TypeError, never a pass: %s', (_, call) => {
+])('an invalid call is a TypeError and never valid: %s', (_, call) => {
   expect(call).toThrow(TypeError)
 })
 

@@ -42,7 +42,7 @@ test.each([
   expect(new ApiError(code).status).toBe(status)
 })
 
-test('a refused request names its first problem and lists all of them', () => {
+test('a rejected request names its first issue and lists all of them', () => {
   const problem = validationError([
     { path: ['passes', 0, 'label'], message: 'Must not be empty' },
     { path: [], message: 'Too much' },
@@ -52,7 +52,7 @@ test('a refused request names its first problem and lists all of them', () => {
   expect(validationError([]).message).toBe(errorTable.VALIDATION_ERROR[1])
 })
 
-test('an error body takes the four properties of the specification and no other', () => {
+test('an error body has exactly the four specified properties', () => {
   const body = { errorCode: 'NOT_FOUND', message: 'm', correlationId: 'c', details: {} }
   expect(ErrorBody.safeParse(body).success).toBe(true)
   expect(ErrorBody.safeParse({ ...body, stack: 's' }).success).toBe(false)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { contentId, formatUuid, newId, parseUuid, Uuid } from '../../src/core/ids.ts'
 
-test('ids ascend in the order of their making, within a millisecond too', () => {
+test('IDs ascend in the order of creation, also within a millisecond', () => {
   const at = new Date('2026-03-01T12:00:00Z')
   const ids = Array.from({ length: 20_000 }, () => newId(at))
   ids.push(newId(new Date(at.getTime() + 1)), newId(new Date(at.getTime() + 5000)))
@@ -10,7 +10,7 @@ test('ids ascend in the order of their making, within a millisecond too', () => 
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('ids of one moment ascend though others are made for later and earlier ones in between', () => {
+test('IDs of one time ascend even if IDs of other times are created in between', () => {
   const moments = [100, 101, 99].map((millisecond) => new Date(millisecond))
   const made = Array.from({ length: 2_000 }, () => moments.map((at) => newId(at)))
   for (const n of moments.keys()) {
@@ -19,7 +19,7 @@ test('ids of one moment ascend though others are made for later and earlier ones
   }
 })
 
-test('an id is a UUID of version 7 that holds its moment', () => {
+test('an ID is a version 7 UUID that contains its time', () => {
   fc.assert(
     fc.property(fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }), (at) => {
       const id = newId(at)
@@ -29,13 +29,13 @@ test('an id is a UUID of version 7 that holds its moment', () => {
   )
 })
 
-test('the same content always has the same id, and other content another', () => {
+test('equal content has the same ID, and other content another one', () => {
   expect(contentId('a', Buffer.from('b'))).toBe(contentId('a', Buffer.from('b')))
   expect(contentId('a', 'b')).not.toBe(contentId('a', 'c'))
   expect(Uuid.parse(contentId('x'))).toMatch(/^[0-9a-f-]{14}8/)
 })
 
-test('bytes and text of an id turn into each other', () => {
+test('converts an ID between bytes and text', () => {
   fc.assert(
     fc.property(fc.uuid(), (id) => {
       expect(formatUuid(parseUuid(id))).toBe(id)
@@ -64,6 +64,6 @@ test.each([
   '{018f2f5e-7c1a-7000-8000-0123456789ab}',
   '018f2f5e-7c1a-7000-8000-0123456789ab\n',
   '',
-])('%j is no identifier', (id) => {
+])('rejects the identifier %j', (id) => {
   expect(Uuid.safeParse(id).success).toBe(false)
 })

@@ -23,7 +23,7 @@ test.each<[z.ZodType, unknown, string]>([
   [PassUpdate.shape.templateVersion, 1.5, 'Must be a whole number, or must be "latest"'],
   [PassUpdate.shape.templateVersion, '1', 'Must be a number, or must be "latest"'],
   [PassUpdate.shape.templateVersion, 0, 'Must be at least 1'],
-])('%# what is wrong with a value is said as what is wanted of it', (schema, value, message) => {
+])('%# an issue states what the value must be', (schema, value, message) => {
   expect(parseAs(schema, value)).toEqual({ issues: [{ path: [], message }] })
 })
 

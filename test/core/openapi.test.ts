@@ -47,7 +47,7 @@ test('contains every route of the contract, and nothing else', () => {
   expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(inContract.sort())
 })
 
-test.each(allRoutes)('$name is described whole', ({ name, route }) => {
+test.each(allRoutes)('the description of $name is complete', ({ name, route }) => {
   const operation = document.paths[route.path]![route.method.toLowerCase()]!
   expect(operation).toMatchObject({ operationId: name, summary: expect.stringMatching(/^[A-Z]/) })
   expect(operation['x-scope'] ?? null).toBe(route.scope)
@@ -133,7 +133,7 @@ test('each operation belongs to a described resource and lists the scopes that t
   }
 })
 
-test.each(allRoutes)('an example of $name is one that it takes', ({ name, route }) => {
+test.each(allRoutes)('$name accepts its example', ({ name, route }) => {
   const content = document.paths[route.path]![route.method.toLowerCase()]!.requestBody?.content['application/json']
   if (content?.example === undefined) return expect(withExamples).not.toContain(name)
   expect(route.body!.safeParse(content.example).error).toBeUndefined()
@@ -156,7 +156,7 @@ test('the errors that are an endpoint’s own have an example, which fits', () =
   }
 })
 
-test('the document is no larger than a browser takes with ease', () => {
+test('the document stays below its size limit', () => {
   expect(JSON.stringify(document).length).toBeLessThan(640_000)
 })
 

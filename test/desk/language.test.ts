@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { deskLanguage } from '../../src/desk/language.ts'
 import { spokenLanguages } from '../../src/locales/languages.ts'
 
-test('the desk speaks fifteen languages, each with all its words and none of them empty', async () => {
+test('the desk has all texts in fifteen languages, none of them empty', async () => {
   const english = (await deskLanguage(['en'])).words
   for (const tag of spokenLanguages) {
     const { tag: spoken, words } = await deskLanguage([`${tag}-XX`])
@@ -41,7 +41,7 @@ test('writes bytes in binary units and durations in the largest unit that fits',
   ])
 })
 
-test('numbers are written as the browser does, and an unknown language is spoken to in English', async () => {
+test('formats numbers as the browser does, and uses English for an unknown language', async () => {
   expect((await deskLanguage(['de-CH', 'en'])).number(1234567)).toBe(new Intl.NumberFormat('de-CH').format(1234567))
   expect((await deskLanguage(['tlh'])).tag).toBe('en')
   expect((await deskLanguage(['he'])).direction).toBe('rtl')

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 
-test('the engine of a door is a bundle for browsers: nothing of Node, no schemas, and at most 150 KB', async () => {
+test('the engine bundle has no Node modules and no schemas, and at most 150 KB', async () => {
   const { metafile, outputFiles } = await build({
     entryPoints: ['src/door/engine/open-engine.ts', 'src/door/engine/browser.ts'],
     absWorkingDir: new URL('../..', import.meta.url).pathname,

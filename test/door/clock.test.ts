@@ -6,7 +6,7 @@ const clockOf = () =>
   createDoorClock({ wallMs: () => source.wall, monotonicMs: () => source.monotonic }, 0, () => undefined)
 const date = new Date(10_000).toUTCString()
 
-test('each answer of the server narrows what earlier ones said of the difference of the clocks', () => {
+test('each response narrows the estimated difference of the clocks', () => {
   const clock = clockOf()
   clock.observe(date, 0, 0)
   expect(clock.offsetMs).toBe(10_500)

@@ -49,7 +49,7 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
-test('a revoked door that is visible asks in time for what is promised, whenever it scanned last', async () => {
+test('a visible revoked door notices its revocation within the promised time', async () => {
   expect(POLL_MS + REMEMBERED_MS).toBeLessThanOrEqual(PROMISED_MS - 1_000)
   for (const scanAfterMs of [0, 100, 700, 2_200, 2_300, 2_900, 3_000]) {
     await vi.advanceTimersByTimeAsync(scanAfterMs)
@@ -60,7 +60,7 @@ test('a revoked door that is visible asks in time for what is promised, whenever
   }
 })
 
-test('answered scans stand for that question, until the list is due', async () => {
+test('successful scans replace probes until the list is due', async () => {
   await vi.advanceTimersByTimeAsync(10)
   expect(looks).toHaveLength(1)
   for (let scans = 0; scans < 60; scans += 1) {

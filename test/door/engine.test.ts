@@ -22,7 +22,7 @@ async function ledger(workspace: TestWorkspace, passId: string) {
 
 const camera = (payload: string) => ({ payload, method: 'camera' as const })
 
-test('a door decides with the server, and without it by the list and its own admissions', async () => {
+test('a door decides with the server, or offline with the list and its own admissions', async () => {
   const { workspace, projectId } = await place()
   const [one, two] = [await scannablePass(workspace, { projectId }), await scannablePass(workspace, { projectId })]
   const phone = await claimedPhone(workspace, projectId)
@@ -58,7 +58,7 @@ test('a door decides with the server, and without it by the list and its own adm
   await engine.stop()
 })
 
-test('a door at which somebody scans all the time comes back, and hands in what it decided meanwhile', async () => {
+test('a door that scans continuously reconnects and uploads its offline decisions', async () => {
   const { workspace, projectId } = await place()
   const codes: string[] = []
   for (let n = 0; n < 8; n += 1) codes.push((await scannablePass(workspace, { projectId })).code)
@@ -85,7 +85,7 @@ test('a door at which somebody scans all the time comes back, and hands in what 
   await engine.stop()
 })
 
-test('a request that was given up counts once, whichever of its two ways arrives first', async () => {
+test('a request that timed out counts once, whichever of its two copies arrives first', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
@@ -121,7 +121,7 @@ test('an admission whose rejection was lost is in the ledger as a conflict next 
   for (const phone of [north, south]) await phone.engine.stop()
 })
 
-test('two doors without a network let the same pass in, and each sees the conflict that the ledger has', async () => {
+test('two offline doors admit one pass, and each shows the conflict of the ledger', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const doors = [await claimedPhone(workspace, projectId), await claimedPhone(workspace, projectId, 'South')]
@@ -140,7 +140,7 @@ test('two doors without a network let the same pass in, and each sees the confli
   for (const phone of doors) await phone.engine.stop()
 })
 
-test('a scan is taken back in the ledger at once, and without the server once it is there again', async () => {
+test('reverses a scan in the ledger at once, or offline after the reconnection', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
@@ -307,7 +307,7 @@ test('reports an undo that the server rejects, and keeps the entry', async () =>
   await engine.stop()
 })
 
-test('an undo of what somebody else has taken back is done, and no problem', async () => {
+test('an undo of a scan that was already reversed succeeds', async () => {
   const { workspace, projectId } = await place()
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)

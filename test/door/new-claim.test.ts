@@ -35,7 +35,7 @@ async function end(phone: Phone) {
   await phone.until(({ problems }) => problems.some(({ code }) => code === 'revoked'))
 }
 
-test('a scan that waited for the next door is taken back by it, and never counted below nothing', async () => {
+test('the next door reverses a pending scan of the previous one, and counts never fall below 0', async () => {
   const { workspace, projectId, pass, phone } = await place()
   phone.network = 'down'
   const scanned = await phone.engine.scan(camera(pass.code))
@@ -49,7 +49,7 @@ test('a scan that waited for the next door is taken back by it, and never counte
   await phone.engine.stop()
 })
 
-test('an undo that was still to go up is refused in words where its scan is one of the door before', async () => {
+test('rejects a pending undo of a scan of the previous door, with the reason', async () => {
   const { workspace, projectId, pass, phone } = await place()
   const scanned = await phone.engine.scan(camera(pass.code))
   phone.network = 'down'
@@ -108,7 +108,7 @@ test('pending scans of another project keep their project and undo, and are repo
   await phone.engine.stop()
 })
 
-test('a door that is still good hands in what waits before the phone becomes another', async () => {
+test('a valid door uploads pending scans before the phone becomes another door', async () => {
   const { workspace, projectId, pass, phone } = await place()
   const before = phone.engine.state.door!.id
   phone.network = 'deaf'
@@ -123,7 +123,7 @@ test('a door that is still good hands in what waits before the phone becomes ano
   await phone.engine.stop()
 })
 
-test('a phone that claims in the moment in which it is revoked stays the new door', async () => {
+test('a phone that claims while it is revoked stays the new door', async () => {
   const { projectId, phone } = await place()
   // A phone takes its time to remove a long list.
   let release: () => void = () => undefined

@@ -28,7 +28,7 @@ function serverOver(fetch: typeof globalThis.fetch) {
 const answer = (json: Promise<unknown>) =>
   Object.assign(new Response(null, { headers: { 'x-correlation-id': 'c' } }), { json: () => json })
 
-test('a request ends when it is given up, even if the network never reports the abort', async () => {
+test('a request ends at its timeout, even if the network never reports the abort', async () => {
   for (const fetch of [() => never, async () => answer(never)]) {
     const { server, onUnderstood } = serverOver(fetch)
     const stopped = new AbortController()
@@ -39,7 +39,7 @@ test('a request ends when it is given up, even if the network never reports the 
   }
 })
 
-test('an answer that breaks off is silence, and none of an older server', async () => {
+test('a truncated response counts as no response, not as that of an older server', async () => {
   const broken = serverOver(async () => answer(Promise.reject(new TypeError('network error'))))
   expect(await broken.server.self(new AbortController().signal)).toEqual({ kind: 'timeout' })
   expect(broken.onUnderstood).not.toHaveBeenCalled()

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(passIds.size).toBe(PASSES)
   })
 
-  test('a secret survives a rotation of the server key, and the old key is not needed a second time', async () => {
+  test('secrets survive a rotation of the server key, which needs the old key only once', async () => {
     const receiver = await startReceiver()
     const [first, second] = ['11'.repeat(32), '22'.repeat(32)] as const
     let server = await hostServer({ dialect, args, env: { PASSES_SERVER_KEY: first } })
@@ -64,7 +64,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('without --allow-insecure-webhooks nothing but public https addresses is taken', async () => {
+test('accepts only public https addresses without --allow-insecure-webhooks', async () => {
   const { client } = await hostServer()
   for (const url of ['http://hooks.example/', 'https://127.0.0.1/', 'http://127.0.0.1:9/']) {
     await expect(client.webhooks.create({ body: { url, events } })).rejects.toMatchObject({ status: 400 })

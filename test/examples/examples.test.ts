@@ -58,7 +58,7 @@ const goodFiles = examples.flatMap(({ example, files }) =>
   Object.entries(files).map(([file, count]) => ({ example, file, count })),
 )
 
-test.each(goodFiles)('each of the $count rows of $example/$file makes a pass', async ({ example, file, count }) => {
+test.each(goodFiles)('each of the $count rows of $example/$file creates a pass', async ({ example, file, count }) => {
   const check = checkOf(await readDefinition(example))
   const [header, ...rows] = await readRows(example, file)
   expect(rows).toHaveLength(count)
@@ -66,7 +66,7 @@ test.each(goodFiles)('each of the $count rows of $example/$file makes a pass', a
   expect(new Set(rows.map(([externalPassId]) => externalPassId)).size).toBe(count)
 })
 
-test('the attendees bring the scripts, quotes, commas, line breaks and emoji that real lists hold', async () => {
+test('the attendees have the scripts, quotes, commas, line breaks, and emoji of real lists', async () => {
   const text = await readFile(join(folder('conference'), 'attendees.csv'), 'utf8')
   const scripts =
     'Latin Cyrillic Greek Arabic Hebrew Devanagari Tamil Bengali Han Hiragana Katakana Hangul Thai Ethiopic Georgian Armenian'
@@ -84,7 +84,7 @@ test('the attendees bring the scripts, quotes, commas, line breaks and emoji tha
   expect(text).not.toMatch(/\r|undefined|^\ufeff/)
 })
 
-test('exactly the rows of the broken file that are meant to be broken make no pass', async () => {
+test('exactly the intended rows of the broken file fail', async () => {
   const check = checkOf(await readDefinition('conference'))
   const [header, ...rows] = await readRows('conference', 'attendees-broken.csv')
   const seen = new Set<string>()
@@ -120,7 +120,7 @@ const scripts = [
   },
 ]
 
-test.each(scripts)('$script writes the same bytes again', async ({ script, base, files }) => {
+test.each(scripts)('$script reproduces the same bytes', async ({ script, base, files }) => {
   const target = await mkdtemp(join(tmpdir(), 'passes-examples-'))
   try {
     await run(script, target)

@@ -91,7 +91,7 @@ describe('the CI step', () => {
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('The signature is valid')])
   })
 
-  test('fails with another secret, and where the recorded body was touched', async () => {
+  test('fails with another secret, and for a changed body', async () => {
     expect(await runStep(script, 'whsec_other')).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/secret/) })
     const touched = await runStep(script, recorded, (text) => `${text}\r\n`)
     expect(touched).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('newline') })

@@ -35,7 +35,7 @@ test.each(makers)('%s creates private files and folders even under an open umask
   expect(files.isOpenToOthers(path)).toBe(false)
 })
 
-test('a file of the user keeps the mode that it has', async () => {
+test('keeps the mode of an existing file', async () => {
   const path = join(temporaryFolder(), 'theirs')
   writeFileSync(path, 'before')
   chmodSync(path, 0o644)
@@ -44,7 +44,7 @@ test('a file of the user keeps the mode that it has', async () => {
   expect(files.isOpenToOthers(path)).toBe(true)
 })
 
-test('a file of the user that is replaced as a whole keeps its mode, and a link to it stays one', () => {
+test('replacing a file keeps its mode and its symbolic link', () => {
   const folder = temporaryFolder()
   const [path, link] = [join(folder, 'theirs'), join(folder, 'link')]
   writeFileSync(path, 'before')

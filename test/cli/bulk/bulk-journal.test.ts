@@ -91,7 +91,7 @@ test.each<[string, Partial<JournalHead>]>([
     { settings: { '--template': 't', '--label-column': 'label', '--template-version': '2' } },
   ],
   ['other files', { out: '/tmp/links.csv' }],
-])('an unfinished run over %s is refused, a finished one is replaced', async (what, change) => {
+])('rejects a new run over %s while a run is unfinished, and replaces a finished one', async (what, change) => {
   await write(entry(100))
   Object.assign(head, change)
   await expect(start()).rejects.toThrow(what)
@@ -197,7 +197,7 @@ test('rejects the second of two runs over one journal, names the first, and writ
   expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4)
 })
 
-test('the lock of a run that crashed is taken over, and that run, should it wake up, writes no more', async () => {
+test('takes over the lock of a crashed run, which writes nothing if it resumes', async () => {
   await using asleep = await openJournal(path, head, { restart: false, note: ignore })
   asleep.append(entry(100))
   const longAgo = new Date(Date.now() - 60_000)

@@ -48,7 +48,7 @@ test('chunks may cut a file anywhere: in a CRLF, in a quote, in a character', as
   }
 })
 
-test('delimiters and line breaks inside quotes of the header do not mislead', async () => {
+test('reads delimiters and line breaks inside quoted header cells as text', async () => {
   const { header, dialect } = await read('"a,b,c,d";"two\nlines"\n1;2\n')
   expect(header).toEqual(['a,b,c,d', 'two\nlines'])
   expect(dialect).toEqual({ delimiter: ';', newline: '\n', bom: false, rawCells: false })
@@ -74,7 +74,7 @@ test('reports rows with too few or too many cells and reads the next row', async
   ])
 })
 
-test('a quote inside a cell is text; one that is not closed where the cell ends is a problem of its row', async () => {
+test('reads a quote inside a cell as text, and reports the row of an unclosed one', async () => {
   const { rows } = await read('id,label\n1,3" pipe\n2,"""Ada"" first"\n3,"Ada,\n4,foo"bar\n5,Grace\n')
   expect(rows[0]).toMatchObject({ cells: ['1', '3" pipe'], problem: undefined })
   expect(rows[1]).toMatchObject({ cells: ['2', '"Ada" first'], problem: undefined })
@@ -82,7 +82,7 @@ test('a quote inside a cell is text; one that is not closed where the cell ends 
   expect(rows[3]).toMatchObject({ cells: ['5', 'Grace'], problem: undefined })
 })
 
-test('a quote that is never closed is refused with its place', async () => {
+test('rejects a quote that is never closed, with its position', async () => {
   await expect(read('id,label\n1,Ada\n2,"Grace\n3,Joan\n')).rejects.toMatchObject({
     code: 'CSV_QUOTE_NOT_CLOSED',
     message: 'The row that begins in line 3 cannot be read: a quote in it is never closed',

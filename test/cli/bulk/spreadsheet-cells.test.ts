@@ -78,7 +78,7 @@ test('spreadsheets take no cell for a formula, and cells are read back unchanged
   )
 })
 
-test('a list for a spreadsheet is escaped, header and all, unless raw cells are asked for; JSON never is', () => {
+test('escapes CSV cells and headers for spreadsheets, except with raw cells; never escapes JSON', () => {
   const columns = [
     { name: '=name', value: (item: { name: string }) => item.name },
     { name: 'n', value: () => -3 },

@@ -22,7 +22,7 @@ test('requests ids in groups of twenty that fit a request line, each once and in
   )
 })
 
-test('limits concurrent requests, sends every row, and a rejected one frees its place', async () => {
+test('limits concurrent requests, sends every row, and frees the slot of a rejected one', async () => {
   let running = 0
   let most = 0
   const change = async (n: number) => {

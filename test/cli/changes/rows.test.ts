@@ -22,14 +22,14 @@ test('an empty cell keeps a value, the marker removes it, and the error column i
   expect(check(['T-1', 'Ada', '', '', '', ''])).toEqual({ item: { externalPassId: 'T-1', body: { label: 'Ada' } } })
 })
 
-test('another marker leaves the usual one a value', () => {
+test('with another marker, the usual marker is a value', () => {
   const check = compile(['externalPassId', 'seat', 'door'], { unsetMarker: '(none)' })
   expect(check(['T-1', '\\N', '(none)'])).toEqual({
     item: { externalPassId: 'T-1', body: { variables: { seat: '\\N', door: null } } },
   })
 })
 
-test('a version upgrades every row, and a file of ids alone is then enough', () => {
+test('with a version, every row is upgraded and the file needs only IDs', () => {
   const check = compile(['externalPassId'], { templateVersion: 'latest' })
   expect(check(['T-1'])).toEqual({ item: { externalPassId: 'T-1', body: { templateVersion: 'latest' } } })
   expect(() => planUpdateColumns(['externalPassId', 'error'], defaults)).toThrow(

@@ -18,7 +18,7 @@ for (const folder of ['cli/resource/', 'cli/operator/']) {
   }
 }
 
-test.each(operations)('%s has a command, which exists', (operation) => {
+test.each(operations)('%s has an existing command', (operation) => {
   const sample = commandSamples[operation as keyof typeof commandSamples]
   expect(sample, 'add the endpoint to the table, with its command').toBeDefined()
   const words = sample.split(' ')
@@ -28,6 +28,6 @@ test.each(operations)('%s has a command, which exists', (operation) => {
   expect(names.some(exists), `passes ${sample}`).toBe(true)
 })
 
-test('the table names no endpoint that is gone', () => {
+test('the table has no removed endpoints', () => {
   expect(Object.keys(commandSamples).filter((operation) => !operations.includes(operation))).toEqual([])
 })

@@ -49,7 +49,7 @@ describe('wrong arguments of a command', () => {
       ['--all', '--secret', 'psk_1 2'],
       ['Error: --secret cannot also be provided when using --all', 'Next: add --help'],
     ],
-  ])('%j is said in few lines, and no value of another flag', async (args, expected) => {
+  ])('describes %j in a few lines without the values of other flags', async (args, expected) => {
     const lines = (await shown(...args)).split('\n').map((line) => line.trim())
     expect(lines).toEqual(expected.map((line) => expect.stringContaining(line)))
     expect(lines.join()).not.toMatch(/psk_1|See more help|following error/)
@@ -104,11 +104,11 @@ test.each([
   [{ code: 'EISDIR' }, 'A path is a folder, but a file is required'],
   [{ code: 'EACCES', path: 'a.csv' }, 'This user has no permission to read or write a.csv'],
   [{ code: 'ECONNRESET' }, 'as the system says it'],
-])('an error of the system is said in words: %j', (facts, message) => {
+])('describes the system error %j in words', (facts, message) => {
   const error = Object.assign(new Error('as the system says it'), { syscall: 'open', ...facts })
   expect(describeFailure(error)).toMatchObject({ code: facts.code, message, exitCode: 1 })
 })
 
-test('stopping by Ctrl-C is no error', () => {
+test('Ctrl-C does not print an error', () => {
   expect(show(new InterruptedError('Stopped.'))).toBe('Stopped.')
 })

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { onInterrupt } from '../../../src/cli/command/program.ts'
 
-test('the first Ctrl-C stops; the second ends at once, with exit code 130 and last words', () => {
+test('the first Ctrl-C stops the command; the second exits at once with code 130 and a message', () => {
   // Other tests of this process might have left listeners that could end it.
   const others = process.listeners('SIGINT')
   process.removeAllListeners('SIGINT')

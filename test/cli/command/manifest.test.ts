@@ -21,7 +21,7 @@ function flagOf({ flags }: Command, name: string) {
   return flags[name] ?? flags[name.replace(/^no-/, '')] ?? byAlias()
 }
 
-test('there are commands to look at', () => {
+test('finds the commands of the manifest', () => {
   expect(ours.length).toBeGreaterThan(25)
 })
 
@@ -58,7 +58,7 @@ test('every list takes the flags of lists', () => {
   }
 })
 
-test('the calls that hints and messages name could be run', () => {
+test('hints and messages name only valid commands and flags', () => {
   const source = new URL('../../../src/', import.meta.url)
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
   const named = files.flatMap((path) => {

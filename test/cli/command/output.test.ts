@@ -46,14 +46,14 @@ test.each([
   expect(line).toBe(`${text}${' '.repeat(10 - width)}end`)
 })
 
-test('a table never is wider than its terminal, and cuts the widest column', () => {
+test('a table fits its terminal and cuts the widest column', () => {
   const text = table([{ id: 'abc', name: '名'.repeat(60) }], columns, { width: 40 })
   for (const line of text.split('\n')) expect(textWidth(line)).toBeLessThanOrEqual(40)
   expect(text).toContain('abc')
   expect(text).toContain('…')
 })
 
-test('a column that is there to be copied is never cut', () => {
+test('never cuts a column of values to copy', () => {
   const whole = [{ ...columns[0]!, whole: true as const }, columns[1]!]
   const text = table([{ id: 'i'.repeat(36), name: 'n'.repeat(60) }], whole, { width: 46 })
   expect(text).toContain('i'.repeat(36))
@@ -104,7 +104,7 @@ test.each([
   expect(wrapText(text, width)).toEqual(lines)
 })
 
-test('text from elsewhere cannot steer the terminal', () => {
+test('removes terminal control sequences from external text', () => {
   expect(printable('a\u001B[2Jb\nc')).toBe('a\uFFFD[2Jb c')
   expect(details([['Label', '\u001B]0;x\u0007']])).not.toContain('\u001B')
 })
@@ -114,6 +114,6 @@ test.each([
   [42, '42 s'],
   [200, '3 min 20 s'],
   [7500, '2 h 5 min'],
-])('%d seconds are said as %s', (seconds, text) => {
+])('formats %d seconds as %s', (seconds, text) => {
   expect(duration(seconds)).toBe(text)
 })

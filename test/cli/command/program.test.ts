@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { commandLine, programName } from '../../../src/cli/command/program.ts'
 
-test('the program is called as it was called: by its name where it is installed, else through node', () => {
+test("prints the program's name if it is installed, else its node command", () => {
   expect(programName(['/usr/bin/node', '/usr/local/bin/passes'])).toBe('passes')
   expect(programName(['/usr/bin/node', `${process.cwd()}/bin/run.js`])).toBe('node bin/run.js')
 })

@@ -25,7 +25,7 @@ test.each(['--version', '--help', 'issue --help'])('%s loads nothing heavy', asy
   expect(files.filter((file) => heavy.test(file))).toEqual([])
 })
 
-test('a command that works on the database does load it, so that this test can see it', async () => {
+test('this test detects a command that loads the database', async () => {
   const files = await filesLoadedBy(['migrate', '--database', `sqlite:${join(temporaryFolder(), 'passes.db')}`])
   expect(files.some((file) => /\/dist\/storage\//.test(file))).toBe(true)
   expect(files.some((file) => /\/node_modules\/knex\//.test(file))).toBe(true)

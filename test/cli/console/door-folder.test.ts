@@ -19,7 +19,7 @@ function clientWith(respond: <T>(value: T) => Promise<T>): Client {
 const reached = clientWith(async (value) => value)
 const away = clientWith(() => Promise.reject(new ConnectionError(url, new Error('away'))))
 
-test('a door of a project that was named opens without the server, once it was open with it', async () => {
+test('a door of a named project opens offline after it was opened online', async () => {
   const options = { url, token: 't', folder: temporaryFolder() }
   const start = (client: Client, project: string | undefined) => enter({ ...options, client, project })
   await expect(start(away, 'Summer')).rejects.toThrow('has no list of that door')

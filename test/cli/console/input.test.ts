@@ -53,7 +53,7 @@ test('500 payloads in one piece are 500 lines in their order', () => {
   expect(lines(read([`${payloads.join('\r')}\r`]))).toEqual(payloads)
 })
 
-test('however payloads and keys are cut into pieces, each comes out whole and nothing else does', () => {
+test('reassembles payloads and keys from any chunks, and nothing else', () => {
   const character = fc.constantFrom(...'ABCxyz019]:;/?=&%+~ -\u001D\u00E9\u4E00')
   const payload = fc.string({ unit: character, minLength: 1, maxLength: 40 })
   const sequence = fc.constantFrom(F2, '\u001B[12~', '\u001B[[B', '\u001B[13~', '\u001B[19~', '\u001B[A', '\u001B[1;5R')
@@ -93,13 +93,13 @@ test.each([
 })
 
 test.each(['\u001B[17~', '\u001B[1;2Q', '\u001B[200~', '\u001B[?62;c', '\u001BOP', '\u001B[H'])(
-  'a sequence that means nothing here (%j) vanishes whole',
+  'ignores the unknown sequence %j',
   (sequence) => {
     expect(read([`${sequence}ABC\r`])).toEqual([scan('ABC')])
   },
 )
 
-test('an Escape key before a payload with an AIM identifier leaves the payload whole', () => {
+test('an Escape key before a payload with an AIM identifier does not change the payload', () => {
   expect(read(['\u001B', ']C1ABC\r'])).toEqual([key('escape'), scan(']C1ABC')])
 })
 
@@ -117,7 +117,7 @@ test('the start of a sequence that never ends does not eat the next scan', () =>
   expect(reader.push('ABC\r', 1_000)).toEqual([scan('ABC')])
 })
 
-test('Enter on an empty line is a key, but not where it is the tail of a scan', () => {
+test('Enter on an empty line is a key unless it ends a scan', () => {
   const reader = openReader()
   expect(reader.push('ABC\r', 0)).toEqual([scan('ABC')])
   expect(reader.push('\n', 1)).toEqual([])
@@ -152,7 +152,7 @@ function typeParts(parts: [pause: number, text: string, apart: number][]): { fou
 
 const PAYLOAD = 'CEGFN42XKQ7'
 
-test.each([0, 1, 20])('a stray key does not spoil a scan that follows 300 ms later, at %i ms a character', (apart) => {
+test.each([0, 1, 20])('a key typed 300 ms before a scan does not change the scan, at %i ms a character', (apart) => {
   for (const stray of ['x', '\u001D', 'xy']) {
     expect(
       typeParts([
@@ -167,7 +167,7 @@ test.each([
   ['after one character', 'd', 300],
   ['after a word', 'day', 300],
   ['in the rhythm of the keys', 'day', 120],
-])('a scan %s leaves the text of a person alone', (_, text, pause) => {
+])('a scan %s keeps typed text', (_, text, pause) => {
   const { found, left } = typeParts([
     [0, text, 120],
     [pause, `${PAYLOAD}\r\n`, 1],

@@ -80,7 +80,7 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   return reasonCode!
 }
 
-test('a code is looked up and refused offline as online: unknown, several, stale, void', async () => {
+test('an offline lookup rejects the same codes as online: unknown, ambiguous, stale, void', async () => {
   const workspace = await api.workspace()
   const { id: projectId } = await makeProject(workspace)
   const moved = await scannablePass(workspace, { projectId, code: 'before' })

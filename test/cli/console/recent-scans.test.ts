@@ -30,7 +30,7 @@ test('the same code within three seconds is the same scan, before and after its 
   expect(recent.take(later)).toBe(later)
 })
 
-test('under another context or date, as another code, and once taken back it is a new scan', () => {
+test('another context, date, or code, and a reversed scan, make a new scan', () => {
   const recent = createRecentScans(3_000)
   const first = attempt(0)
   recent.take(first)

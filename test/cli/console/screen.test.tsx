@@ -124,7 +124,7 @@ test.each([
   }
 })
 
-test('a decision that is slow to come is said to be, in the place of the one before', () => {
+test('a slow decision replaces the previous one with a progress text', () => {
   const shown = view(null, null, false)
   const lines = frame({ ...shown, door: { ...shown.door, isSlow: true } }, 80, 24).join('\n')
   expect(lines).toContain('Checking …')
@@ -161,12 +161,12 @@ test.each([
   ['80 columns', 80, 24, false],
   ['40 columns', 40, 15, false],
   ['40 columns, offline', 40, 15, true],
-])('a pass that was used, on %s', (_, columns, rows, isOffline) => {
+])('shows an already used pass on %s', (_, columns, rows, isOffline) => {
   vi.stubEnv('TZ', 'UTC')
   expect(frame(view(duplicate, null, isOffline), columns, rows).map((line) => line.trimEnd())).toMatchSnapshot()
 })
 
-test('a decision is shown by sign and word', () => {
+test('shows a decision with a sign and a word', () => {
   const words = outcomes.map((outcome) => frame(view(outcome, null, false), 40, 15)[1]!.trim())
   expect(words).toEqual([
     '✔ ACCEPTED',
@@ -213,7 +213,7 @@ test.each([
   expect(denied).toContain('Already used')
 })
 
-test('a screen of 40x20 drops the last scans before name, notice, and fields', () => {
+test('a screen of 40x20 omits the last scans before name, notice, and fields', () => {
   const label = 'Alexandra Konstantinopoulos-Featherstonehaugh of Lower Slaughter'
   const notice = 'Check the photo ID of everybody in this group, then hand out the gold wristband'
   const fields = [

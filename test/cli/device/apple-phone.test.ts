@@ -82,7 +82,7 @@ test('a change of a field without a changeMessage shows no banner', async () => 
   expect(phone.pass()?.content.voided).toBe(true)
 })
 
-test('the phone never goes back to older content, however it comes', async () => {
+test('the phone never installs an older version of a pass', async () => {
   const { service, phone } = await installed()
   service.change({ seat: 'B-2' })
   service.change({ seat: 'C-3' })
@@ -119,13 +119,13 @@ const listed = (json: unknown): Override => {
   return ({ path }) => (path.startsWith('/devices') ? { status: 200, json } : undefined)
 }
 
-test('a tag that is a number stops the phone, as it stops iOS', async () => {
+test('rejects a numeric tag, as iOS does', async () => {
   const { service, phone } = await installed()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: 2 })
   await expect(phone.check()).rejects.toThrow('in an invalid format')
 })
 
-test('a list with the previous tag causes a complaint to the service, worded as on iOS', async () => {
+test('logs an unchanged tag to the service in the words of iOS', async () => {
   const { service, phone } = await installed()
   await phone.check()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: '1' })
@@ -134,7 +134,7 @@ test('a list with the previous tag causes a complaint to the service, worded as 
   expect(service.logs).toEqual([expect.stringContaining(problems[0]!)])
 })
 
-test('an update that a phone would refuse is complained of, and the pass stays as it was', async () => {
+test('logs an update that a phone would reject, and keeps the stored pass', async () => {
   const { service, phone } = await installed()
   service.change({ seat: 'B-2' })
   service.state.archive = Buffer.from('nonsense')
@@ -181,7 +181,7 @@ test.each([
   expect(phone.device()).toMatchObject({ passes: [], accounts: [] })
 })
 
-test('a server that is not there, and an address that is no hosted link, are said to be so', async () => {
+test('reports an unreachable server, and an address that is not a hosted link', async () => {
   const service = await startService(chain)
   const phone = newPhone()
   await expect(phone.install('http://127.0.0.1:9/l/x')).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })

@@ -73,7 +73,7 @@ test('a link to an unknown object at Google installs nothing and reports the rea
   expect(phone.device().passes).toEqual([])
 })
 
-test('a server whose Google is real is none for a virtual phone', async () => {
+test('rejects a server with the real Google for a virtual phone', async () => {
   const link = await startLinks(null, full)
   await expect(newPhone().install(link)).rejects.toMatchObject({ code: 'NOT_SANDBOXED' })
 })

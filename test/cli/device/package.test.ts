@@ -75,7 +75,7 @@ test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
   ['no manifest', (files) => files.delete('manifest.json'), /manifest\.json is missing/],
   ['another manifest', (files) => files.set('manifest.json', Buffer.from('{}')), /another manifest/],
   ['nonsense for a signature', (files) => files.set('signature', Buffer.from('nonsense')), /well-formed CMS/],
-])('%s is refused', async (_, change, reason) => {
+])('rejects %s', async (_, change, reason) => {
   const file = await repacked(change)
   expect(() => open(file)).toThrow(reason)
 })

@@ -165,7 +165,7 @@ test('also checks what a variables schema cannot express: sizes, and the order o
   ])
 })
 
-test('a format of a newer server is left to that server', async () => {
+test('a format of a newer server is checked by that server', async () => {
   const { variables } = asEvaluated({ ...define({}), variables: [{ ...seat, format: 'seat' as 'text' }] })
   expect(errors(await check(['externalPassId', 'label', 'seat'], [['T-1', 'Ada', '12']], variables))).toEqual([
     undefined,

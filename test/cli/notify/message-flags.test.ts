@@ -3,7 +3,7 @@ import { messageBody, showBroadcast } from '../../../src/cli/notify/notification
 
 const now = new Date('2027-01-01T00:00:00Z')
 
-test('a message is one text as it is typed, or one for each language', () => {
+test('a message is one text or one per language', () => {
   expect(messageBody({ message: 'pt=5' }, now)).toMatchObject({ body: 'pt=5', options: {} })
   const flags = { 'message-in': ['pt=Portas = 19h', 'zh-Hans=七点开门'], 'header-in': ['pt=Hoje'] }
   expect(messageBody(flags, now)).toMatchObject({
@@ -22,11 +22,11 @@ test.each([
   [['Portas'], 'must be language=text'],
   [['=Portas'], 'must be language=text'],
   [['pt=a', 'pt=b'], 'says pt twice'],
-])('--message-in %j is refused before anything is sent', (given, said) => {
+])('rejects --message-in %j before it sends anything', (given, said) => {
   expect(() => messageBody({ 'message-in': given }, now)).toThrow(said)
 })
 
-test('people see the text of each language', () => {
+test('prints the text of each language', () => {
   const broadcast = {
     id: 'b',
     projectId: 'p',

@@ -87,7 +87,7 @@ test('an export ends with every row once and no journal, regardless of interrupt
   )
 })
 
-test('half an export of something else is kept unless --restart is set', async () => {
+test('keeps the unfinished export of other data unless --restart is set', async () => {
   const path = join(temporaryFolder(), 'ledger.csv')
   await run(path, 10, { pages: 2, size: 3 })
   const half = readFileSync(path, 'utf8')

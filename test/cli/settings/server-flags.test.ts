@@ -15,7 +15,7 @@ test.each([
   [['--database', 'sqlite:./a:b@c.db'], []],
   [['--database'], []],
   [['--name', 'postgres://passes:secret@db/passes'], []],
-])('a password of a database among the arguments is seen: %j %j', (argv, expected) => {
+])('detects a database password in the arguments: %j %j', (argv, expected) => {
   expect(databasePasswordsIn(argv)).toEqual(expected)
 })
 

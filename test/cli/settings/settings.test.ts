@@ -53,7 +53,7 @@ test('a flag overrides the environment, and that the profile; each value has its
   })
 })
 
-test('without anything said the server is the local one', () => {
+test('without settings, the server is the local one', () => {
   expect(resolve({})).toMatchObject({
     url: { value: 'http://127.0.0.1:3000', source: 'the default' },
     token: undefined,
@@ -67,19 +67,19 @@ test.each<[source: string, flags: ConnectionFlags, environment: Environment]>([
   ['PASSES_TOKEN', {}, { PASSES_TOKEN: '' }],
   ['PASSES_URL', {}, { PASSES_URL: '' }],
   ['PASSES_PROFILE', {}, { PASSES_PROFILE: '' }],
-])('an empty %s is an error, and what is stored does not take its place', async (source, flags, environment) => {
+])('an empty %s is an error and does not fall back to the stored value', async (source, flags, environment) => {
   await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   expect(() => resolve(flags, environment)).toThrow(`${source} is empty`)
 })
 
-test('a stored token is never sent to another server than its own', async () => {
+test('sends a stored token only to its own server', async () => {
   await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   const connection = resolve({ url: 'https://elsewhere.example' })
   expect(connection.token).toBeUndefined()
   expect(connection.noToken).toContain('belongs to https://profile.example')
 })
 
-test('PASSES_PROFILE and --profile choose a profile, and one that is not there is an error', async () => {
+test('PASSES_PROFILE and --profile select a profile, and an unknown one is an error', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   await writeProfile(path, 'two', { url: 'https://two.example', token: 'two' })
   expect(resolve({}, { PASSES_PROFILE: 'two' }).token?.value).toBe('two')
@@ -92,7 +92,7 @@ test.each<[string, Environment]>([
   ['with an empty HOME', { HOME: '' }],
   ['with a relative HOME', { HOME: 'home' }],
   ['with relative XDG folders', { XDG_CONFIG_HOME: 'c', XDG_DATA_HOME: './d', XDG_STATE_HOME: '../s' }],
-])('%s nothing is kept below the working directory', (_, environment) => {
+])('%s stores nothing below the working directory', (_, environment) => {
   // Use the system's data of the user, and not the environment of this process.
   vi.stubEnv('HOME', environment.HOME)
   onTestFinished(() => {
@@ -159,12 +159,12 @@ test('a profile that is logged out keeps its server and no token, in a file of i
   })
 })
 
-test.each(['constructor', '__proto__'])('%s is the name of no profile until one is stored under it', async (name) => {
+test.each(['constructor', '__proto__'])('%s is not a profile until one is stored under this name', async (name) => {
   expect(() => resolve({ profile: name })).toThrow(`Profile ${name} not found`)
   await expect(chooseProfile(path, name)).rejects.toThrow(`Profile ${name} not found`)
 })
 
-test('a stored token that other users may read is warned of when it is used', async () => {
+test('warns when a stored token that other users can read is used', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   expect(resolve({}).warning).toBeUndefined()
   chmodSync(path, 0o640)
@@ -187,13 +187,10 @@ test('the time limit is that of the flag, else of PASSES_TIMEOUT, else 30 s', ()
   expect(seconds(undefined, {}).timeoutSeconds).toBe(30)
 })
 
-test.each(['0', '-1', '30s', '3601', 'Infinity', ''])(
-  '"%s" is no time limit, and the error names its source',
-  (text) => {
-    expect(() => resolve({ timeout: text }, {})).toThrow('--timeout')
-    expect(() => resolve({}, { PASSES_TIMEOUT: text })).toThrow('PASSES_TIMEOUT')
-  },
-)
+test.each(['0', '-1', '30s', '3601', 'Infinity', ''])('rejects the time limit "%s" and names its source', (text) => {
+  expect(() => resolve({ timeout: text }, {})).toThrow('--timeout')
+  expect(() => resolve({}, { PASSES_TIMEOUT: text })).toThrow('PASSES_TIMEOUT')
+})
 
 test('a broken profiles file has no effect if flags give everything', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
@@ -226,7 +223,7 @@ test.each([
   ['true', true, 1],
   ['2', true, 8],
   ['3', true, 24],
-])('FORCE_COLOR=%s decides alone: colour %j, %i bits', (forced, isColored, depth) => {
+])('FORCE_COLOR=%s overrides all else: color %j, %i bits', (forced, isColored, depth) => {
   const streams = [{ isTTY: true, getColorDepth: () => 8 }, {}]
   for (const environment of [{}, { NO_COLOR: '1' }, { TERM: 'dumb' }].map((rest) => ({
     ...rest,
@@ -257,7 +254,7 @@ test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])('"%s" is a val
   expect(() => requireClearSwitches(flags, { SWITCH: text, OTHER: 'on' })).not.toThrow()
 })
 
-test.each(['on', 'maybe', 'yes please'])('"%s" does not, and is refused', (text) => {
+test.each(['on', 'maybe', 'yes please'])('rejects "%s"', (text) => {
   const flags = { production: { type: 'boolean', env: 'SWITCH' } }
   expect(() => requireClearSwitches(flags, { SWITCH: text })).toThrow('SWITCH must be true or false')
 })

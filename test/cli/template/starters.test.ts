@@ -6,12 +6,12 @@ import { definitionWarnings } from '../../../src/server/pages/card/template-warn
 import { previewWallets } from '../../../src/server/pages/template-dev/content.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
-test.each(starterKinds)('the template to begin with for %s can be published as it is', (kind) => {
+test.each(starterKinds)('the starter template for %s can be published unchanged', (kind) => {
   const { definition } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
   expect(checkDefinition(parseDefinition(definition))).toEqual([])
 })
 
-test.each(starterKinds)('that for %s lacks nothing but images, and a flight is one at Google', (kind) => {
+test.each(starterKinds)('the starter for %s misses only images, and a flight is a Google flight', (kind) => {
   const { definition: input, passType } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
   const definition = parseDefinition(input)
   const wallets = previewWallets
@@ -31,6 +31,6 @@ test.each([
   expect(keyOf(name)).toBe(key)
 })
 
-test.each(['', 'A', 'a b', 'a'.repeat(65)])('"%s" is refused as a key', (key) => {
+test.each(['', 'A', 'a b', 'a'.repeat(65)])('rejects the key "%s"', (key) => {
   expect(() => starterTemplate('coupon', { key, name: 'N', organization: 'O' })).toThrow('cannot be a key')
 })

@@ -13,7 +13,7 @@ describe('a timestamp', () => {
     '2028-02-29T23:59:59Z',
     '0000-01-01T00:00:00Z',
     '9999-12-31T23:59:59.999Z',
-  ])('%s is taken', (value) => {
+  ])('accepts %s', (value) => {
     expect(Timestamp.safeParse(value).success).toBe(true)
   })
 
@@ -40,11 +40,11 @@ describe('a timestamp', () => {
     // In UTC these lie outside of the years that ISO 8601 writes with four digits.
     '9999-12-31T23:59:59-01:00',
     '0000-01-01T00:00:00+01:00',
-  ])('%j is refused', (value) => {
+  ])('rejects %j', (value) => {
     expect(Timestamp.safeParse(value).success).toBe(false)
   })
 
-  test('that is taken can always be shown', () => {
+  test('accepted timestamps can always be formatted', () => {
     const pad = (value: number, length = 2) => String(value).padStart(length, '0')
     const parts = fc.tuple(
       fc.nat(9999),

@@ -31,7 +31,7 @@ test.each([
   [perPeriod({ unit: 'month', timezone: 'GMT' })],
   [perPeriod({ timezone: 'America/Argentina/Buenos_Aires' })],
   [{ windows: [{ start: '2027-01-01T10:00Z', end: '2027-01-01T12:00:00+01:00' }] }],
-])('%j is a policy', (policy) => {
+])('accepts %j', (policy) => {
   expect(isPolicy(policy)).toBe(true)
 })
 
@@ -54,11 +54,11 @@ test.each([
   [activation({ basis: 'issue' })],
   [[]],
   ['maxUses'],
-])('%j is none', (policy) => {
+])('rejects %j', (policy) => {
   expect(isPolicy(policy)).toBe(false)
 })
 
-test('a template of a policy takes a lone placeholder for a number, and placeholders inside of text', () => {
+test('a policy template accepts a single placeholder for a number, and placeholders within text', () => {
   expect(
     isTemplate({ maxUses: '{{uses}}', ...perPeriod({ timezone: '{{zone}}' }), windows: [{ start: '{{day}}T10:00Z' }] }),
   ).toBe(true)

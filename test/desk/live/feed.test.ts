@@ -23,7 +23,7 @@ async function* endless(signal: AbortSignal, ...pieces: Uint8Array[]) {
   await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 }
 
-test('it is live once the server says where it begins, and tells each event', async () => {
+test('is live after the start event of the server, and passes on each event', async () => {
   const told: (string | null)[] = []
   feed = createFeed((signal) => endless(signal, bytes('id: 0\n\n'), bytes(':\n\n'), eventOf('1'), eventOf('2')), {
     isAllowed: true,
@@ -34,7 +34,7 @@ test('it is live once the server says where it begins, and tells each event', as
   expect(feed.events.map(({ id }) => id)).toEqual(['2', '1'])
 })
 
-test('a stream that fell silent or broke is opened again, and everything is reloaded', async () => {
+test('reopens a silent or broken stream, and reloads everything', async () => {
   let opened = 0
   feed = createFeed(
     (signal) => {
@@ -53,7 +53,7 @@ test('a stream that fell silent or broke is opened again, and everything is relo
   expect([feed.state, opened, told]).toEqual(['live', 2, [null, null, null]])
 })
 
-test.each([401, 403])('a token that may not follow events (%i) is not tried again', async (status) => {
+test.each([401, 403])('does not retry with a token that cannot follow events (%i)', async (status) => {
   let opened = 0
   feed = createFeed(
     () => {
@@ -82,7 +82,7 @@ test('polls if there are too many streams, and tries again a minute later', asyn
   expect([feed.state, opened]).toEqual(['live', 2])
 })
 
-test('without the scope no stream is opened', async () => {
+test('opens no stream without the scope', async () => {
   feed = createFeed(
     () => {
       throw new Error('opened')

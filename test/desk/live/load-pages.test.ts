@@ -14,7 +14,7 @@ function listOf(total: number) {
   return { asked, list }
 }
 
-test('a list of several pages is read to its end, in its order', async () => {
+test('reads all pages of a list, in order', async () => {
   const { asked, list } = listOf(201)
   const { items, total } = await listAll(list, {})
   expect([items.length, items.at(-1), total, asked]).toEqual([201, 200, 201, [undefined, '100', '200']])

@@ -21,13 +21,13 @@ function apiThatAnswers(status: number, asked: string[] = []): Api {
   } as unknown as Api
 }
 
-test.each([null, 'p1', 'Polyglot 2027'])('for %s the newest are enough', async (wanted) => {
+test.each([null, 'p1', 'Polyglot 2027'])('for %s, reads only the newest', async (wanted) => {
   const asked: string[] = []
   const projects = await listProjects(apiThatAnswers(404, asked), ['templates:read'], { boundTo: undefined, wanted })
   expect([projects, asked]).toEqual([listed, []])
 })
 
-test('one that the list does not hold is found by its id, and what is none is passed over', async () => {
+test('finds a project outside the list by its ID, and skips unknown IDs', async () => {
   const find = (wanted: string, status: number) =>
     listProjects(apiThatAnswers(status), ['templates:read'], { boundTo: undefined, wanted })
   expect(await find('p0', 404)).toEqual([...listed, old])

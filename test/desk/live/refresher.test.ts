@@ -16,7 +16,7 @@ test('each source is read at most once a second, regardless of the number of eve
   expect(reads.toSorted()).toEqual([...Array(4).fill('figures'), ...Array(4).fill('scans')])
 })
 
-test('a slow server is asked at most three things at once, and the next round waits for this one', async () => {
+test('sends a slow server at most three requests at once, one round after the other', async () => {
   let atOnce = 0
   let most = 0
   let reads = 0
@@ -37,7 +37,7 @@ test('a slow server is asked at most three things at once, and the next round wa
   expect([most, reads]).toEqual([3, 18])
 })
 
-test('told to wait, it waits, and then reads what was asked for meanwhile', async () => {
+test('waits as requested by the server, then reads what was requested in the meantime', async () => {
   const reads: number[] = []
   const refresher = createRefresher<string>(async () => {
     reads.push(Date.now())
@@ -51,7 +51,7 @@ test('told to wait, it waits, and then reads what was asked for meanwhile', asyn
   expect(reads).toEqual([begin + 7_000])
 })
 
-test('once it has ended nothing is read', async () => {
+test('reads nothing after its end', async () => {
   let reads = 0
   const refresher = createRefresher<string>(async () => {
     reads += 1

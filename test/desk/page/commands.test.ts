@@ -8,7 +8,7 @@ import { cancelCommand, passCommands, redeliverCommand, reverseCommand } from '.
 const { href } = new URL('../../../bin/dev-commands.js', import.meta.url)
 const { commands }: { commands: Record<string, typeof Command> } = await import(href)
 
-test('each command that the desk shows is one of the program, with flags that it has', async () => {
+test('each command that the desk shows exists, with its flags', async () => {
   const shown = [
     ...passCommands({ id: 'p', status: 'ISSUED' }),
     ...passCommands({ id: 'p', status: 'VOID' }),
@@ -35,7 +35,7 @@ test('proposes nothing for a void pass that would change it', () => {
   expect(passCommands({ id: 'p', status: 'VOID' }).join('\n')).not.toMatch(/void|notify|rotate|revoke/)
 })
 
-test('each source asks the interface for no more than the scope that it names, and reads alone', async () => {
+test('each source requests only what its scope allows, and only reads', async () => {
   for (const [name, { scope, load }] of Object.entries({ ...boardSources, ...passSources })) {
     const asked: (Scope | null)[] = []
     const operation = (resource: string, operation: string) => async () => {

@@ -21,7 +21,7 @@ test('another code is decided at once, and the first one, still in view, is not 
   expect(codeTracker.see(qr('a'), 200)).toBeUndefined()
 })
 
-test('a linear code counts when a second picture says the same soon after', () => {
+test('accepts a linear code if a second picture soon after confirms it', () => {
   const codeTracker = createCodeTracker()
   expect(codeTracker.see(linear('1'), 0)).toBeUndefined()
   expect(codeTracker.see(linear('7'), 50)).toBeUndefined()

@@ -23,7 +23,7 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
     seconds = await writeFilm(film, shown)
   })
 
-  test('each code that stays in view for a second is read once and rightly', async () => {
+  test('reads each code that stays in view for a second once and correctly', async () => {
     const browser = await launchBrowser(cameraFlags(film))
     cleanUp(() => browser.close())
     const { page, incidents } = await visit(browser, { viewport: { width: 390, height: 844 } })

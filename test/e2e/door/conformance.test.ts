@@ -240,45 +240,42 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
     },
   )
 
-  test.skipIf(skipped)(
-    'follows changes that broke off again from the same list, and replaces a list that ended',
-    async () => {
-      const { workspace, rig, make } = await place(1)
-      const first = await rig.open()
-      await hasList(first, 1)
-      await first.kill()
-      const added = await make(2)
-      aheadMs += SHARED_MS
-      // The second of two pages does not arrive.
-      network = (request) => {
-        request.url = request.url!.replace(/limit=1000/, 'limit=1')
-        return /snapshot.*cursor=/.test(request.url) ? 'down' : 'up'
-      }
-      requested = []
-      const second = await rig.open()
-      await eventually(() => expect(requested.some((url) => /snapshot.*cursor=/.test(url))).toBe(true))
-      await second.kill()
-      network = () => 'up'
-      const third = await rig.open()
-      await hasList(third, 3)
-      await goOffline(third)
-      for (const { code } of added) expect(await third.scan(code)).toMatchObject({ result: 'accepted' })
-      await third.kill()
-      const before = (await workspace.ok(contract.templates.list, { query: {} })).items
-      for (const { id } of before) {
-        await workspace.ok(contract.templates.update, { params: { id }, body: { name: `Renamed ${id}` } })
-      }
-      aheadMs += SHARED_MS
-      network = () => 'up'
-      requested = []
-      const fourth = await rig.open()
-      await eventually(() => {
-        expect(requested.some((url) => url.includes('snapshot') && !url.includes('since'))).toBe(true)
-      })
-      await hasList(fourth, 3)
-      await goOffline(fourth)
-      for (const { code } of added) expect(await fourth.scan(code)).toMatchObject({ result: 'duplicate' })
-      await fourth.kill()
-    },
-  )
+  test.skipIf(skipped)('resumes interrupted changes from the same list, and replaces an expired list', async () => {
+    const { workspace, rig, make } = await place(1)
+    const first = await rig.open()
+    await hasList(first, 1)
+    await first.kill()
+    const added = await make(2)
+    aheadMs += SHARED_MS
+    // The second of two pages does not arrive.
+    network = (request) => {
+      request.url = request.url!.replace(/limit=1000/, 'limit=1')
+      return /snapshot.*cursor=/.test(request.url) ? 'down' : 'up'
+    }
+    requested = []
+    const second = await rig.open()
+    await eventually(() => expect(requested.some((url) => /snapshot.*cursor=/.test(url))).toBe(true))
+    await second.kill()
+    network = () => 'up'
+    const third = await rig.open()
+    await hasList(third, 3)
+    await goOffline(third)
+    for (const { code } of added) expect(await third.scan(code)).toMatchObject({ result: 'accepted' })
+    await third.kill()
+    const before = (await workspace.ok(contract.templates.list, { query: {} })).items
+    for (const { id } of before) {
+      await workspace.ok(contract.templates.update, { params: { id }, body: { name: `Renamed ${id}` } })
+    }
+    aheadMs += SHARED_MS
+    network = () => 'up'
+    requested = []
+    const fourth = await rig.open()
+    await eventually(() => {
+      expect(requested.some((url) => url.includes('snapshot') && !url.includes('since'))).toBe(true)
+    })
+    await hasList(fourth, 3)
+    await goOffline(fourth)
+    for (const { code } of added) expect(await fourth.scan(code)).toMatchObject({ result: 'duplicate' })
+    await fourth.kill()
+  })
 })

@@ -149,7 +149,7 @@ describe.skipIf(skipReason !== undefined)(
           ] as const)
         : []),
     ] as const)(
-      'every screen in %s, %s, from 320 to 1280 pixels, is whole, within reach and accessible',
+      'every screen in %s, %s, from 320 to 1280 pixels, is complete, reachable, and accessible',
       async (language, scheme) => {
         const { page, incidents, words } = await openDoor(language, scheme === 'dark' ? { colorScheme: 'dark' } : {})
         expect(await page.evaluate('document.documentElement.dir')).toBe(language === 'ar' ? 'rtl' : 'ltr')
@@ -296,7 +296,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.getByText('Offline: checked by the list').count()).toBe(0)
     })
 
-    test('a sheet gives the focus back to what opened it, also where the browser closes it without asking', async () => {
+    test('a sheet returns the focus to its opener, also if the browser closes it', async () => {
       const { page } = await openDoor()
       const search = page.getByRole('button', { name: 'Search', exact: true })
       for (const close of [
@@ -313,7 +313,7 @@ describe.skipIf(skipReason !== undefined)(
       }
     })
 
-    test('light and zoom stay as they are set while decisions come and go', async () => {
+    test('light and zoom keep their settings while decisions change', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
       await page.addInitScript({ content: `localStorage.setItem('door', 'yes'); (${CAMERA})()` })
       await page.goto(url)
@@ -418,7 +418,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await lastScan(page)).toMatchObject({ payload: 'grace', method: 'chosen' })
     })
 
-    test('the last scan is taken back after a question, and not twice', async () => {
+    test('reverses the last scan after a confirmation, and only once', async () => {
       const { page } = await openDoor()
       await scan(page, 'yes')
       await page.getByRole('button', { name: 'Next' }).click()
@@ -430,7 +430,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.getByRole('button', { name: 'Take back' }).count()).toBe(0)
     })
 
-    test('explains in words where the server disagrees', async () => {
+    test('describes a conflict with the server in words', async () => {
       const { page, words } = await openDoor('de')
       await scan(page, 'conflict')
       await page.getByRole('button', { name: words.next }).click()
@@ -439,7 +439,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(told.replaceAll(/[\u2068\u2069]/g, '')).toContain('Der Server widerspricht: SCHON BENUTZT')
     })
 
-    test('keyboard scanners work with any focus, back to back, and press no button', async () => {
+    test('keyboard scanners work with any focus, in quick succession, and press no button', async () => {
       const { page } = await openDoor()
       await page.getByRole('button', { name: 'Lock' }).focus()
       const before = (await page.evaluate('fake.scans.length')) as number
@@ -459,7 +459,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.getByRole('button', { name: 'Hold to unlock' }).count()).toBe(0)
     })
 
-    test('a code is typed, and a person found by name', async () => {
+    test('accepts a typed code and finds a person by name', async () => {
       const { page } = await openDoor()
       await page.getByRole('button', { name: 'Search' }).click()
       await page.getByRole('textbox').fill('nobody at all')
@@ -479,7 +479,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(await lastScan(page)).toMatchObject({ payload: 'Grace Hopper', method: 'chosen' })
     })
 
-    test('a locked door scans on, and gives nothing to press until it is held', async () => {
+    test('a locked door keeps scanning, and has no active buttons until it is unlocked', async () => {
       const { page } = await openDoor()
       await page.getByRole('button', { name: 'Lock' }).click()
       await page.keyboard.type('yes')

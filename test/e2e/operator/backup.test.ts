@@ -61,7 +61,7 @@ test('a backup under load holds all acknowledged writes, and a server continues 
   expect(items[0].actor).toMatch(/^.+@.+: passes restore$/)
 })
 
-test('a restore refuses an open database, and one with data unless forced, which it then keeps', async () => {
+test('a restore rejects an open database, and needs --force for one with data, which it keeps', async () => {
   const server = await startServer()
   const onDatabase = ['--database', server.database]
   const folder = temporaryFolder()

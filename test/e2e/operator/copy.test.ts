@@ -75,7 +75,7 @@ test('a read-only server is copied to PostgreSQL and back, and links and secrets
   await third.stop()
 })
 
-test('rejects what cannot be copied or where it cannot go, and changes nothing', async () => {
+test('rejects sources and targets that it cannot copy, and changes nothing', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'passes.db')
   const missing = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'other.db')}`])

@@ -19,7 +19,7 @@ const { services, volumes } = readCompose()
 const ours = Object.entries(services).filter(([, { build }]) => build !== undefined)
 const flags = Object.entries(serveFlags).map(([name, { env }]) => ({ name: `--${name}`, env }))
 
-test('two servers answer and two work, each with flags and variables that the program knows', () => {
+test('two servers respond and two run jobs, with known flags and variables', () => {
   expect([servicesOf('api').length, servicesOf('worker').length]).toEqual([2, 2])
   for (const [name, { command = [], environment = {} }] of ours) {
     const given = command.filter((part) => part.startsWith('--'))
@@ -35,7 +35,7 @@ test('two servers answer and two work, each with flags and variables that the pr
   }
 })
 
-test('every server waits for the migration, and every stop for what is in flight', () => {
+test('every server waits for the migration, and every stop waits for in-flight work', () => {
   for (const [name, { depends_on, stop_grace_period, command }] of ours) {
     const [waitsFor] = Object.keys(depends_on ?? {})
     expect(waitsFor, name).toBe(command?.[0] === 'migrate' ? 'postgres' : 'migrate')
@@ -59,7 +59,7 @@ test('files that services mount and services that they wait for exist', () => {
   }
 })
 
-test('the proxy knows the servers that answer, and looks at /readyz more often than a drain lasts', () => {
+test('the proxy lists the web servers, and probes /readyz more often than a drain lasts', () => {
   const proxy = read('deploy/haproxy.cfg')
   const named = [...proxy.matchAll(/^ {2}server (\S+) (\S+):3000$/gm)].map(([, name, host]) => [name, host])
   expect(named).toEqual(servicesOf('api').map(([name]) => [name, name]))
@@ -85,7 +85,7 @@ test('the image is built from files in the repository, and runs as an unprivileg
   expect(copied.sort()).toEqual(allowed.sort())
 })
 
-test('files that the image copies from its build are all that the program needs', async () => {
+test('the image copies every file that the program needs', async () => {
   const folder = temporaryFolder()
   for (const [, paths] of dockerfile.matchAll(/^COPY --from=build (.+)$/gm)) {
     const [target, ...sources] = paths!.split(' ').reverse()
@@ -100,7 +100,7 @@ test('files that the image copies from its build are all that the program needs'
   expect(JSON.parse(stdout).applied).toContain('0001-baseline')
 })
 
-test('the health check of the image passes while a server is alive, and fails when it is gone', async () => {
+test('the health check of the image passes for a running server and fails without one', async () => {
   const [command, ...args] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)![1]!) as string[]
   const server = await hostServer()
   const check = () => execa(command!, args, { env: { PASSES_PORT: new URL(server.url).port }, reject: false })

@@ -42,7 +42,7 @@ async function doctor(database: string, args: string[] = [], env: Record<string,
 describe.each(dialects)('on %s', (dialect) => {
   const shared = sharedServer({ dialect })
 
-  test('a server that is well passes, while it runs and at its public URL', async () => {
+  test('a healthy server passes all checks, also at its public URL', async () => {
     const server = await shared()
     const report = await doctor(server.database, ['--public-url', server.url, '--write'])
     expect(report.failures).toEqual([])
@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await opened.reader('migrations').where({ name: '0001-baseline' })).toEqual([])
   })
 
-  test('a server key that is not the one of the database fails, and nothing of either is shown', async () => {
+  test('a server key of another database fails, and no part of either key is shown', async () => {
     const server = await shared()
     const foreign = 'foreign-'.repeat(6)
     const report = await doctor(server.database, [], { PASSES_SERVER_KEY: foreign })
@@ -80,7 +80,7 @@ describe.each(dialects)('on %s', (dialect) => {
     if (dialect === 'postgres') expect((await doctor(server.database, [], rotated)).failures).toEqual([])
   })
 
-  test('shows waiting work, jobs that gave up, and failing endpoints, with the command that fixes them', async () => {
+  test('shows waiting and discarded jobs and failing endpoints, with the command that fixes them', async () => {
     const server = await hostServer({ dialect, args: ['--role', 'api', '--allow-insecure-webhooks'] })
     const { client, database } = server
     const webhook = await client.webhooks.create({ body: { url: 'http://127.0.0.1:9/', events: ['pass.issued'] } })
@@ -121,7 +121,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('a database that is not there or does not answer fails, and everything that needs it is skipped', async () => {
+test('an unreachable database fails, and checks that need it are skipped', async () => {
   const missing = `sqlite:${join(temporaryFolder(), 'passes.db')}`
   const report = await doctor(missing)
   expect(report.failures).toEqual(['Database: Reachable'])
@@ -178,14 +178,14 @@ describe("Apple's chain", () => {
     }
   }
 
-  test('passes when key, pass type, team, issuer and dates are right', async () => {
+  test('passes if key, pass type, team, issuer, and dates are valid', async () => {
     const report = await failures(good, '--apple-pass-type', passType, '--apple-team', team)
     expect(report.failures).toEqual([])
     expect(report.find('Apple: Pass type and team').message).toBe(`${passType}, team ${team}`)
     expect(report.find('Apple: Pass certificate').message).toMatch(/^36[45] days left/)
   })
 
-  test('fails for another key, pass type, team or issuer, and says which', async () => {
+  test('fails for another key, pass type, team, or issuer, and names it', async () => {
     expect((await failures({ ...good, key: other.key })).failures).toEqual(['Apple: Key'])
     expect((await failures(good, '--apple-pass-type', 'pass.other')).failures).toEqual(['Apple: Pass type and team'])
     expect((await failures(good, '--apple-team', 'OTHER')).failures).toEqual(['Apple: Pass type and team'])
@@ -201,7 +201,7 @@ describe("Apple's chain", () => {
   })
 })
 
-test('a Google key that is none fails by itself', async () => {
+test('an invalid Google key fails only its own check', async () => {
   const database = await emptyDatabase('sqlite')
   await run(['migrate', '--database', database])
   const args = [

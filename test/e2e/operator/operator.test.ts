@@ -22,7 +22,7 @@ test('reports once that a command created a database', async () => {
 })
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a token that an operator makes works at once, and is refused within two seconds of being revoked', async () => {
+  test('a token created by an operator works at once, and not two seconds after its revocation', async () => {
     const server = await hostServer({ dialect })
     const made = await ok(['token', 'create', '--name', 'door', '--scope', 'passes:read'], server.database)
     expect(made).toEqual({
@@ -64,7 +64,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await client.close()
   })
 
-  test('a suspended workspace is refused within two seconds, and works again when it is resumed', async () => {
+  test('a suspended workspace is rejected within two seconds, and works again when resumed', async () => {
     const server = await hostServer({ dialect })
     const { database } = server
     const workspace = await ok(['workspace', 'create', '--name', 'acme'], database)
@@ -90,7 +90,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(names).toEqual(['acme', 'default'])
   })
 
-  test('an operator sees and changes the limits of a workspace, and is warned of a password in arguments', async () => {
+  test('shows and changes the limits of a workspace, and warns of a password in arguments', async () => {
     const database = await emptyDatabase(dialect)
     await ok(['token', 'create', '--name', 'first'], database)
     const args = ['workspace', 'limits', 'default', '--webhooks', '0', '--stored-bytes', '5MiB']
@@ -110,7 +110,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await inspect(database).rows('tokens')).toHaveLength(1)
   })
 
-  test('an operator sees what waits in the outbox and runs again what gave up', async () => {
+  test('lists the outbox and retries discarded jobs', async () => {
     const server = await hostServer({ dialect, args: ['--role', 'api'] })
     const templateId = await publishTemplate(server.client)
     const body = { externalPassId: 'p-1', label: 'Ada', templateId }
@@ -155,7 +155,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('wrong usage exits 2, what cannot be done exits 1, and with --json stdout holds exactly one value', async () => {
+test('wrong usage exits with 2, failures with 1, and --json prints exactly one value', async () => {
   const database = await emptyDatabase('sqlite')
   const cases: [args: string[], exitCode: number, code: string][] = [
     [['token', 'create'], 2, 'USAGE'],

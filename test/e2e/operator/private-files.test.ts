@@ -52,7 +52,7 @@ test('files are private even under an open umask, and doctor names those that ar
   ])
 })
 
-test('a restore that is killed on its way leaves no database behind, and the next one works', async () => {
+test('a killed restore leaves no database, and the next restore works', async () => {
   const server = await hostServer()
   await publishTemplate(server.client)
   const folder = temporaryFolder()

@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts'
 const SERVER_KEY = 'planted-server-key-'.repeat(3)
 
 test.each(oneDialect)(
-  'on %s no secret is in a log, an error, an answer that may not show it, or the database',
+  'on %s no secret is in logs, errors, the database, or responses other than its own',
   async (dialect) => {
     const args = ['--log-level', 'debug', '--allow-insecure-webhooks', '--metrics-port', '0']
     const server = await startServer({ dialect, args, env: { PASSES_SERVER_KEY: SERVER_KEY } })

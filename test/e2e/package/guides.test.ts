@@ -21,7 +21,7 @@ const play: GuideOptions['meanwhile'] = {
   },
 }
 
-test.each(guides)('$path works as it is written', async (guide) => {
+test.each(guides)('the commands in $path work', async (guide) => {
   const database = 'postgres://passes:PASSWORD@127.0.0.1/passes'
   const text = readFileSync(join(root, guide.path), 'utf8')
   const words: Record<string, string> = {}
@@ -29,7 +29,7 @@ test.each(guides)('$path works as it is written', async (guide) => {
   await runGuide(guide, { meanwhile: play, words })
 })
 
-describe('parts that no test runs, with the reason in the guide', () => {
+describe('untested parts state the reason in the guide', () => {
   const all = [...guides, readGuide('docs/webhooks.md'), readGuide('examples/README.md')]
   const blocks = all.flatMap(({ path, steps }) =>
     steps.flatMap((step) => (step.kind === 'not-run' ? [{ where: `${path}:${step.line}`, ...step }] : [])),
@@ -52,7 +52,7 @@ test.skipIf(!existsSync(analyzer))('systemd takes the unit of the production gui
   expect([exitCode, stdout, stderr]).toEqual([0, '', ''])
 })
 
-test('every link of the guides to a file of the project leads somewhere', () => {
+test('every file link of the guides is valid', () => {
   const pages = ['docs/README.md', ...paths]
   const broken = pages.flatMap((page) =>
     [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]

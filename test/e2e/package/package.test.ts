@@ -22,7 +22,7 @@ interface Packed {
  * Installs the package as npm would publish it, in an empty folder. The dependencies in package.json are linked, without
  * a download, so that a package that is used but not listed is missing.
  */
-describe('the package', () => {
+describe('package', () => {
   const folder = temporaryFolder(afterAll)
   const env = { PATH: process.env.PATH, HOME: folder, npm_config_offline: 'true', npm_config_update_notifier: 'false' }
   const shell = { cwd: folder, env, extendEnv: false } as const
@@ -43,7 +43,7 @@ describe('the package', () => {
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
   })
 
-  test('holds what runs and what is read, and no sources, tests or maps', () => {
+  test('contains the program and its documents, and no sources, tests, or source maps', () => {
     const paths = packed.files.map(({ path }) => path)
     console.log(
       `${packed.filename}: ${paths.length} files, ${kib(packed.size)} packed, ${kib(packed.unpackedSize)} unpacked`,
@@ -69,7 +69,7 @@ describe('the package', () => {
 
   // It may build sqlite3 from its sources, and what npm has not kept comes from the registry.
   test.runIf(isLong)(
-    'npm installs it in an empty folder with all it needs, where it runs, plays the demo, and serves',
+    'installs in an empty folder with its dependencies, and runs, demos, and serves there',
     async () => {
       const place = temporaryFolder()
       await execa('npm', ['install', '--prefer-offline', join(folder, packed.filename)], { cwd: place })

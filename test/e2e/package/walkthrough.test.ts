@@ -10,7 +10,7 @@ import { runGuide } from '../support/guide-run.ts'
 /** The number of rows of the file. The tests of the examples check that each row creates a pass. */
 const ATTENDEES = isLong ? 2_000 : 200
 
-test('the walk-through of the examples works as it is written', async () => {
+test('the walk-through of the examples works', async () => {
   const { folder, output } = await runGuide(readGuide('examples/README.md'), {
     prepare: (folder) => keepRows(join(folder, 'examples/conference/attendees.csv'), ATTENDEES),
   })

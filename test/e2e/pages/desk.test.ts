@@ -140,7 +140,7 @@ describe.skipIf(skipReason !== undefined)(
       }
     }
 
-    test('each number is that of the interface, and stays so while people are let in', async () => {
+    test('each number equals that of the API, also while people are admitted', async () => {
       const { page, incidents } = await openDesk()
       await page.getByText('Live', { exact: true }).waitFor()
       for (const pass of passes.slice(5)) await scan(pass.id, 'North')
@@ -169,34 +169,37 @@ describe.skipIf(skipReason !== undefined)(
       ['a phone in Arabic, by night', { viewport: { width: 320, height: 568 }, colorScheme: 'dark', locale: 'ar' }, ''],
       ['a wall', { viewport: { width: 1920, height: 1080 }, colorScheme: 'dark' }, '?wall'],
       ['a wall in German', { viewport: { width: 1920, height: 1080 }, colorScheme: 'light', locale: 'de' }, '?wall'],
-    ] as const)('on %s it is whole, accessible and under its policy', async (_, options, query) => {
-      const { page, incidents } = await openDesk(options, `/desk${query}`)
-      await page.locator('[data-number=issued]').waitFor()
-      await page.locator('[data-number=doors]').waitFor()
-      await look(page)
-      // Long names hide no numbers; on a phone the rest is a touch away.
-      if (options.viewport.width > 320) expect(await page.evaluate(CUT_OFF)).toEqual([])
-      const pressable = await page.locator('button, input, select, a[href]').count()
-      if (query === '?wall') {
-        expect(pressable).toBe(0)
-        // Wall displays cannot be scrolled, so everything must fit in every size and language.
-        for (const viewport of WALLS) {
-          await page.setViewportSize(viewport)
-          await eventually(async () => {
-            expect(await page.evaluate(BELOW_THE_SCREEN)).toBeLessThanOrEqual(0)
-            expect(await page.evaluate(CUT_OFF)).toEqual([])
-          })
-          expect(await page.evaluate(WALL)).toEqual({ small: [], broken: [], isFilled: true, unrounded: [] })
-        }
-      } else {
-        await page.getByRole('searchbox').fill('Guest 0')
-        await page.getByRole('searchbox').press('Enter')
-        await page.locator('.cards .phones').waitFor()
-        await page.locator('table code').first().waitFor()
+    ] as const)(
+      'on %s the desk is complete and accessible, and follows its content policy',
+      async (_, options, query) => {
+        const { page, incidents } = await openDesk(options, `/desk${query}`)
+        await page.locator('[data-number=issued]').waitFor()
+        await page.locator('[data-number=doors]').waitFor()
         await look(page)
-      }
-      expect(incidents).toEqual([])
-    })
+        // Long names hide no numbers; on a phone the rest is a touch away.
+        if (options.viewport.width > 320) expect(await page.evaluate(CUT_OFF)).toEqual([])
+        const pressable = await page.locator('button, input, select, a[href]').count()
+        if (query === '?wall') {
+          expect(pressable).toBe(0)
+          // Wall displays cannot be scrolled, so everything must fit in every size and language.
+          for (const viewport of WALLS) {
+            await page.setViewportSize(viewport)
+            await eventually(async () => {
+              expect(await page.evaluate(BELOW_THE_SCREEN)).toBeLessThanOrEqual(0)
+              expect(await page.evaluate(CUT_OFF)).toEqual([])
+            })
+            expect(await page.evaluate(WALL)).toEqual({ small: [], broken: [], isFilled: true, unrounded: [] })
+          }
+        } else {
+          await page.getByRole('searchbox').fill('Guest 0')
+          await page.getByRole('searchbox').press('Enter')
+          await page.locator('.cards .phones').waitFor()
+          await page.locator('table code').first().waitFor()
+          await look(page)
+        }
+        expect(incidents).toEqual([])
+      },
+    )
 
     async function look(page: Page): Promise<void> {
       await picture(page, `desk-${Date.now()}`, { fullPage: true })
@@ -205,7 +208,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(found.filter((issue) => !overPictures.test(issue))).toEqual([])
     }
 
-    test('a search shows one pass whole, by keys alone, with commands to copy', async () => {
+    test('a search by keyboard shows one complete pass with commands to copy', async () => {
       const { page, context } = await openDesk()
       await context.grantPermissions(['clipboard-read', 'clipboard-write'])
       await page.getByRole('searchbox').focus()
@@ -335,7 +338,7 @@ describe.skipIf(skipReason !== undefined)(
       ])
     })
 
-    test('the project that was chosen is the same after a reload, and a choice ends the view of a pass', async () => {
+    test('keeps the selected project after a reload, and a selection closes the view of a pass', async () => {
       const { id } = await server.client.projects.create({ body: { name: 'Newer' } })
       const { page } = await openDesk({}, `/desk#pass=${passes[0]!.id}`, 'h2.pass')
       await page.getByLabel('Project').selectOption({ label: 'Polyglot 2027' })

@@ -224,7 +224,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(incidents).toEqual([])
   })
 
-  test('hostile texts are shown as they are, run nothing, and break no layout', async () => {
+  test('shows hostile texts unchanged, without running them or breaking the layout', async () => {
     const { page, incidents } = await visit(browser)
     for (const width of [320, 390, 1280]) {
       await page.setViewportSize({ width, height: 844 })
@@ -270,7 +270,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  test('with the keyboard alone both wallets are reached, and what has the focus is seen', async () => {
+  test('the keyboard reaches both wallets, and the focus is visible', async () => {
     const { page } = await visit(browser)
     for (const viewport of Object.values(screens)) {
       await page.setViewportSize(viewport)
@@ -287,7 +287,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  test('on a phone held across both ways to add the pass are seen before anything is scrolled', async () => {
+  test('a phone in landscape shows both wallet buttons without scrolling', async () => {
     const { page } = await visit(browser)
     await page.setViewportSize({ width: 844, height: 390 })
     await page.goto(links.conference!)
@@ -300,7 +300,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await picture(page, 'conference-across')
   })
 
-  test('the page says and offers everything without JavaScript', async () => {
+  test('the page is complete without JavaScript', async () => {
     const { page } = await visit(browser, { javaScriptEnabled: false })
     await page.goto(links.conference!)
     for (const text of ['Sala Tejo', 'Continue on your phone', 'Valid until']) {
@@ -346,7 +346,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  test('on a small phone the code is seen above the buttons, and nothing is wider than the screen', async () => {
+  test('a small phone shows the code above the buttons, and nothing wider than the screen', async () => {
     const { page } = await visit(browser, { viewport: screens.phone })
     await page.setViewportSize({ width: 360, height: 640 })
     for (const name of [...Object.keys(examples), 'arabic']) {
@@ -369,7 +369,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  test('inside another app the link is copied by a button, and the code is still seen above the others', async () => {
+  test('inside another app, a button copies the link, and the code is above the other buttons', async () => {
     const { page, context, incidents } = await visit(browser, { viewport: screens.phone, userAgent: instagram })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.setViewportSize({ width: 360, height: 640 })
@@ -384,7 +384,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(incidents).toEqual([])
   })
 
-  test('on paper there is the code, large, and texts black on white, and no button', async () => {
+  test('the print has a large code and black texts on white, without buttons', async () => {
     const { page } = await visit(browser, { viewport: screens.desktop, colorScheme: 'dark' })
     await page.goto(links.conference!)
     await page.emulateMedia({ media: 'print' })
@@ -397,7 +397,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await page.emulateMedia({ media: 'screen' })
   })
 
-  test('a card in a script that is read from the right is laid out from the right', async () => {
+  test('lays out a card in a right-to-left script from the right', async () => {
     const { page } = await visit(browser, { viewport: screens.phone })
     await page.goto(links.arabic!)
     const left = async (text: string) => (await page.locator('.card').getByText(text, { exact: true }).boundingBox())!.x

@@ -93,7 +93,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     },
   )
 
-  test('the file loads nothing: its images are in it', async () => {
+  test('the file contains its images and loads nothing', async () => {
     const { page } = await visit(browser)
     const requests: string[] = []
     page.on('request', (request) => {
@@ -169,7 +169,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(await page.locator('details').innerText()).toMatch(/FIVE\s+B7\s+SIX\s+B7/)
   })
 
-  test('a text that is wider than what its row leaves is cut on one line, and its neighbours are whole', async () => {
+  test('cuts a text that is too wide for its row to one line, and no other text', async () => {
     const secondary = [field('shop', 'Mercado da Ribeira, stall 12, behind the flowers'), field('seat'), field('row')]
     const { preview, page } = await drawn('eventTicket', { fields: { secondary } })
     for (const shown of [preview, page]) {
@@ -206,7 +206,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  test('a pass is shown as its holder has it, served under a policy that lets nothing in', async () => {
+  test('shows a pass as its holder has it, with a policy that allows no external content', async () => {
     const body = {
       templateId: ids.loyalty!,
       externalPassId: 'M-1',
@@ -322,7 +322,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(incidents).toEqual([])
   })
 
-  test('template dev answers this machine under its own name alone, and runs and frames nothing but its own', async () => {
+  test('template dev serves only localhost, and runs and frames only its own pages', async () => {
     const { url } = await develop()
     const { port } = new URL(url)
     const ask = (headers: Record<string, string>, method = 'GET', path = '/') =>

@@ -8,7 +8,7 @@ import { sharedServer } from '../support/server.ts'
 const shared = sharedServer()
 const icon = new URL('../../../examples/conference/images/icon.png', import.meta.url).pathname
 
-test('any path is asked with fields as parameters of a GET and as the JSON body of anything else', async () => {
+test('sends fields as parameters of a GET and as the JSON body of other methods', async () => {
   const server = await shared()
   const call = (...args: string[]) => run(['api', ...args], server)
   const made = await call('POST', '/v1/projects', '-f', 'name=A=B', '-f', 'color:="green"')
@@ -38,7 +38,7 @@ test('events are printed as they come, until Ctrl-C', async () => {
   expect(await following).toMatchObject({ exitCode: 130, stderr: '' })
 })
 
-test('bytes of a file are sent and written as they are', async () => {
+test('sends and writes the bytes of files unchanged', async () => {
   const server = await shared()
   const args = ['api', 'POST', '/v1/images', '-d', `@${icon}`, '-H', 'Content-Type: image/png', '--json']
   const image = JSON.parse((await run(args, server)).stdout)
@@ -55,7 +55,7 @@ test.each([
   ['a field that is no JSON', ['POST', '/v1/projects', '-f', 'name:=x'], 2, 'is not JSON'],
   ['a body of a GET', ['GET', '/v1/projects', '-d', '{}'], 2, 'has no body'],
   ['pages of what is no list', ['GET', '/v1/workspace', '--paginate'], 1, 'not a page of a list'],
-])('%s is said', async (_, args, exitCode, said) => {
+])('reports %s', async (_, args, exitCode, said) => {
   expect(await run(['api', ...args], await shared())).toMatchObject({
     exitCode,
     stdout: '',

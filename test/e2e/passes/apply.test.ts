@@ -153,7 +153,7 @@ test('reports every mistake with file, line, and column before sending anything'
   expect(await countsOf(server)).toEqual([0, 0, 0])
 })
 
-test('reports a run that fails midway, and the next one continues; a secret that was lost is created again', async () => {
+test('reports a run that fails midway; the next one continues and re-creates a lost secret', async () => {
   const server = await shared()
   const folder = folderOf(whole)
   const { 'templates/ticket.json': ticket } = whole
@@ -214,7 +214,7 @@ test('compares limits, and shows the operator command, since the API cannot set 
   expect((await apply(folder, server, '--plan')).exitCode).toBe(0)
 })
 
-test('a file that nothing reads is named: JSON in a wrong place, and YAML', async () => {
+test('names files that are ignored: misplaced JSON, and YAML', async () => {
   const misplaced = ['project.json', 'webhooks.yaml', 'projects/gala.yml']
   const folder = folderOf({ ...whole, 'limits.json': {}, 'webhook-secrets.json': {}, 'README.md': '' })
   for (const name of misplaced) write(folder, name, {})

@@ -232,7 +232,7 @@ test('upgrades passes of all templates to a version; a version that is not newer
   expect([nothing.exitCode, JSON.parse(nothing.stdout)]).toMatchObject([1, { error: { code: 'VALIDATION_ERROR' } }])
 })
 
-test('a column that no template of the passes knows is warned of', async () => {
+test('warns of a column that no template of the passes has', async () => {
   const setup = await setUp()
   await createPasses(setup, 1)
   writeRows(setup, 'file.csv', [
@@ -246,7 +246,7 @@ test('a column that no template of the passes knows is warned of', async () => {
   ])
 })
 
-test('void asks, or needs --yes without a terminal; the journal of an update is not one of a void', async () => {
+test('void asks for confirmation, or needs --yes without a terminal, and rejects an update journal', async () => {
   const setup = await setUp()
   const { server, folder } = setup
   await createPasses(setup, 2)

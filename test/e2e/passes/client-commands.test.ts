@@ -48,7 +48,7 @@ function templateFile(definition: object = {}): string {
   return path
 }
 
-test('a server that accepts and keeps silent is given up, with what it did not answer and what to do', async () => {
+test('reports a timeout with the unanswered request and advice', async () => {
   const silent = createServer()
   silent.listen(0, '127.0.0.1')
   await once(silent, 'listening')
@@ -65,7 +65,7 @@ test('a server that accepts and keeps silent is given up, with what it did not a
   expect(stderr).toContain('--timeout SECONDS (PASSES_TIMEOUT) waits longer')
 })
 
-test('programs that store profiles at the same moment lose none of each other', async () => {
+test('concurrent programs lose no profile', async () => {
   const path = join(temporaryFolder(), 'passes/profiles.json')
   const module = new URL('../../../dist/cli/settings/profile.js', import.meta.url).href
   const script = `const { workerData: { module, path, own } } = require('node:worker_threads')
@@ -125,7 +125,7 @@ test('profiles are listed without their tokens, chosen, logged out of and remove
   expect((await call('profile', 'list')).stdout).not.toContain('production')
 })
 
-test('whoami says for people and for scripts which source won', async () => {
+test('whoami shows the source of each setting, as text and as JSON', async () => {
   const server = await shared()
   const { stdout } = await run(['whoami', '--token', server.token], { url: server.url, token: 'psk_other' })
   expect(stdout).toContain(`${server.url} (from PASSES_URL)`)
@@ -150,7 +150,7 @@ test.each([
   ])
 })
 
-test('a server that is not there is said with the address, its source and what to do', async () => {
+test('reports an unreachable server with its address, the source of the address, and advice', async () => {
   const nowhere = { url: 'http://127.0.0.1:1', token: 'psk_x' }
   const { exitCode, stdout, stderr } = await run(['whoami'], nowhere)
   expect([exitCode, stdout]).toEqual([1, ''])
@@ -214,7 +214,7 @@ test('projects are created, listed page by page or whole, changed, counted and d
   })
 })
 
-test('a template file becomes a template; a push replaces the draft, or makes the next one once published', async () => {
+test('a push creates a template, replaces its draft, or creates a draft after publishing', async () => {
   const server = await shared()
   const file = templateFile()
   const pushed = await json(['template', 'push', file], server)
@@ -292,19 +292,19 @@ test.each([
   ['pass lst', 'did you mean passes pass list?'],
   ['nothingLikeIt', 'passes --help'],
   ['pass nothingLikeIt', 'passes pass --help'],
-])('the unknown command %j is wrong usage, and says what may have been meant', async (words, hint) => {
+])('the unknown command %j is wrong usage, and similar commands are suggested', async (words, hint) => {
   const people = await run(words.split(' '))
   expect([people.exitCode, people.stdout, people.stderr]).toEqual([2, '', expect.stringContaining(hint)])
   const script = await run([...words.split(' '), '--json'])
   expect([script.exitCode, JSON.parse(script.stdout)]).toMatchObject([2, { error: { code: 'USAGE' } }])
 })
 
-test('help about an unknown command says the same', async () => {
+test('help for an unknown command suggests the same', async () => {
   const { exitCode, stderr } = await run(['help', 'pass', 'lst'])
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('did you mean passes pass list?')])
 })
 
-test('a template is drawn with its sample values, and saved as a page', async () => {
+test('previews a template with its sample values, and saves it as a page', async () => {
   const server = await shared()
   const { value: pushed } = await json(['template', 'push', templateFile()], server)
   const { value: preview } = await json(['template', 'preview', pushed.templateId], server)

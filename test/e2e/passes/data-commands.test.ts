@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('an operator erases a holder while the server runs, after seeing what would go', async () => {
+  test('erases a holder while the server runs, after a preview', async () => {
     const server = await hostServer({ dialect })
     const { client, database } = server
     const { id, templateId } = await issuedPass(client)

@@ -21,7 +21,7 @@ const rowsFor = (count: number, prefix: string) =>
     `phone-${prefix}-${n}:aa${n} other-${prefix}-${n}:bb${n}`,
   ])
 
-test('a file is planned, taken over once, and the second run changes nothing', async () => {
+test('plans a file and imports it once; a second run changes nothing', async () => {
   const setup = await setUp()
   const { server, folder, templateId: template } = setup
   writeRows(setup, 'members.csv', [header, ...rowsFor(250, 'once')])

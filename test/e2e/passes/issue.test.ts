@@ -224,7 +224,7 @@ test('a run outlasts a server that is killed and started again', async () => {
   expect(await passCount(setup)).toBe(MANY)
 })
 
-test('a run waits as long as Retry-After says when the server limits it', async () => {
+test('a rate-limited run waits for the time of Retry-After', async () => {
   const setup = await setUp({ ...onlyAnswers, env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '5' } })
   const { server, folder, templateId } = setup
   writeFileSync(join(folder, 'file.csv'), csv(rowsFor(500)))
@@ -276,7 +276,7 @@ test("a second file with another name for an ID fails that row, and shows no lin
   expect(read(join(folder, 'links.csv'))).toEqual([])
 })
 
-test('semicolons, a byte order mark, CRLF, quotes and empty lines go in, and come out as they were', async () => {
+test('reads and writes semicolons, a byte order mark, CRLF, quotes, and empty lines unchanged', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   const dialect = { delimiter: ';', newline: '\r\n', bom: '\uFEFF' }
@@ -348,7 +348,7 @@ test('- reads stdin and keeps no journal', async () => {
   expect(await passCount(setup)).toBe(150)
 })
 
-test('a named pipe is read as stdin is, once and without a journal, and nothing is written to one', async () => {
+test('reads a named pipe like stdin, once and without a journal, and never writes to one', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
   execFileSync('mkfifo', [join(folder, 'rows'), join(folder, 'links')])
@@ -367,7 +367,7 @@ test('a named pipe is read as stdin is, once and without a journal, and nothing 
   expect(await passCount(setup)).toBe(3)
 })
 
-test('Ctrl-C while a pipe brings nothing stops at once', async () => {
+test('Ctrl-C stops at once while a pipe is idle', async () => {
   const setup = await setUp()
   const child = execa('node', [program, 'issue', '-', '--template', setup.templateId, '--json'], {
     cwd: setup.folder,
@@ -384,7 +384,7 @@ test('Ctrl-C while a pipe brings nothing stops at once', async () => {
   ])
 })
 
-test('a header that does not fit is refused with a list before anything is sent', async () => {
+test('rejects a header that does not match with a list before it sends anything', async () => {
   const { server, folder, templateId } = await setUp()
   writeFileSync(join(folder, 'file.csv'), 'ticket,name\n1,Ada\n')
   const { exitCode, stderr } = await run(['issue', 'file.csv', '--template', templateId], server, { cwd: folder })

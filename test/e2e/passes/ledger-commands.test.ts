@@ -89,7 +89,7 @@ describe.each(dialects.slice(1))('on %s', (dialect) => {
     await eventually(async () => expect(await snapshot()).toMatchObject({ items: [] }))
   })
 
-  test('an empty ledger says what to do, and what does not exist exits 1', async () => {
+  test('an empty ledger prints advice, and an unknown ID exits with 1', async () => {
     const server = await shared()
     expect(await json(server, 'scans', 'get', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10')).toMatchObject({
       exitCode: 1,

@@ -6,7 +6,7 @@ import { sharedServer } from '../support/server.ts'
 
 const shared = sharedServer()
 
-test('a project, a template or a webhook is named by its key, its exact name or the beginning of its id', async () => {
+test('finds projects, templates, and webhooks by key, exact name, or start of the ID', async () => {
   const server = await shared()
   const { client } = server
   const project = await client.projects.create({ body: { name: 'Spring fair' } })
@@ -56,7 +56,7 @@ test('lists ambiguous names, reports unknown ones, and changes nothing for eithe
   expect((await projects.list()).total).toBe(2)
 })
 
-test('a pass is named by its external id or the beginning of its id, too', async () => {
+test('finds a pass by its external ID or the start of its ID', async () => {
   const server = await shared()
   const pass = await issuedPass(server.client)
   for (const text of [pass.externalPassId, pass.id, pass.id.slice(0, 18)]) {
@@ -69,7 +69,7 @@ test('a pass is named by its external id or the beginning of its id, too', async
   expect(external.stderr).toContain(`No pass has the external ID ${pass.id}`)
 })
 
-test('on a terminal a template that is left out is chosen from a list that narrows as it is typed in', async () => {
+test('on a terminal, a missing template is selected from a list that narrows while typing', async () => {
   const server = await shared()
   const pass = await issuedPass(server.client)
   const template = await server.client.templates.get({ params: { id: pass.templateId! } })

@@ -34,7 +34,7 @@ async function createPasses({ server, templateId }: Setup, count: number, prefix
 
 // The command sees HTTP only; what each database answers is tested with the interface.
 describe('over HTTP', () => {
-  test('every page of a list is walked: as NDJSON, as CSV, and as a table, each pass once', async () => {
+  test('reads all pages of a list as NDJSON, CSV, and a table, each pass once', async () => {
     const setup = await setUp()
     const { server } = setup
     const ids = await createPasses(setup, 250)
@@ -155,12 +155,12 @@ test.each([
   ['a version that is none', ['pass', 'update', 'T-1', '--external', '--template-version', 'newest'], 2],
   ['a variable set and unset', ['pass', 'update', 'T-1', '--external', '--var', 'a=b', '--unset', 'a'], 2],
   ['a Google file', ['pass', 'preview', 'T-1', '--external', '--platform', 'google', '--out', 'x.pkpass'], 2],
-])('wrong usage exits 2, before the server is asked: %s', async (_, args, code) => {
+])('wrong usage exits with 2 before any request: %s', async (_, args, code) => {
   const { exitCode, stderr, stdout } = await run(args, { url: 'http://127.0.0.1:1', token: 'psk_x' })
   expect([exitCode, `${stderr}${stdout}`]).toEqual([code, expect.stringMatching(/\S/)])
 })
 
-test('a filter that the server refuses, and a pass that does not exist, exit 1', async () => {
+test('a rejected filter and an unknown pass exit with 1', async () => {
   const setup = await setUp()
   expect(await json(setup, 'pass', 'list', '--label-match', 'prefix')).toMatchObject({
     exitCode: 1,
@@ -180,7 +180,7 @@ test('a filter that the server refuses, and a pass that does not exist, exit 1',
   }
 })
 
-test('a pass is updated by its own key: merged, dry, guarded by its revision, and to another version', async () => {
+test('updates a pass: merged, as a dry run, guarded by its revision, and to another version', async () => {
   const setup = await setUp()
   const { server, templateId } = setup
   const [id] = await createPasses(setup, 1)
@@ -254,7 +254,7 @@ test('replaces a code and changes the holder in one revision, with --yes without
   expect((await json(setup, 'pass', 'get', id!)).value).toMatchObject(moved)
 })
 
-test('a preview shows what each platform would be given, and writes the file that a phone installs', async () => {
+test('a preview shows the data for each platform, and writes the file that a phone installs', async () => {
   const setup = await setUp()
   const [id] = await createPasses(setup, 1)
   expect(await json(setup, 'pass', 'preview', 'T-0', '--external')).toMatchObject({
@@ -282,7 +282,7 @@ test('on a terminal a preview is drawn, and --json writes the data', async () =>
   expect(data.screen.text()).toContain('serialNumber')
 })
 
-test('a reader that has seen enough ends a long list without an error', async () => {
+test('closing the pipe ends a long list without an error', async () => {
   const setup = await setUp()
   await createPasses(setup, 300)
   const { stdout, stderr } = await execa(`node ${program} pass list --all --json | head -n 1`, {

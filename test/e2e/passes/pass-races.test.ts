@@ -61,7 +61,7 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
     expect(events.filter(({ type }) => type === 'pass.updated')).toHaveLength(RACES)
   })
 
-  test(`${UPDATES} updates at the same instant are as many revisions, each told once`, async () => {
+  test(`${UPDATES} concurrent updates are as many revisions, each emitted once`, async () => {
     const { clients, rows } = await startTwo()
     const [{ id }] = (await makePasses(clients[0], 1)) as [Pass]
     const answers = await Promise.all(
@@ -79,7 +79,7 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
     expect((await rows('pass_identifiers')).filter(({ active }) => Boolean(active))).toHaveLength(1)
   })
 
-  test('a void that races an update, and the worker, ends VOID; the update is done before it or refused', async () => {
+  test('a void that races an update and the worker ends VOID; the update precedes it or is rejected', async () => {
     const { clients, rows } = await startTwo()
     const passes = await makePasses(clients[0], VOIDS)
     const outcomes = await Promise.all(

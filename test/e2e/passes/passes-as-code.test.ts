@@ -10,7 +10,7 @@ import { sharedServer } from '../support/server.ts'
 const shared = sharedServer()
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
-test('from an empty folder to a scan that is seen as it happens, on a terminal and without an id typed', async () => {
+test('reaches a live scan from an empty folder on a terminal, without typing an ID', async () => {
   const server = await shared()
   const { client } = server
   const folder = temporaryFolder()

@@ -14,7 +14,7 @@ test.each([
   ['pass nothingLikeIt'],
   ['pass nothingLikeIt --json'],
   ['login --url http://127.0.0.1:1 --token-stdin'],
-])('run in this process, passes %s ends and says what it does as a process', async (line) => {
+])('in this process, passes %s has the same exit code and output as in its own', async (line) => {
   const args = line.split(' ')
   // oclif takes a missing argument from stdin, where that is quick enough.
   const options = line.endsWith('stdin') ? { input: 'psk_y' } : {}
@@ -22,19 +22,16 @@ test.each([
   expect(await run(args, nowhere, options)).toEqual({ exitCode, stdout, stderr })
 })
 
-test.each(['--help', 'webhook --help', 'webhook create --help'])(
-  'a command is found where %s was run before',
-  async (help) => {
-    expect((await run(help.split(' '), nowhere)).exitCode).toBe(0)
-    expect(await run(['webhook', 'create'], nowhere)).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('Missing required flag to'),
-    })
-  },
-)
+test.each(['--help', 'webhook --help', 'webhook create --help'])('finds a command after %s', async (help) => {
+  expect((await run(help.split(' '), nowhere)).exitCode).toBe(0)
+  expect(await run(['webhook', 'create'], nowhere)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('Missing required flag to'),
+  })
+})
 
 test.each(['issue', 'pass list', 'project figures', 'scans stats'])(
-  'the usage line of passes %s names no empty alternative',
+  'the usage line of passes %s has no empty alternative',
   async (command) => {
     const { stdout } = await run([...command.split(' '), '--help'], nowhere)
     const usage = /USAGE\n([\s\S]*?)\n\n/.exec(stdout)![1]!
@@ -43,7 +40,7 @@ test.each(['issue', 'pass list', 'project figures', 'scans stats'])(
   },
 )
 
-test('help of webhook listen shows the flag that it has today', async () => {
+test('the help of webhook listen shows its current flag', async () => {
   const { stdout } = await run(['webhook', 'listen', '--help'], nowhere)
   expect(stdout).toContain('--event ')
   expect(stdout).not.toContain('--events')

@@ -67,7 +67,7 @@ test('a file finds its template by key: creates, keeps, changes its draft, or cr
   })
 })
 
-test('diff says what a file and the server differ in, sends nothing, and ends with 3 where something does', async () => {
+test('diff shows how a file and the server differ, sends nothing, and exits with 3 for a difference', async () => {
   const server = await shared()
   const folder = folderOf({ 'ticket.json': ticket })
   const file = join(folder, 'ticket.json')
@@ -84,7 +84,7 @@ test('diff says what a file and the server differ in, sends nothing, and ends wi
   expect((await server.client.workspace.get()).usage!.storedBytes).toBeLessThan(200_000)
 })
 
-test('a pulled template is pushed back unchanged', async () => {
+test('pulling and pushing a template leaves it unchanged', async () => {
   const server = await shared()
   const folder = folderOf({ 'ticket.json': ticket })
   await run(['template', 'push', join(folder, 'ticket.json')], server)
@@ -101,7 +101,7 @@ test('a pulled template is pushed back unchanged', async () => {
   })
 })
 
-test('a folder is pushed as a whole, after each of its files was read', async () => {
+test('reads all files of a folder before it pushes any', async () => {
   const server = await shared()
   const coupon = { ...ticket, key: 'coupon', passType: 'coupon' }
   const folder = folderOf({ 'a.json': ticket, 'b.json': coupon, 'notes.txt': 'none' })
@@ -127,7 +127,7 @@ test('a folder is pushed as a whole, after each of its files was read', async ()
   expect((await server.client.templates.list({ query: { key: 'day-ticket' } })).items[0]!.name).toBe('Ticket')
 })
 
-test('lint says every problem with its line and column, without a server', async () => {
+test('lint reports every problem with line and column, without a server', async () => {
   const broken = { ...ticket, definition: { ...ticket.definition, expiresAt: '{{nothing}}' } }
   const folder = folderOf({ 'ok.json': ticket, 'broken.json': broken, 'half.json': '{\n  "name": "x",\n  "key"' })
   const lint = (name: string) => run(['template', 'lint', join(folder, name)])
@@ -144,7 +144,7 @@ test('lint says every problem with its line and column, without a server', async
   expect(value.error.details.issues).toMatchObject([{ path: ['definition', 'expiresAt'], line: 21, column: 18 }])
 })
 
-test('init writes a template that push publishes, and never over a file', async () => {
+test('init writes a template that push publishes, and overwrites no file', async () => {
   const server = await shared()
   const cwd = temporaryFolder()
   const args = ['template', 'init', '--kind', 'event-ticket', '--name', 'Day ticket', '--organization', 'Fair']

@@ -39,7 +39,7 @@ async function versions({ server }: Setup): Promise<Record<string, number>> {
 const setUp = sharedSetUp({ dialect: 'postgres', ...onlyAnswers })
 
 describe('on postgres', () => {
-  test('upgrades each pass once; passes that do not fit stay, are written out, fixed, and retried', async () => {
+  test('upgrades each pass once, and writes failed passes to a file to fix and retry', async () => {
     const setup = await setUp()
     const { server, folder, templateId } = setup
     await createPasses(setup, 130)
@@ -121,7 +121,7 @@ test('rejects impossible upgrades before it asks or changes anything', async () 
   }
 })
 
-test('stopped and called again, it ends with every pass moved and one revision each', async () => {
+test('an interrupted upgrade that runs again moves every pass with one revision', async () => {
   const setup = await setUp()
   await createPasses(setup, 250)
   await publishNext(setup.server.client, setup.templateId, [])

@@ -22,7 +22,7 @@ async function issue({ client }: TestServer): Promise<string[]> {
   })
 }
 
-test('the server lists exactly the passes of hostile phones, each that is behind with its reason', async () => {
+test('lists exactly the passes of hostile phones, and the reason of each outdated one', async () => {
   const server = await hostServer()
   const { client } = server
   const ids = await issue(server)

@@ -14,7 +14,7 @@ const iPhone =
 describe.each(oneDialect)('on %s', (dialect) => {
   const shared = sharedServer({ dialect })
 
-  test('eleven guests of one booking open its link on an iPhone: two bundles, each package sound by itself', async () => {
+  test('offers the eleven passes of a booking to an iPhone as two bundles of valid packages', async () => {
     const server = await shared()
     const pushed = await run(['template', 'push', conference, '--publish', '--json'], server)
     const { templateId } = JSON.parse(pushed.stdout) as { templateId: string }

@@ -49,7 +49,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     return { page, context, incidents, answers, savesAt }
   }
 
-  test('an iPhone is sent to its pass, which is downloaded under its own type', async () => {
+  test('redirects an iPhone to its pass, which downloads with its media type', async () => {
     const { page, answers } = await visitor(agents.iphone)
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -67,7 +67,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     })
   })
 
-  test('an Android phone is sent to the save link of Google, and no answer is remembered', async () => {
+  test("redirects an Android phone to Google's save link, uncached", async () => {
     const { page, answers, savesAt } = await visitor(agents.android)
     const [saved] = await Promise.all([savesAt(), page.goto(links.smart).catch((error: Error) => error)])
     expect(saved.url().slice(SAVE.length).split('.')).toHaveLength(3)
@@ -94,7 +94,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     await Promise.all([savesAt(), page.getByRole('link', { name: 'Add to Google Wallet' }).click()])
   })
 
-  test('an iPad that calls itself a Macintosh is sent on to its pass, with the page left behind it', async () => {
+  test('redirects an iPad that identifies as a Macintosh to its pass, and keeps the page', async () => {
     const { page, context, answers } = await visitor(agents.mac)
     const session = await context.newCDPSession(page)
     await session.send('Emulation.setTouchEmulationEnabled', { enabled: true, maxTouchPoints: 5 })
@@ -104,7 +104,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(await page.getByRole('link', { name: 'Add to Google Wallet' }).isVisible()).toBe(true)
   })
 
-  test('a phone that asks for the choice gets the page', async () => {
+  test('a phone that requests the choice gets the page', async () => {
     const { page } = await visitor(agents.iphone)
     await page.goto(`${links.smart}?choose`)
     expect(await page.getByText('SANDBOX - not a real pass: no phone accepts it').isVisible()).toBe(true)
@@ -114,7 +114,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     ])
   })
 
-  test('HEAD is answered as GET is, without the body', async () => {
+  test('HEAD gets the response of GET without the body', async () => {
     const ask = async (method: string, url: string, userAgent = agents.windows) => {
       const answer = await fetch(url, { method, headers: { 'user-agent': userAgent }, redirect: 'manual' })
       const headers = ['content-type', 'cache-control', 'vary', 'content-security-policy'].map((name) =>

@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('the commands send, rehearse, watch, list, show and cancel', async () => {
+test('commands send, dry-run, watch, list, show, and cancel notifications', async () => {
   const server = await hostServer()
   const project = await server.client.projects.create({ body: { name: 'Phones' } })
   const [pass] = await createPasses(server, project.id, 3)

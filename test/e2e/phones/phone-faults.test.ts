@@ -140,7 +140,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const phone of phones) expect(holderOf((await phone.fetch(server))!.content)).toBe('Grace')
   })
 
-  test('one of several servers runs a shared sandbox; after a kill another does, and knows every phone', async () => {
+  test('one of several servers runs the shared sandbox; after a kill, another takes over every phone', async () => {
     const fleet = await openFleet(dialect)
     const first = await fleet.start()
     const second = await fleet.host({ token: first.token })

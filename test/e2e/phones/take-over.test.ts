@@ -140,7 +140,7 @@ test('phones of another provider continue under its old path: pushed, updated, a
   ).toBe(401)
 })
 
-test('a path that is ours, or none, is refused at the start', async () => {
+test('rejects an invalid or reserved path at the start', async () => {
   for (const prefix of ['/v1', '/apple', '/l/passes', '/', '/a b', 'old', '/../v1']) {
     await expect(hostServer({ args: ['--apple-prefix', prefix] }), prefix).rejects.toThrow(/--apple-prefix/)
   }

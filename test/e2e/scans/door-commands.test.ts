@@ -43,7 +43,7 @@ test('phones are invited, listed, renamed, sent to another gate and revoked by t
   await phone.close()
 })
 
-test('an invitation that is ended, or lasts too long, is none', async () => {
+test('rejects an ended invitation, and one that lasts too long', async () => {
   const server = await shared()
   await server.client.projects.create({ body: { name: 'Autumn fair' } })
   const invite = ['door', 'invite', '--project', 'Autumn fair', '--gate', 'North', '--json']

@@ -108,7 +108,7 @@ describe('the door console on a real terminal', () => {
     }
   }
 
-  test.each(speeds)('of hundreds of payloads typed %s none is lost and none merged', async (_, given, type) => {
+  test.each(speeds)('loses and merges none of hundreds of payloads typed %s', async (_, given, type) => {
     const before = counted(north)
     await type(north, given)
     await eventually(() => expect(counted(north)).toEqual({ ...before, accepted: before.accepted + given.length }))
@@ -124,7 +124,7 @@ describe('the door console on a real terminal', () => {
     )
   })
 
-  test('yes is green and no is red', async () => {
+  test('an accepted scan is green and a rejected one red', async () => {
     await letIn(north, 'PASS-7')
     expect(north.screen.raw).toMatch(filledWith(GREEN, 'A C C E P T E D'))
     expect(north.screen.raw).not.toMatch(filledWith(RED, ''))
@@ -133,7 +133,7 @@ describe('the door console on a real terminal', () => {
     expect(north.screen.raw).toMatch(filledWith(RED, 'U N K N O W N'))
   })
 
-  test('it says who may come in, and of a pass that was used when and where', async () => {
+  test('shows who is admitted, and when and where a pass was used', async () => {
     await letIn(north, 'PASS-1')
     expect(north.screen.text()).toMatch(/Guest PASS-1\n.*Day ticket/)
     south.type('PASS-1\r')
@@ -160,7 +160,7 @@ describe('the door console on a real terminal', () => {
     expect(await scansOf((externalPassId) => externalPassId === 'PASS-2')).toHaveLength(1)
   })
 
-  test('F3 takes the last scan back when it is pressed twice, and the pass may come in again', async () => {
+  test('F3, pressed twice, reverses the last scan, and the pass is accepted again', async () => {
     await letIn(south, 'PASS-3')
     south.type(F3)
     await south.shows('Undo the scan of Guest PASS-3?')
@@ -172,7 +172,7 @@ describe('the door console on a real terminal', () => {
     expect(south.screen.bells).toBe(0)
   })
 
-  test('F2 finds a pass by name; a scan that comes in between is a scan all the same', async () => {
+  test('F2 finds a pass by name, and a scan in between is recorded', async () => {
     const before = counted(north)
     north.type(F2)
     await north.shows('Search by name')
@@ -196,7 +196,7 @@ describe('the door console on a real terminal', () => {
   test.each([
     ['in one piece', 'KEY-1', async (terminal: Terminal, text: string) => terminal.type(text)],
     ['at a millisecond a character', 'KEY-2', typeByScanner],
-  ])('a key before a scan that is typed %s does not spoil it, also in an open panel', async (_, code, type) => {
+  ])('a key before a scan that is typed %s does not change it, also in an open panel', async (_, code, type) => {
     const before = counted(south)
     await pressKey(south, 'x')
     await type(south, `${code}\r`)
@@ -217,7 +217,7 @@ describe('the door console on a real terminal', () => {
     expect(south.screen.text()).not.toContain('CONTEXT')
   })
 
-  test('F4 arms a context and a date, which stay in sight; F8 leaves scans alone', async () => {
+  test('F4 sets a context and a date, which stay visible; F8 does not affect scans', async () => {
     const terminal = await openConsole()
     terminal.type(F4)
     await terminal.shows('Scan context')
@@ -238,7 +238,7 @@ describe('the door console on a real terminal', () => {
     expect(terminal.screen.text()).toContain('LOCKED · AS OF 2026-05-01 · CONTEXT day-9')
   })
 
-  test('a screen that becomes narrow, low and wide again always shows everything in its place', async () => {
+  test('a resized screen shows everything at its position', async () => {
     await letIn(north, 'PASS-6')
     for (const [columns, rows] of [
       [40, 15],
@@ -267,7 +267,7 @@ describe('the door console on a real terminal', () => {
     ['of 256 colours', {}],
     ['that FORCE_COLOR names', { NO_COLOR: '1', FORCE_COLOR: '1' }],
   ]
-  test.runIf(isLong).each(coloured)('a terminal %s shows them', async (name, env) => {
+  test.runIf(isLong).each(coloured)('a terminal %s shows colors', async (name, env) => {
     const terminal = await openConsole(['--context', name], { env })
     await letIn(terminal, 'PASS-7')
     expect(terminal.screen.raw).toMatch(filledWith(GREEN, 'A C C E P T E D'))
@@ -277,7 +277,7 @@ describe('the door console on a real terminal', () => {
     ['NO_COLOR', { NO_COLOR: '1' }],
     ['FORCE_COLOR=0', { FORCE_COLOR: '0' }],
   ]
-  test.each(colourless.slice(0, times(1, 2)))('%s takes the colour', async (name, env) => {
+  test.each(colourless.slice(0, times(1, 2)))('%s disables colors', async (name, env) => {
     const terminal = await openConsole(['--context', name], { env })
     await letIn(terminal, 'PASS-8')
     expectNoColour(terminal, 'PASS-8')
@@ -285,7 +285,7 @@ describe('the door console on a real terminal', () => {
     expect(await terminal.ended).toBe(130)
   })
 
-  test('the flag does too; sign and word remain and stand out', async () => {
+  test('the flag disables colors, too; sign and word stay visible', async () => {
     await letIn(south, 'PASS-9')
     expectNoColour(south, 'PASS-9')
   })
@@ -296,13 +296,13 @@ describe('the door console on a real terminal', () => {
     expect(screen.raw).toMatch(filledWith(INVERSE, 'A C C E P T E D'))
   }
 
-  test('TERM=dumb cannot draw the screen, and the message says what to use instead', async () => {
+  test('TERM=dumb cannot draw the screen, and the message names the alternative', async () => {
     const terminal = openTerminal(['scan'], server, { env: { TERM: 'dumb' }, columns: 200 })
     await terminal.shows('--stdin')
     expect(await terminal.ended).toBe(2)
   })
 
-  test('without a terminal, the message says what to use instead', async () => {
+  test('without a terminal, the message names the alternative', async () => {
     const { exitCode, stderr } = await run(['scan'], server, { input: 'PASS-1\n' })
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--stdin')])
   })

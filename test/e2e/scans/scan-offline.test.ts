@@ -35,7 +35,7 @@ function startAgain({ database, token, url }: TestServer): Promise<TestServer> {
   return hostServer({ database, token, port: new URL(url).port })
 }
 
-test('a server and a console that are killed lose no scan and make none twice', async () => {
+test('killed servers and consoles lose and repeat no scan', async () => {
   const server = await hostServer()
   const codes = Array.from({ length: 12 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)
@@ -147,7 +147,7 @@ test('a scan that the server recorded without responding is in the ledger once',
   expect(door.screen.text()).not.toContain('conflict')
 })
 
-test('two consoles of one door keep their decisions apart and know of each other', async () => {
+test('two consoles of one door keep separate decisions and use those of both', async () => {
   const server = await hostServer()
   const codes = Array.from({ length: 40 }, (_, n) => `PASS-${n}`)
   await issueWithCodes(server.client, codes)
@@ -188,7 +188,7 @@ test('decides nothing without the server if the workspace forbids offline scanni
   expect(await ledger(again.client)).toHaveLength(1)
 })
 
-test('scan --stdin answers each line in its order, with the server and without it', async () => {
+test('scan --stdin decides each line in order, with and without the server', async () => {
   const server = await hostServer()
   await issueWithCodes(server.client, ['PASS-0', 'PASS-1', 'PASS-2'])
   const env = { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_STATE_HOME: temporaryFolder() }

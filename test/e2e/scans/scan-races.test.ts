@@ -129,7 +129,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const table of ['scans', 'accepted_scans']) expect(await rows(table)).toHaveLength(1)
   })
 
-  test('scans that race the reversal of the only use make no double admission', async () => {
+  test('scans that race the reversal of the only use admit at most once', async () => {
     const { clients, rows } = await startServers()
     const pass = await issuedPass(clients[0]!, { maxUses: 1 })
     const scan = (n: number) => clients[n % clients.length]!.scans.create({ body: { passId: pass.id } })

@@ -44,7 +44,7 @@ const idsOf = (csv: string) => (parse(csv, { columns: true }) as { id: string }[
 
 // The command sees HTTP only; what each database answers is tested with the interface.
 describe('on sqlite', () => {
-  test('an export that is interrupted again and again ends with exactly the ledger', async () => {
+  test('a repeatedly interrupted export ends with exactly the ledger', async () => {
     const { setup, proxy } = await setUp()
     const path = join(setup.folder, 'ledger.csv')
     let said = ''
@@ -108,7 +108,7 @@ test.each([
 test.each([
   [['scans', 'export', '--out', '-'], /^id,/],
   [['scans', 'prove', '--out', '-'], /^\{/],
-] as const)('%j writes to stdout, and makes no file of that name', async (args, start) => {
+] as const)('%j writes to stdout and creates no file of that name', async (args, start) => {
   const { setup, proxy } = await setUp()
   proxy.release()
   const database = args[1] === 'prove' ? ['--database', setup.server.database] : []
@@ -120,7 +120,7 @@ test.each([
   expect(existsSync(join(setup.folder, '-'))).toBe(false)
 })
 
-test('a reader that has seen enough ends an export without an error', async () => {
+test('closing the pipe ends an export without an error', async () => {
   const { setup, proxy } = await setUp()
   proxy.release()
   const env = { PASSES_URL: setup.server.url, PASSES_TOKEN: setup.server.token, XDG_CONFIG_HOME: setup.folder }

@@ -17,7 +17,7 @@ const SLOW_SOCKETS = isLong ? 1_000 : 300
 /** Node looks each half second for headers that take longer than 10 s. */
 const CLOSED_WITHIN_MS = 12_000
 
-test('sockets that send their headers slowly are closed, and sound requests are answered meanwhile', async () => {
+test('closes sockets that send headers slowly, and serves other requests in the meantime', async () => {
   const closings: Promise<number>[] = []
   const sockets = await Promise.all(
     Array.from({ length: SLOW_SOCKETS }, async () => {
@@ -40,7 +40,7 @@ test('sockets that send their headers slowly are closed, and sound requests are 
   expect(Math.max(...times)).toBeLessThan(CLOSED_WITHIN_MS)
 })
 
-test('a kept connection has no more time for the headers of its next request', async () => {
+test('a kept-alive connection has the same time for the headers of its next request', async () => {
   const socket = await open()
   const answered = once(socket, 'data')
   socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -73,7 +73,7 @@ test.each([
   ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
   ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', 400],
   ['one host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n', 400],
-])('%s is refused, and the next request is answered', async (_, request, status) => {
+])('rejects %s and serves the next request', async (_, request, status) => {
   const socket = await open()
   const answered = once(socket, 'data')
   socket.write(request)
@@ -97,7 +97,7 @@ test.each([
 })
 
 test.each(['/l/forged', '/docs', '/healthz', '/readyz', '/openapi.json', '/nowhere', '/v1/passes', '/apple/v1/log'])(
-  '%s is of the type that it says, and tells no other site where it came from',
+  '%s has its declared type and sends no referrer to other sites',
   async (path) => {
     const answer = await fetch(`${server.url}${path}`, { headers: { accept: 'text/html' } })
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff')

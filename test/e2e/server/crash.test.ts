@@ -10,7 +10,7 @@ const IN_FLIGHT = 6
 const BATCH_SIZE = 25
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('50 parallel creates of one externalPassId make one pass', async () => {
+  test('50 parallel creates of one externalPassId create one pass', async () => {
     const server = await hostServer({ dialect })
     const templateId = await publishTemplate(server.client)
     const body = JSON.stringify({ externalPassId: 'same', label: 'Ada', templateId })

@@ -96,7 +96,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   })
 
   // Contrast, which is theirs, is all that the night could change.
-  test.runIf(isLong)('by night the page to try has no accessibility issue either', async () => {
+  test.runIf(isLong)('the page to try requests has no accessibility issue in dark mode', async () => {
     const { page } = await openDocs({ viewport: screens.desktop, colorScheme: 'dark' })
     await expectAccessible(page)
   })

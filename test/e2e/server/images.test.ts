@@ -8,24 +8,21 @@ const endings: [string, (server: ServerProcess) => Promise<unknown>][] = [
   ['is told to stop', (server) => server.stop()],
   ['is killed', (server) => server.kill()],
 ]
-test.each(endings)(
-  'the process that decodes images starts with the first, and ends when the server %s',
-  async (_, end) => {
-    const server = await startServer()
-    expect(await childrenOf(server.pid)).toEqual([])
-    await server.client.images.create({ body: await png(), contentType: 'image/png' })
-    await server.client.images.create({ body: await png({ color: '#00ff00' }), contentType: 'image/png' })
-    const [decoder, ...others] = await childrenOf(server.pid)
-    expect(others).toEqual([])
-    // As systemd and a terminal do it: what is in flight is finished all the same.
-    process.kill(decoder!, 'SIGTERM')
-    process.kill(decoder!, 'SIGINT')
-    await server.client.images.create({ body: await png({ color: '#0000ff' }), contentType: 'image/png' })
-    expect(await childrenOf(server.pid)).toEqual([decoder])
-    await end(server)
-    await eventually(() => expect(() => process.kill(decoder!, 0)).toThrow('ESRCH'))
-  },
-)
+test.each(endings)('the image process starts with the first image and ends when the server %s', async (_, end) => {
+  const server = await startServer()
+  expect(await childrenOf(server.pid)).toEqual([])
+  await server.client.images.create({ body: await png(), contentType: 'image/png' })
+  await server.client.images.create({ body: await png({ color: '#00ff00' }), contentType: 'image/png' })
+  const [decoder, ...others] = await childrenOf(server.pid)
+  expect(others).toEqual([])
+  // As systemd and a terminal do it: what is in flight is finished all the same.
+  process.kill(decoder!, 'SIGTERM')
+  process.kill(decoder!, 'SIGINT')
+  await server.client.images.create({ body: await png({ color: '#0000ff' }), contentType: 'image/png' })
+  expect(await childrenOf(server.pid)).toEqual([decoder])
+  await end(server)
+  await eventually(() => expect(() => process.kill(decoder!, 0)).toThrow('ESRCH'))
+})
 
 async function childrenOf(pid: number): Promise<number[]> {
   const { stdout } = await execa('ps', ['-o', 'pid=', '--ppid', String(pid)], { reject: false })

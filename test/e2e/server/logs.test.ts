@@ -7,7 +7,7 @@ import { run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
 describe.each(oneDialect)('on %s', (dialect) => {
-  test('one correlation id finds the request, its jobs, the call to the platform and the delivery', async () => {
+  test('one correlation ID finds the request, its jobs, the platform call, and the delivery', async () => {
     const receiver = await startReceiver()
     const server = await hostServer({ dialect, args: ['--log-level', 'debug', '--allow-insecure-webhooks'] })
     const { client, url, token } = server

@@ -38,7 +38,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-test('a server that only works has metrics too, and its gauges describe the whole installation', async () => {
+test('a worker-only server has metrics, with gauges of the whole installation', async () => {
   const api = await hostServer({ args: ['--role', 'api'] })
   const { id } = await api.client.templates.create({ body: { name: 'Ticket', passType: 'generic' } })
   const body = { definition: { design: { organizationName: 'Acme', description: 'Ticket' } } }
@@ -80,7 +80,7 @@ test('metrics have a separate listener on loopback, and no label holds customer 
   expect(text).not.toContain(server.token)
 })
 
-test('a port that is taken ends the start with what to give instead', async () => {
+test('a port in use ends the start with advice', async () => {
   const server = await hostServer({ args: withMetrics })
   const port = new URL(server.metricsUrl!).port
   const taken = await spawnProgram([
@@ -107,7 +107,7 @@ describe('the example alerts', () => {
     }
   })
 
-  test.each(alerts)('$name names metrics, labels, and values that there are', ({ metrics }) => {
+  test.each(alerts)('$name uses existing metrics, labels, and values', ({ metrics }) => {
     expect(metrics.length).toBeGreaterThan(0)
     for (const { metric, selector } of metrics) {
       const known = documented.find((one) => one.startsWith(`${metric}: `))

@@ -39,7 +39,7 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
   }
 })
 
-test('a server that is alone writes nothing about its requests', async () => {
+test('a single server stores nothing about its requests', async () => {
   const { apis, token, database } = await hostFleet({ roles: ['api'], env })
   await apis[1]!.server().stop()
   const { rows } = inspect(database)

@@ -12,7 +12,7 @@ import { hostServer } from '../support/server.ts'
 const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM000001' }
 const serverKey = 'ab'.repeat(32)
 
-describe('serve refuses to start, exits 1 and says which file or flag is to blame:', () => {
+describe('serve does not start, exits with 1, and names the file or flag for:', () => {
   test('another server key than the database was made with', async () => {
     const { database, stop } = await hostServer()
     await stop()
@@ -41,7 +41,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
     await expectRefusal(await migratedDatabase('sqlite'), ['--port', String(port)], [`127.0.0.1:${port}`, '--port'])
   })
 
-  test('a database that is none', async () => {
+  test('a file that is not a database', async () => {
     await expectRefusal('mysql://root@127.0.0.1/passes', [], ['sqlite:FILE', 'postgres://'], { exits: 2 })
   })
 
@@ -56,7 +56,7 @@ describe('serve refuses to start, exits 1 and says which file or flag is to blam
   })
 })
 
-describe('serve refuses Apple credentials that no phone would take, exits 1 and names the file:', () => {
+describe('serve rejects Apple credentials that no phone accepts, exits with 1, and names the file for:', () => {
   let good: SandboxApple
   let other: SandboxApple
   let expired: SandboxApple
@@ -80,11 +80,11 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
     await expectAppleRefusal(expired, [], ['pass.pem', 'expired'])
   })
 
-  test('another pass type identifier than the one asked for', async () => {
+  test('a pass type identifier other than the configured one', async () => {
     await expectAppleRefusal(good, ['--apple-pass-type', 'pass.com.other'], ['pass.pem', 'pass.com.other', 'UID'])
   })
 
-  test('another team identifier than the one asked for', async () => {
+  test('a team identifier other than the configured one', async () => {
     await expectAppleRefusal(good, ['--apple-team', 'OTHER00001'], ['pass.pem', 'OTHER00001', 'OU'])
   })
 
@@ -98,7 +98,7 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
     expect(stderr).not.toContain('sesame')
   })
 
-  test('a certificate that Apple push does not take', async () => {
+  test('a certificate that Apple push does not accept', async () => {
     const folder = temporaryFolder()
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
     openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=WWDR', '-keyout', 'ca.key', '-out', 'ca.pem')
@@ -122,13 +122,13 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
     await expectAppleRefusal(chain, [], ['Apple push', names.passTypeIdentifier])
   })
 
-  test('a file that is no certificate, and one that is not there', async () => {
+  test('a file that is not a certificate, and a missing file', async () => {
     await expectAppleRefusal({ ...good, certificatePem: 'hello' }, [], ['pass.pem'])
     const missing = ['--apple-certificate', '/nowhere/pass.pem']
     await expectRefusal(await migratedDatabase('sqlite'), missing, ['--apple-certificate', '/nowhere/pass.pem'])
   })
 
-  test('and takes sound ones, also in production', async () => {
+  test('and accepts valid ones, also in production', async () => {
     const { args } = writeApple(good)
     const server = await hostServer({
       args: [...args, '--production', '--platforms', 'apple', '--public-url', 'https://passes.example.com'],
@@ -137,7 +137,7 @@ describe('serve refuses Apple credentials that no phone would take, exits 1 and 
   })
 })
 
-test('serve refuses a Google key file that is none, exits 1 and names it', async () => {
+test('serve rejects an invalid Google key file, exits with 1, and names it', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'google.json')
   writeFileSync(file, '{"type": "authorized_user"}')
@@ -146,7 +146,7 @@ test('serve refuses a Google key file that is none, exits 1 and names it', async
 })
 
 /** @param start spawnProgram() where a secret is given, for all that is written, the log with it, to be seen */
-test('a value out of a variable is said to come from there, and one that was typed is not', async () => {
+test('names the variable of an invalid value, unless the value was typed', async () => {
   const env = { PASSES_PORT: 'many' }
   const refused = await run(['serve'], undefined, { env })
   expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--port came from PASSES_PORT.')])

@@ -41,7 +41,7 @@ test('a server signs with a replaced certificate without a restart, and metrics 
   expect(Number(seconds) / 86_400).toBeGreaterThan(690)
 })
 
-test('a watch of an identity renews it from its files, a line each, and Ctrl-C ends it with 130', async () => {
+test('a watch renews an identity from its files, prints a line each time, and exits with 130 on Ctrl-C', async () => {
   const folder = temporaryFolder()
   const [first, renewed] = await Promise.all([
     makeAppleChain(folder, { pushes: true }),

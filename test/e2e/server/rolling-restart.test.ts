@@ -56,7 +56,7 @@ test('nginx starts with the configuration of the guide and passes on HTTP/2 and 
   expect(server.stderr()).not.toContain('192.0.2.7')
 })
 
-test('from SIGTERM on /readyz says 503 while requests are answered, on connections that end', async () => {
+test('after SIGTERM, /readyz is 503, and requests are served on connections that close', async () => {
   const api = await startServer({ dialect: 'postgres', args: ['--role', 'api', '--drain-seconds', '6'] })
   const headers = { authorization: `Bearer ${api.token}` }
   const before = await fetch(`${api.url}/v1/passes`, { headers })

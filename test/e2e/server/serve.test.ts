@@ -33,7 +33,7 @@ test('without a terminal the first owner token is in a private file and not in t
 })
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('SIGTERM under load: what was acknowledged is there, and no pass is issued twice', async () => {
+  test('SIGTERM under load keeps acknowledged passes, and issues none twice', async () => {
     const server = await startServer({ dialect })
     const templateId = await publishTemplate(server.client)
     const acknowledged: string[] = []
@@ -76,7 +76,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(servers.map((server) => server.stderr())).toEqual(['', ''])
   })
 
-  test('servers that start together on an empty database make one workspace, one token and one key', async () => {
+  test('servers that start together on an empty database create one workspace, token, and key', async () => {
     const database = await emptyDatabase(dialect)
     // Only one of the servers prints the first token. A token of the operator works on all of them.
     const options = { dialect, database, token: 'none' }
@@ -98,7 +98,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('a server that only works issues what one that only answers takes in', async () => {
+test('a worker-only server issues the passes that a web-only server accepts', async () => {
   const api = await hostServer({ dialect: 'postgres', args: ['--role', 'api'] })
   const templateId = await publishTemplate(api.client)
   await api.client.passes.createBatch({ body: { passes: batchOf(templateId, 'pass', 20) } })
@@ -114,7 +114,7 @@ test('a server that only works issues what one that only answers takes in', asyn
   expect(await worker.stop()).toBe(0)
 })
 
-test('SIGTERM: completes requests in flight, refuses new ones, and does not wait for one that never ends', async () => {
+test('SIGTERM completes requests in flight, rejects new ones, and does not wait for endless ones', async () => {
   const server = await startServer()
   const templateId = await publishTemplate(server.client)
   const request = await openRequest(server, { externalPassId: 'late', label: 'Ada', templateId })
@@ -129,7 +129,7 @@ test('SIGTERM: completes requests in flight, refuses new ones, and does not wait
   expect(await passes()).toMatchObject([{ externalPassId: 'late' }])
 })
 
-test('SIGTERM in the moment in which it begins to answer stops it in order', async () => {
+test('SIGTERM during the start stops the server gracefully', async () => {
   const port = String(await freePort())
   const env = { PASSES_DATABASE_URL: await migratedDatabase('sqlite'), PASSES_DRAIN_SECONDS: '0' }
   const child = execa('node', [program, 'serve', '--port', port, '--json'], {

@@ -58,7 +58,7 @@ test('a webhook is created, shown, tested and changed', async () => {
   expect(changed).toMatchObject({ exitCode: 0, value: { events: ['pass.voided', 'pass.failed'], description: 'a b' } })
 })
 
-test('a webhook is disabled, enabled and deleted, and says why a test cannot be sent', async () => {
+test('disables, enables, and deletes a webhook, and explains why a test cannot be sent', async () => {
   const { id } = await makeWebhook()
   expect(await json('webhook', 'disable', id)).toMatchObject({ exitCode: 0, value: { status: 'DISABLED' } })
   expect(await json('webhook', 'test', id)).toMatchObject({ exitCode: 1, value: { error: { code: 'CONFLICT' } } })
@@ -80,7 +80,7 @@ test('without --event a webhook gets every event that can be subscribed to', asy
   expect(value.events).toEqual(ofPasses.map((what) => `pass.${what}`))
 })
 
-test('the secret is shown when it is made and when it is rotated, and by no other command', async () => {
+test('shows the secret only when it is created or rotated', async () => {
   const receiver = await startReceiver()
   const created = await run(['webhook', 'create', '--to', receiver.url], server)
   const [, id] = /Webhook +(\S+)/.exec(created.stdout) ?? []
@@ -119,7 +119,7 @@ test('a test that the endpoint rejects exits 1 and shows the attempt; after the 
   expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
 })
 
-test('an endpoint that is not there is a failure with the reason, for people and for scripts', async () => {
+test('an unreachable endpoint is a failure with the reason, as text and as JSON', async () => {
   const webhook = await makeWebhook()
   expect(await json('webhook', 'test', webhook.id)).toMatchObject({
     exitCode: 1,
@@ -163,7 +163,7 @@ test('deliveries are filtered, paged, and shown one by one with attempts and pay
   ])
 })
 
-test('a member looks at deliveries and sends them again, and manages no webhook', async () => {
+test('a member can view and redeliver deliveries, but not manage webhooks', async () => {
   const made = await run([
     'token',
     'create',
@@ -183,7 +183,7 @@ test('a member looks at deliveries and sends them again, and manages no webhook'
   }
 })
 
-test('wrong usage exits 2, an address that is refused exits 1, each with one JSON value', async () => {
+test('wrong usage exits with 2 and a rejected address with 1, each with one JSON value', async () => {
   const cases: [exitCode: number, code: string, ...args: string[]][] = [
     [2, 'USAGE', 'create'],
     [2, 'USAGE', 'create', '--to', 'https://a.example', '--event', 'pass.lost'],
@@ -207,7 +207,7 @@ test.each([
   ['delete', 'n\r', 1, true],
   ['delete', '\x03', 130, true],
   ['delete', 'y\r', 0, false],
-])('on a terminal %s asks: answered %j it exits %i', async (command, answer, exitCode, isKept) => {
+])('on a terminal, %s asks for confirmation, and with %j exits with %i', async (command, answer, exitCode, isKept) => {
   const webhook = await makeWebhook()
   const ended = await answerPrompt(['webhook', command, webhook.id], answer)
   expect(ended).toMatchObject({ exitCode, output: expect.stringContaining(`Delete webhook ${webhook.id}?`) })

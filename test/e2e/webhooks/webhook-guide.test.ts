@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { readGuide, root } from '../support/guide.ts'
 import { runGuide } from '../support/guide-run.ts'
 
-test('the guide to webhooks works as it is written', async () => {
+test('the commands in the guide to webhooks work', async () => {
   const { output } = await runGuide(readGuide('docs/webhooks.md'))
   const [, tag] = /v1=([0-9a-f]{64})/.exec(readFileSync(join(root, 'docs/webhooks.md'), 'utf8')) ?? []
   expect(output('openssl')).toContain(tag)

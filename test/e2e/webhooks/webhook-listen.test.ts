@@ -32,7 +32,7 @@ beforeAll(async () => {
 const cli = (...args: string[]) => run(args, undefined, { env })
 const voidPass = (n: number) => server.client.passes.void({ params: { id: passIds[n]! }, body: {} })
 
-test('events come over a connection from here, signed for the application with the secret of the profile', async () => {
+test('receives events over an outgoing connection, signed with the secret of the profile', async () => {
   const application = await startReceiver()
   const secret = (await cli('webhook', 'listen', '--print-secret')).stdout
   expect(statSync(join(env.XDG_CONFIG_HOME!, 'passes/listen-secrets.json')).mode & 0o777).toBe(0o600)
@@ -91,7 +91,7 @@ test('events come over a connection from here, signed for the application with t
   expect((await next.child).exitCode).toBe(130)
 })
 
-test('for people: secret and how to stop on stderr, one event per line on stdout, ends after --seconds', async () => {
+test('prints the secret and advice on stderr, one event per line on stdout, and ends after --seconds', async () => {
   const { exitCode, stdout, stderr } = await cli('webhook', 'listen', '--since', 'oldest', '--seconds', '4')
   expect(exitCode).toBe(0)
   expect(stdout.split('\n').length).toBeGreaterThanOrEqual(passIds.length)
@@ -105,13 +105,13 @@ test.each([
   ['--since', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'],
   ['--forward-to', 'localhost:8080'],
   ['--events', 'pass.lost'],
-])('%s %s is refused', async (flag, value) => {
+])('rejects %s %s', async (flag, value) => {
   const { exitCode, stderr } = await cli('webhook', 'listen', flag, value)
   expect(exitCode).toBeGreaterThan(0)
   expect(stderr).toMatch(/--since|--forward-to|pass\.lost|event/)
 })
 
-test('an example goes to one webhook of the server, and to an address of this machine without any', async () => {
+test('sends an example to a webhook of the server, or to a local address', async () => {
   const application = await startReceiver()
   expect(await cli('webhook', 'trigger', 'pass.scanned', '--forward-to', application.url)).toMatchObject({
     exitCode: 0,

@@ -16,7 +16,7 @@ function verify(args: string[], { input = body as string | Buffer, env = {} } = 
   return run(['webhook', 'verify', ...args, ...at], undefined, { input, env })
 }
 
-test('a good signature exits 0, whether the secret is a flag or a variable, the body a pipe or a file', async () => {
+test('a valid signature exits with 0, with the secret and the body from any source', async () => {
   const payload = join(temporaryFolder(), 'body.json')
   writeFileSync(payload, body)
   const env = { PASSES_WEBHOOK_SECRET: secret }
@@ -55,7 +55,7 @@ const refused: [code: string, words: string, args: string[], input?: string | Bu
   ['MALFORMED_HEADER', 'has no v1', ['--secret', secret, '--signature', `t=${t}`]],
 ]
 
-test('a bad signature exits 1 and says why, without the secret', async () => {
+test('an invalid signature exits with 1 and the reason, without the secret', async () => {
   for (const [index, [code, words, args, input]] of refused.entries()) {
     const whole = args.includes('--signature') ? args : [...args, '--signature', signature]
     const isScript = index % 2 === 1
@@ -67,7 +67,7 @@ test('a bad signature exits 1 and says why, without the secret', async () => {
   }
 })
 
-test('wrong usage exits 2, and a file that is not there 1', async () => {
+test('wrong usage exits with 2, and a missing file with 1', async () => {
   const [noSecret, noSignature, badTolerance, noFile] = await Promise.all([
     verify(['--signature', signature]),
     verify(['--secret', secret]),

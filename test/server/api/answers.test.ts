@@ -9,7 +9,7 @@ const design = { organizationName: 'O', description: 'D' }
 describe('on sqlite', () => {
   const api = useApi('sqlite')
 
-  test('a request with very many problems is answered with a hundred and the number of the others', async () => {
+  test('a response lists a hundred issues of a request and the number of the others', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const definition = { design, apple: { userInfo: { x: '{{a}}'.repeat(5_000) } } }
@@ -33,7 +33,7 @@ describe('on sqlite', () => {
     }
   })
 
-  test('the items of a batch share the hundred problems of its answer, and each counts its own', async () => {
+  test('the items of a batch share the hundred issues of the response, and each counts its own', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const odd = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`k${index}`, 0]))
@@ -49,7 +49,7 @@ describe('on sqlite', () => {
     expect(results[2]!.error.message).toBe('k0: Unknown property (and 69 more, see details.issues)')
   })
 
-  test('a number that JSON would change is refused with its place in every body', async () => {
+  test('rejects a number that JSON would change, with its path, in every body', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const send = (number: string) =>

@@ -219,7 +219,7 @@ const reading = ['scans.replay']
 
 const changing = allRoutes.filter(({ name, route }) => route.method !== 'GET' && !reading.includes(name))
 
-test('every route that changes something is tried below', () => {
+test('this test covers every route that changes data', () => {
   expect(changing.map(({ name }) => name).sort()).toEqual(Object.keys(changes).sort())
 })
 
@@ -355,7 +355,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-test('every action is named as kind and verb, and none is a kind of another', () => {
+test('every action name has a kind and a verb, and no name contains another', () => {
   for (const action of auditActions) expect(action).toMatch(/^[a-z-]+\.[a-z-]+$/)
   expect(new Set(auditActions).size).toBe(auditActions.length)
 })

@@ -31,7 +31,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
   /** Without a token, as a phone does. */
   const claim = (code: string, name = 'Anna') => api.send('POST', doors.claim.path, { body: { code, name } })
 
-  test('a claim makes a door with its own token; code and token are not stored as text', async () => {
+  test('a claim creates a door with its own token; code and token are not stored in plain text', async () => {
     const { code, url, expiresAt } = await invite()
     expect(code).toMatch(/^[A-Z2-7]{26}$/)
     expect(url).toBe(`https://passes.example/door#${code}`)
@@ -75,7 +75,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     expect(Number(after!.n) - Number(before!.n)).toBe(5)
   })
 
-  test('rejects a code that is used up, ended, expired or unknown with 404 and the reason', async () => {
+  test('rejects a used, ended, expired, or unknown code with 404 and the reason', async () => {
     const usedUp = await invite()
     await claim(usedUp.code)
     const ended = await invite()
@@ -254,7 +254,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(() => authorize({ ...token, door: null }, route)).not.toThrow()
   })
 
-  test('it sees itself among the doors, and changes its own gate but nothing else of any door', async () => {
+  test('lists itself among the doors, and can change only its own gate', async () => {
     expect((await phone.ok(doors.list, {})).items.map(({ id }) => id)).toEqual([door.id])
     expect((await phone.ok(doors.list, { query: { projectId: [project.id] } })).total).toBe(1)
     for (const { id } of [door, other]) {
@@ -273,7 +273,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     await owner.ok(doors.revoke, { params })
   })
 
-  test('the server decides where and when it scans, online and in reports', async () => {
+  test('the server sets the place and time of its scans, online and in reports', async () => {
     const pass = await issuedPass(owner, { projectId: project.id })
     const said = { deviceId: 'forged', context: { gate: 'VIP', lane: '2' } }
     const dated = { passId: pass.id, scannedAt: '2020-01-01T00:00:00Z', ...said }
@@ -298,7 +298,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(reversal.scan).toMatchObject({ deviceId: door.id, context: { gate: 'North', lane: '2' } })
   })
 
-  test('it is shown no variables, in answers, replays, candidates and reversals; another token is', async () => {
+  test('gets no variables in any scan response, unlike other tokens', async () => {
     const content = definition()
     const template = await publishedTemplate(owner, {
       projectId: project.id,
@@ -322,7 +322,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect((await owner.ok(scans.get, { params: { id: scan.id } })).result).toBe('accepted')
   })
 
-  test('its own report is stored within 15 seconds; malformed parts are ignored', async () => {
+  test('stores its status report within 15 seconds, and ignores malformed parts', async () => {
     const seen = async () => {
       await api.services.doorActivity.flush()
       const { items } = await owner.ok(doors.list, { query: { projectId: [project.id] } })
@@ -394,7 +394,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(await read()).toEqual({ online: 0, pendingScans: before.pendingScans })
   })
 
-  test('renamed and sent to another gate, it scans there; revoked, it is no door', async () => {
+  test('scans at its new gate after a change, and is not a door after its revocation', async () => {
     const pass = await issuedPass(owner, { projectId: project.id })
     const made = await claimed(project.id, 'East')
     const ofDoor = { params: { id: made.door.id } }
@@ -417,7 +417,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     expect(open.items.map(({ id }) => id)).not.toContain(made.door.id)
   })
 
-  test('its token ends after 30 days, and is none of those that operators list and rotate', async () => {
+  test('its token expires after 30 days, and operators do not see it in lists and rotations', async () => {
     const made = await claimed(project.id, 'East')
     const { tokens } = api.services.store
     const named = (await tokens.list(owner.id)).map(({ id }) => id)

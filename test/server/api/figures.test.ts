@@ -223,7 +223,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     expect(await api.database.writer('figures').where({ project_id: project.id })).toEqual([])
   })
 
-  test('a link that is opened again and again is one row, and programs that only look are none', async () => {
+  test('repeated opens of a link are one row, and previews by programs are none', async () => {
     const { workspace, template, figures } = await makeScene()
     const pass = await makePass(workspace, template.id)
     await api.runJobs()

@@ -31,7 +31,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { status: 409, errorCode: 'CONFLICT', details: { limit: name, allowed, used } }
   }
 
-  test('a workspace reads its limits and its usage', async () => {
+  test('returns the limits and the usage of a workspace', async () => {
     const workspace = await api.workspace()
     const nothing = { webhooks: 0, passes: 0, storedBytes: 0, waitingJobs: 0, draftsPerTemplate: 0, scheduledSends: 0 }
     expect(await workspace.ok(contract.workspace.get, {})).toEqual({
@@ -65,7 +65,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await usageOf(workspace)).toEqual({ ...some, waitingJobs: 1 })
   })
 
-  test('exactly as many racing creates succeed as there are places left', async () => {
+  test('exactly as many concurrent creates succeed as the limit allows', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     await limit(workspace, { passes: 10 })
@@ -112,7 +112,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
   })
 
-  test('items of a batch are taken in order until the workspace is full', async () => {
+  test('accepts the items of a batch in order until the workspace is full', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const { storedBytes } = await usageOf(workspace)
@@ -185,7 +185,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await create()).status).toBe(201)
   })
 
-  test('a draft more than a template may have is refused until one is published or deleted', async () => {
+  test('rejects a draft over the limit until one is published or deleted', async () => {
     const workspace = await api.workspace()
     const [template, other] = [await makeTemplate(workspace), await makeTemplate(workspace)]
     await limit(workspace, { draftsPerTemplate: 2 })

@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return pages
   }
 
-  test('the newest come first, twenty per page, with the envelope of every list', async () => {
+  test('lists the newest first, twenty per page, in the common envelope', async () => {
     const answer = await page()
     expect(answer.items.map(({ name }) => name)).toEqual([...names].reverse())
     expect(answer).toMatchObject({ total: names.length, limit: 20, offset: 0, nextCursor: null, hasMore: false })
@@ -80,7 +80,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const { nextCursor } of pages.slice(0, -1)) expect(nextCursor!.length).toBeLessThanOrEqual(512)
   })
 
-  test('a walk keeps the total of its first page, and never shows a row twice when others come', async () => {
+  test('pagination keeps the total of its first page, and repeats no row when rows are added', async () => {
     const other = await api.workspace()
     for (const name of ['a', 'b', 'c']) await makeProject(other, name)
     const first = await other.ok(list, { query: { limit: 2 } })
@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.ok(list, { query: { limit: 2 } })).toMatchObject({ total: 4 })
   })
 
-  test('a cursor whose row is gone resumes after the place of that row', async () => {
+  test('a cursor of a deleted row resumes after its position', async () => {
     const other = await api.workspace()
     for (const name of ['a', 'b', 'c']) await makeProject(other, name)
     const query = { limit: 1, sortBy: 'name', sortDir: 'asc' } as const
@@ -117,7 +117,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(without.errorCode).toBe('VALIDATION_ERROR')
   })
 
-  test('a cursor of another workspace shows nothing of it', async () => {
+  test('a cursor of another workspace reveals nothing', async () => {
     const other = await api.workspace()
     for (const name of ['a', 'b']) await makeProject(other, name)
     const query = { limit: 1, sortBy: 'name', sortDir: 'asc' } as const
@@ -141,7 +141,7 @@ describe.each(dialects)('on %s', (dialect) => {
     { cursor: 'garbage' },
     { cursor: 'x'.repeat(513) },
     { search: 'x' },
-  ])('%j is refused', async (query) => {
+  ])('rejects %j', async (query) => {
     expect(await refused(query as never)).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 
@@ -164,7 +164,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await refused({ offset: 1, cursor: answer.nextCursor! })).toMatchObject({ errorCode: 'VALIDATION_ERROR' })
   })
 
-  test('templates are filtered by project, by none, and by any of several', async () => {
+  test('filters templates by project, by no project, and by several projects', async () => {
     const other = await api.workspace()
     const [one, two] = [await makeProject(other, 'one'), await makeProject(other, 'two')]
     await makeTemplate(other, { name: 'in one', projectId: one.id })

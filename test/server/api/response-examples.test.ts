@@ -29,7 +29,7 @@ const api = useApi('sqlite', { outbound: { allowInsecure: true } })
 const phones = usePhones(api)
 let recorded: Recording
 
-test('every answer of the contract that holds something has an example', async () => {
+test('every contract response with a body has an example', async () => {
   api.now = new Date('2027-05-20T07:30:00.000Z')
   recorded = await record(await api.workspace(), await startReceiver())
   const wanted = allRoutes.flatMap(({ name, route }) =>

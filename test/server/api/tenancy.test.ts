@@ -122,7 +122,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       { ...one, who: 'a token of another project' as const },
       { ...one, who: 'a door of another project' as const },
     ]),
-  )('$name answers $who with 404 for every foreign id and changes nothing', async ({ name, route, who }) => {
+  )('$name returns $who 404 for every foreign ID and changes nothing', async ({ name, route, who }) => {
     const before = await rowsOf(owner)
     const intruder = {
       'a stranger': stranger,
@@ -161,7 +161,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('a foreign id inside of a body or a query is as unknown as one in the path', async () => {
+  test('a foreign ID in a body or a query is as unknown as one in the path', async () => {
     const template = { name: 'T', passType: 'generic' as const, projectId: ids.project }
     expect(await stranger.refused(contract.templates.create, { body: template })).toMatchObject({ status: 404 })
     const own = await makeTemplate(stranger)

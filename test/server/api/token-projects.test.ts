@@ -109,7 +109,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect(elsewhere).toMatchObject({ reasonCode: 'wrong_scope', scan: { projectId: own.project.id } })
   })
 
-  test('a door takes along its own project, and reports for it', async () => {
+  test('a door lists and reports for its own project', async () => {
     const { projectId, items } = await door.ok(contract.scanner.snapshot, {})
     expect([projectId, items.map(({ passId }) => passId)]).toEqual([own.project.id, [own.pass.id]])
     const query = { projectId: other.project.id }
@@ -124,7 +124,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect(await both.refused(contract.scanner.report, { body: { scans } })).toMatchObject({ status: 403 })
   })
 
-  test('a name that another project uses is taken, without a word of who has it', async () => {
+  test('a name used by another project is taken, without naming the project', async () => {
     const taken = await door.refused(contract.passes.create, {
       body: passBody(own.template.id, { externalPassId: 'South-1' }),
     })
@@ -158,13 +158,13 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     await door.ok(contract.templates.delete, { params })
   })
 
-  test('sees its projects, and nothing of the workspace', async () => {
+  test('sees its projects, and no other data of the workspace', async () => {
     expect(await door.ok(contract.tokens.current, {})).toMatchObject({ projectIds: [own.project.id] })
     expect(Object.keys(await door.ok(contract.workspace.get, {}))).toEqual(['id', 'name'])
     expect(await owner.ok(contract.tokens.current, {})).not.toHaveProperty('projectIds')
   })
 
-  test('with its project goes all that it saw', async () => {
+  test('after the deletion of its project, sees nothing', async () => {
     const project = await makeProject(owner, 'Short')
     const template = await makeTemplate(owner, { projectId: project.id })
     const token = await boundTo(project.id)
@@ -174,7 +174,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect(await token.refused(contract.templates.get, { params: { id: template.id } })).toMatchObject({ status: 404 })
   })
 
-  test('wallets are those of its passes', async () => {
+  test('lists only wallets of its passes', async () => {
     await api.services.store.transaction(async (tx) => {
       for (const { pass } of [own, other]) {
         await tx.registrations.insert(owner.id, { passId: pass.id, deviceId: 'shared', pushToken: 'push' }, api.now)

@@ -18,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   const commits = (trips: string[][]) => trips.flat().filter((sql) => /^begin/i.test(sql)).length
 
-  test('a request goes to the database no more often than this', async () => {
+  test('a request makes at most this number of database round trips', async () => {
     // Longer than a workspace counts as a neighbour that was here before: it is that of another test.
     stopTime(performance.now() + 2_000)
     const workspace = await api.workspace()
@@ -179,7 +179,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return done
   }
 
-  test('requests of one kind that wait at the same moment share their statements', async () => {
+  test('concurrent requests of one kind share their statements', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const many = Array.from({ length: 20 }, (_, n) => n)

@@ -8,7 +8,7 @@ import { openServices, type TestServices } from '../jobs/fixtures.ts'
 const open = (services: TestServices) => createLease(services, 'scheduler')
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('one of any number of processes holds the lease, for as long as it lives', async () => {
+  test('one of any number of processes holds the lease until it ends', async () => {
     const services = await openServices(dialect)
     const leases = Array.from({ length: 8 }, () => open(services))
     const holds = () => Promise.all(leases.map((lease) => lease.hold()))
@@ -31,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await dead.hold()).toBe(false)
   })
 
-  test('one that stops lets another take over at once', async () => {
+  test('another process takes over at once from one that stops', async () => {
     const services = await openServices(dialect)
     const [leaving, other] = [open(services), open(services)]
     await leaving.hold()
@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await other.hold()).toBe(true)
   })
 
-  test('a scheduler does nothing while another one lives, and takes up the work when that stops', async () => {
+  test('a scheduler does nothing while another one runs, and takes over when that stops', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId } = services
     const [first, second] = [startScheduler(services), startScheduler(services)]

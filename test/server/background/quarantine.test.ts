@@ -49,7 +49,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(JSON.parse(event.data).error).toEqual({ code: 'PASS_ISSUING_FAILED', message: QUARANTINE_REASON })
   })
 
-  test('a worker runs jobs that lapsed one at a time, apart from those that did not', async () => {
+  test('a worker runs lapsed jobs one at a time, separately from others', async () => {
     const services = await openServices(dialect)
     const lapsed = [...(await insert(services, 'issue-pass', 3)), ...(await insert(services, 'update-apple', 3))]
     await claim(services, 'issuing')
@@ -74,7 +74,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(batches.filter(([first]) => others.includes(first!)).map((batch) => batch.length)).toEqual([3])
   })
 
-  test('a worker that hangs, or that was frozen, costs its jobs a lapse, and a lease that it renews does not', async () => {
+  test('a job lapses if its worker hangs or was frozen, and not if the lease is renewed', async () => {
     const services = await openServices(dialect)
     const [subject] = await insert(services, 'issue-pass', 1)
     const [job] = await claim(services, 'issuing')
@@ -138,7 +138,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await lapsesOf(services, subject!)).toBe(0)
   })
 
-  test('a chunk that commits forgets what its job lapsed before, and one that does not remembers', async () => {
+  test('a committed chunk resets the lapses of its job, and an uncommitted one keeps them', async () => {
     const services = await openServices(dialect)
     const [subject] = await insert(services, 'detach-project', 1)
     await services.database.writer('jobs').update({ lapses: MAX_JOB_LAPSES - 1 })

@@ -29,7 +29,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses(services, due)).toEqual({ EXPIRED: 1_050 })
   })
 
-  test('a job whose worker died is due again when its lease ends, its pass is QUEUED, and is run at once', async () => {
+  test('a job of a dead worker is due when its lease ends, with its pass QUEUED, and runs at once', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId } = services
     const scheduler = start(services)
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(again.map((job) => [job.id, job.attempts]).sort()).toEqual(jobs.map((job) => [job.id, 2]).sort())
   })
 
-  test('jobs of a dead worker are released before passes expire, which may take its time or fail', async () => {
+  test('releases jobs of a dead worker before it expires passes, which can be slow or fail', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId } = services
     const [id] = await insertPasses(store, workspaceId, [newPass(services.version)])
@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await services.database.reader('leases')).toEqual([])
   })
 
-  test('a server that stops leaves the passes that are due to the next one', async () => {
+  test('a stopping server leaves due passes to the next one', async () => {
     const services = await openServices(dialect)
     const ids = await insertIssued(services, 1)
     services.advance(10)
@@ -88,7 +88,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(() => expect(done).toHaveLength(1))
   })
 
-  test('two servers that tick at once do the work once', async () => {
+  test('two servers that tick concurrently do the work once', async () => {
     const services = await openServices(dialect)
     const schedulers = [start(services), start(services)]
     const ids = await insertIssued(services, 100)
@@ -101,7 +101,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('one tick expires at most 5,000 due passes, so that other tasks get their turn', async () => {
+test('one tick expires at most 5,000 due passes, so that other tasks run', async () => {
   const services = await openServices('sqlite')
   let chunks = 0
   services.store.passes.hasExpired = async () => true

@@ -12,7 +12,7 @@ const DAY = 24 * 3600
 const MANY = 1_200
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('deliveries that ended go after their days, with attempts and events, and what is pending stays', async () => {
+  test('deletes ended deliveries after the retention, with attempts and events, and keeps pending ones', async () => {
     const services = await openServices(dialect)
     const target = await insertWebhook(services)
     const ended = await insertDelivery(services, target, { isEnded: true })
@@ -34,7 +34,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(attempts).toEqual([young.id])
   })
 
-  test('one that was sent again lately is kept for as long again, with its event', async () => {
+  test('keeps a redelivered one for another retention period, with its event', async () => {
     const services = await openServices(dialect)
     const target = await insertWebhook(services)
     const { id, eventId } = await insertDelivery(services, target, { isEnded: true })
@@ -81,7 +81,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(told).toEqual([{ type: 'pass.removed', subject: erased }])
   })
 
-  test('callbacks of Google are known for 30 days, in which it repeats them', async () => {
+  test('stores callbacks of Google for 30 days, in which Google repeats them', async () => {
     const services = await openServices(dialect)
     const { store, clock, database } = services
     const take = (nonce: string) => store.transaction((tx) => tx.googleObjects.takeCallback(nonce, clock()))
@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await ids(services, 'audit_entries')).toEqual([])
   })
 
-  test('a chunk begins behind the last row of the one before, and steps over nothing twice', async () => {
+  test('a chunk starts after the last row of the previous one, and skips no row twice', async () => {
     const services = await openServices(dialect)
     await insertEntries(services)
     services.advance(366 * DAY)
@@ -124,7 +124,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(behind).not.toContain(undefined)
   })
 
-  test('a chunk is found along the ids, and the log along the index of each filter', async () => {
+  test('finds chunks by the index of IDs, and log entries by the index of each filter', async () => {
     const services = await openServices(dialect)
     const { database, store, clock, workspaceId } = services
     await insertEntries(services)

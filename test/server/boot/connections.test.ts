@@ -44,7 +44,7 @@ async function received(socket: Socket): Promise<string> {
   return text
 }
 
-test('a port that somebody takes after it was tried is said to be in use', async () => {
+test('reports a port that is taken after the check as in use', async () => {
   const port = await choosePort({ host, port: 0 })
   const other = createServer().listen(port, host)
   onTestFinished(() => void other.close())
@@ -55,7 +55,7 @@ test('a port that somebody takes after it was tried is said to be in use', async
   )
 })
 
-test('an address that is not of this machine is said not to be', async () => {
+test('reports an address of another machine', async () => {
   await expect(choosePort({ host: '203.0.113.9', port: 0 })).rejects.toThrow(
     'Cannot listen on 203.0.113.9:0: this machine has no such address. Give another with --port or --host.',
   )
@@ -122,7 +122,7 @@ test('a connection has one request in work at a time, and responses in order', a
   expect([answers, most, refused]).toEqual([paths, 1, []])
 })
 
-test('a body that follows a request which is still in work is read when its turn comes', async () => {
+test('reads the body of a pipelined request after the previous request', async () => {
   const { open } = await start(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
@@ -152,7 +152,7 @@ test('a connection that sends hundreds of requests at once is closed', async () 
   expect(handled).toBe(1)
 })
 
-test('a client that reads no answer holds one of them, and is closed after a while', async () => {
+test('closes a client that reads no response, after at most one of them', async () => {
   let handled = 0
   const large = Buffer.alloc(20 * 1024 * 1024)
   const { open, refused } = await start(
@@ -168,7 +168,7 @@ test('a client that reads no answer holds one of them, and is closed after a whi
   expect(handled).toBe(1)
 })
 
-test('a handler that takes its time is waited for', async () => {
+test('waits for a slow handler', async () => {
   // It answers when the time is over that an answer may stay unread.
   const handler: Handler = ({ socket }, response) => socket.once('timeout', () => response.end('late'))
   const { open } = await start(handler, { timeouts: { unreadMs: 300 } })
@@ -184,7 +184,7 @@ test.each([
     (_: unknown, response: ServerResponse) => response.end(),
     200,
   ],
-])('a body that drips %s, and its connection is closed', async (_, handler, status) => {
+])('closes the connection of a body that drips %s', async (_, handler, status) => {
   const { open, refused } = await start(handler, { timeouts: { bodyMs: 100, bodyBytes: 1_000 } })
   const socket = await open()
   const answer = received(socket)
@@ -195,7 +195,7 @@ test.each([
   expect(refused).toEqual(['body sent too slowly'])
 })
 
-test('a body that comes slowly and steadily is taken', async () => {
+test('accepts a slow but steady body', async () => {
   // The search for slow bodies uses a clock that is stopped until part of this body has arrived.
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -227,7 +227,7 @@ test('a body that comes slowly and steadily is taken', async () => {
   expect(refused).toEqual([])
 })
 
-test('one address has half of the connections, and all together have no more than there are', async () => {
+test('one address gets at most half of the connections, and all together the maximum', async () => {
   const handler: Handler = (_, response) => response.end('ok')
   const direct = await start(handler, { maxConnections: 4 })
   const proxied = await start(handler, { maxConnections: 4, isDirect: false })

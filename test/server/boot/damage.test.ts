@@ -14,7 +14,7 @@ const PAGE = 4096
 
 const state = { isWritable: () => true, isClockOff: () => false, isStopping: () => false }
 
-test('a damaged SQLite file is not ready and takes no writes, until a start has found it sound again', async () => {
+test('a damaged SQLite file is not ready and rejects writes until a start finds it intact', async () => {
   const url = await emptyDatabase('sqlite')
   const file = url.slice('sqlite:'.length)
   const before = openDatabase(url)

@@ -25,7 +25,7 @@ test.each<[what: string, url: () => string, why: string, fix: string]>([
     'enable TLS on the server (ssl = on), or remove sslmode',
   ],
   ['no such database', () => `${inject('postgresUrl')}nobody`, 'no database of that name', 'createdb'],
-])('%s is said as what it is, with the place and without password or SQL', async (_, url, why, fix) => {
+])('describes %s with its address and without password or SQL', async (_, url, why, fix) => {
   const databaseUrl = url()
   const failure = await look(databaseUrl)
   expect(failure).toMatchObject({ code: 'SETUP', message: expect.stringContaining(why), reasons: [] })
@@ -83,7 +83,7 @@ test.each(['me:a/b@', 'me:1/b@', 'me:a#b@', 'me:1?b@'])(
   },
 )
 
-test('a certificate that an address names and that is not there is reported with its path', async () => {
+test('reports a missing certificate of an address with its path', async () => {
   const failure = await look('postgres://me@localhost/passes?sslmode=verify-full&sslrootcert=/no-such.pem')
   expect(failure).toMatchObject({ code: 'SETUP', message: expect.stringContaining('/no-such.pem') })
 })
@@ -96,7 +96,7 @@ test.each([
   expect(withoutPassword(url)).toBe(shown)
 })
 
-test('a command that only looks makes no SQLite file', async () => {
+test('a read-only command creates no SQLite file', async () => {
   const file = join(temporaryFolder(), 'passes.db')
   await expect(withStore(`sqlite:${file}`, async () => undefined)).rejects.toThrow(
     `${file} cannot be used: the file does not exist`,

@@ -111,7 +111,7 @@ describe('requests in the log', () => {
     for (const token of [planted, reader, revoked]) expect(JSON.stringify(lines)).not.toContain(token.slice(4, 20))
   })
 
-  test('a change that the database could not make is no line at info', async () => {
+  test('a change that the database rejects is not logged at info', async () => {
     const workspace = await api.workspace()
     const full = Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
     vi.spyOn(api.services.store.forRequests(workspace.id), 'transaction').mockRejectedValue(full)

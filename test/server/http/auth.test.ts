@@ -117,7 +117,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['a scheme that is not Bearer', { authorization: 'Basic dXNlcjpwYXNz' }, 'TOKEN_INVALID'],
     ['Bearer without a token', { authorization: 'Bearer' }, 'TOKEN_INVALID'],
     ['an empty key', { 'x-api-key': '' }, 'UNAUTHORIZED'],
-  ])('%s is refused', async (_, headers, code) => {
+  ])('rejects %s', async (_, headers, code) => {
     expect(await statusOf(current, headers)).toEqual([401, code])
   })
 

@@ -131,7 +131,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['an animated png', async () => pngOf(header(1, 1), chunk('acTL'), pixels(4))],
     ['a png with a profile that unfolds to 500 MB', async () => pngOf(header(1, 1), profile(500_000_000), pixels(4))],
   ]
-  test.each(broken)('%s is refused', async (_, make) => {
+  test.each(broken)('rejects %s', async (_, make) => {
     const body = new Uint8Array(await make())
     const answer = await upload(await api.workspace(), body)
     expect(answer.status, answer.text).toBe(400)

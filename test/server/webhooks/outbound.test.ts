@@ -158,7 +158,7 @@ test('connects to the checked address with the requested host name', async () =>
 })
 
 test.each(['http://hooks.example/', 'ftp://hooks.example/', 'https://a:b@hooks.example/', 'https://hooks.example/#x'])(
-  '%s is refused',
+  'rejects %s',
   async (url) => {
     const outbound = open({ resolve: async () => ['93.184.215.14'] })
     expect(outbound.rejection(url)).toMatch(/^Must/)

@@ -178,6 +178,6 @@ test.each<[string, unknown, string, Partial<CallbackFacts>?]>([
     callback({ message: { objectId: `${issuerId}.1/../2` } }),
     'class or object of another issuer',
   ],
-])('%s is refused', (_, body, reason, facts = {}) => {
+])('rejects %s', (_, body, reason, facts = {}) => {
   expect(decisionOf(body, facts)).toEqual({ ok: false, reason })
 })

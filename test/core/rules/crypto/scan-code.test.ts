@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { identifierDigest, newScanCode } from '../../../../src/core/rules/crypto/scan-code.ts'
 
-test('a scan code is 128 random bits in base32, every time others', () => {
+test('a scan code is 128 random bits in base32 and never repeats', () => {
   const codes = Array.from({ length: 2000 }, newScanCode)
   expect(new Set(codes).size).toBe(codes.length)
   for (const code of codes) expect(code).toMatch(/^[A-H][A-Z2-7]{25}$/)

@@ -15,13 +15,13 @@ test('a sealed secret opens under its key, now or previous, and is never the sam
   expect([isSealedUnder(sealed, key), isSealedUnder(sealed, other)]).toEqual([true, false])
 })
 
-test('it opens under no other key and for no other row', () => {
+test('does not open with another key or for another row', () => {
   const sealed = seal(secret, id, key)
   expect(() => unseal(sealed, id, [other])).toThrow(/PASSES_PREVIOUS_SERVER_KEYS/)
   expect(() => unseal(sealed, `${id.slice(0, -1)}c`, [key])).toThrow(SealError)
 })
 
-test('any change of it is noticed, and no error holds any of it', () => {
+test('detects any change of a sealed secret, and errors contain no part of it', () => {
   const sealed = seal(secret, id, key)
   const [fingerprint, content] = sealed.split(':') as [string, string]
   const bytes = Buffer.from(content, 'base64url')

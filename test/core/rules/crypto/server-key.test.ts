@@ -32,21 +32,21 @@ test.each([
   ['correct horse battery staple, correct horse battery staple', /neither hex nor base64url/],
   ['00'.repeat(31), /has 31 bytes and must have at least 32/],
   ['c2hvcnQ', /has 5 bytes and must have at least 32/],
-])('the key %j is refused with what to do', (text, reason) => {
+])('rejects the key %j with advice', (text, reason) => {
   const attempt = () => parseServerKey(text)
   expect(attempt).toThrow(ServerKeyError)
   expect(attempt).toThrow(reason)
   expect(attempt).toThrow('openssl rand -hex 32')
 })
 
-test('a refusal never repeats the key', () => {
+test('the error never repeats the key', () => {
   const secret = 'hunter2hunter2'
   expect(() => parseServerKey(secret)).toThrow(
     expect.not.objectContaining({ message: expect.stringContaining(secret) }),
   )
 })
 
-test('each purpose has a separate subkey, which is the same every time', () => {
+test('each purpose has its own stable subkey', () => {
   const subkeys = (['links', 'webhook-secrets', 'fingerprint'] as const).map((purpose) => deriveKey(bytes, purpose))
   expect(new Set(subkeys.map((key) => key.toString('hex'))).size).toBe(3)
   expect(deriveKey(bytes, 'links')).toEqual(subkeys[0])

@@ -87,7 +87,7 @@ const malformedHeaders: [header: string, problem: string][] = [
   [`X-Service-Signature: t=${t},v1=${v1}`, 'pairs'],
 ]
 
-test.each(malformedHeaders)('refuses the header %j as malformed', (header, problem) => {
+test.each(malformedHeaders)('rejects the header %j as malformed', (header, problem) => {
   const decision = verify(body, header, secret, { at })
   expect(decision).toMatchObject({
     ok: false,
@@ -138,7 +138,7 @@ describe('detects changes', () => {
     expect(decision).toMatchObject({ ok: false, reason: 'wrong_secret', message: expect.stringContaining(words) })
   })
 
-  test('a time that is not the one signed is no match, however right it is', () => {
+  test('a time other than the signed one does not match, even if it is current', () => {
     const moved = header.replace(String(t), String(t + 1))
     expect(verify(body, moved, secret, { at })).toMatchObject({ ok: false, reason: 'wrong_secret' })
   })
@@ -159,7 +159,7 @@ test.each(window)('a receiver whose clock is %d s past the signature: %j', (seco
   expect(verify(body, `t=${t},v1=${v1}`, secret, { at: now })).toMatchObject(decision)
 })
 
-test('the tolerance is the caller’s: none takes only the second of signing', () => {
+test('without tolerance, only the second of signing is accepted', () => {
   const header = `t=${t},v1=${v1}`
   const evaluate = (ms: number) => verify(body, header, secret, { at: new Date(t * 1000 + ms), toleranceSeconds: 0 }).ok
   expect([evaluate(0), evaluate(999), evaluate(1000), evaluate(-1)]).toEqual([true, true, false, false])

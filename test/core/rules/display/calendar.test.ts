@@ -69,7 +69,7 @@ test('no value ends or starts a line, and no line exceeds 75 bytes or splits a c
   expect(unfolded.find((line) => line.startsWith('SUMMARY'))).toContain('日本語 é 👩‍🚀'.repeat(30))
 })
 
-test('without a time there is no entry', () => {
+test('creates no entry without a time', () => {
   expect(fileOf({ event: { name: 'Night music' } })).toBeUndefined()
   expect(fileOf({})).toBeUndefined()
 })

@@ -90,7 +90,7 @@ test('a value that looks like a placeholder is shown, not filled', () => {
   expect(card.fields.header[0]!.value).toBe('{{pass.scanCode}} default of b label-x external-x id-x code-x project-x')
 })
 
-test('a variable without a value shows its default, and nothing where it has none', () => {
+test('a variable without a value shows its default, or nothing', () => {
   expect(render(factsOf('x')).logoText).toBe(' default of b label-x external-x id-x code-x project-x')
   expect(render(factsOf('x', { b: '' })).logoText).toBe('  label-x external-x id-x code-x project-x')
 })
@@ -99,7 +99,7 @@ test('undeclared variables render nowhere', () => {
   expect(JSON.stringify(render(factsOf('x', { secret: 'MARKER', 'pass.label': 'MARKER' })))).not.toContain('MARKER')
 })
 
-test('the scan code is the barcode message where the definition gives none', () => {
+test('the scan code is the default barcode message', () => {
   const plain = parseDefinition({ design: { organizationName: 'O', description: 'D' } })
   expect(barcodeMessage(plain, buildScope([], factsOf('x')))).toBe('code-x')
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })

@@ -5,7 +5,7 @@ import { cardColors, contrast } from '../../../../src/core/rules/display/colors.
 const color = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`)
 const given = fc.option(color, { nil: null })
 
-test('colours that a definition gives are drawn as they are, however they read together', () => {
+test('draws the colors of a definition unchanged, regardless of their contrast', () => {
   fc.assert(
     fc.property(given, given, given, (background, foreground, label) => {
       const colors = cardColors({ background, foreground, label })
@@ -17,7 +17,7 @@ test('colours that a definition gives are drawn as they are, however they read t
   )
 })
 
-test('texts without a colour are written in one that can be read', () => {
+test('texts without a color get a readable one', () => {
   fc.assert(
     fc.property(given, (background) => {
       const colors = cardColors({ background, foreground: null, label: null })

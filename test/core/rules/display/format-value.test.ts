@@ -51,7 +51,7 @@ const cases: [as: ValueKind, value: string, shown: string, locale?: ValueLocale,
   ['relative', '2027-05-31T19:30Z', '5/31/27, 8:30 PM GMT+1', lisbon],
 ]
 
-test.each(cases)('as %s, %j is written %j', (as, value, shown, locale = plain, type = {}) => {
+test.each(cases)('formats %j as %s: %j', (as, value, shown, locale = plain, type = {}) => {
   expect(withPlainSpaces(formatValue(value, { ...type, as }, locale))).toBe(shown)
 })
 

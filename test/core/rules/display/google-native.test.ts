@@ -64,7 +64,7 @@ test('texts written by Google are in the language of the phone, regardless of th
   expect(german.rows.flat()).toMatchObject([{ label: 'Abreise' }, { label: 'Wagen' }, { label: 'Platz', value: '43' }])
 })
 
-test.each(spokenLanguages)('each label of a wallet has its word in %s', (language) => {
+test.each(spokenLanguages)('each wallet label has a text in %s', (language) => {
   const script =
     {
       ar: /^[\u0600-\u06ff ]+$/,

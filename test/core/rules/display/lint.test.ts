@@ -54,7 +54,7 @@ const found = (facts: LintFacts) => lintDefinition(facts).map(({ code, path }) =
 const fields = (group: string, count: number, value = 'B7') =>
   Array.from({ length: count }, (_, n) => ({ key: `${group}${n}`, label: group.slice(0, 4), value }))
 
-test('a design that every phone shows as it is has no warning', () => {
+test('a design that every phone shows completely has no warning', () => {
   expect(found(factsOf({}))).toEqual([])
 })
 
@@ -77,7 +77,7 @@ describe('contrast', () => {
     expect(found(factsOf({ colors }))).toEqual(expected)
   })
 
-  test('the message says the figure of WCAG and what to do', () => {
+  test('the message contains the WCAG ratio and advice', () => {
     const [warning] = lintDefinition(factsOf({ colors: { background: '#ffffff', foreground: '#777777' } }))
     expect(warning!.message).toMatch(/#777777 on #ffffff have a contrast of 4\.48.* 4\.5 .*choose/)
   })
@@ -117,7 +117,7 @@ describe('more fields than the style shows', () => {
     )
   })
 
-  test('a field that says nothing takes no place', () => {
+  test('an empty field takes no space', () => {
     const secondary = [...fields('secondary', 4), { key: 'empty', label: '', value: '' }]
     expect(found({ ...factsOf({ fields: { secondary } }, 'coupon'), google: null })).toEqual([])
   })
@@ -139,7 +139,7 @@ describe('texts that are cut', () => {
     const secondary = [{ key: 'long', label: 'L', value }, ...fields('short', others)]
     return found({ ...factsOf({ fields: { secondary } }, 'eventTicket', rest), google: null })
   }
-  test('a row that has room for all is whole, and the widest text of one that has not is cut', () => {
+  test('shows a row that fits completely, and cuts the widest text of one that does not', () => {
     expect(cut('Mercado da Ribeira, stall 12')).toEqual([])
     expect(cut('Mercado da Ribeira, stall 12, behind the flowers')).toEqual(['text-cut design.fields.secondary.0'])
     expect(cut('Mercado da Ribeira, stall 12', 3)).toEqual(['text-cut design.fields.secondary.0'])
@@ -195,7 +195,7 @@ describe('images', () => {
     expect(found({ ...facts, images: {}, google: null })).toEqual(['image-missing design.images.icon'])
   })
 
-  test('an image that fills no side of its place on the sharpest phones', () => {
+  test('an image that fills no side of its area on the sharpest phones', () => {
     const facts = factsOf({})
     expect(found({ ...facts, images: { logo: { width: 479, height: 149 } } })).toEqual([
       'image-small design.images.logo',
@@ -203,7 +203,7 @@ describe('images', () => {
     expect(found({ ...facts, images: { logo: { width: 120, height: 150 } } })).toEqual([])
   })
 
-  test('an image that the style does not show may be as small as it likes', () => {
+  test('an image that the style does not show can have any size', () => {
     const facts = factsOf({})
     const thumbnail = { width: 10, height: 10 }
     expect(
@@ -214,7 +214,7 @@ describe('images', () => {
 
 describe('Google', () => {
   const bars = { format: 'pdf417' as const }
-  test('fields and links that it does not show', () => {
+  test('fields and links that Google does not show', () => {
     const back = fields('back', 11)
     expect(found(factsOf({ fields: { primary: fields('primary', 1, 'Ada Lovelace'), back }, barcode: bars }))).toEqual([
       'google-modules-over design.fields.back.10',
@@ -270,7 +270,7 @@ test('a definition accepts known codes only', () => {
   expect(parsed.error!.issues[0]!.path).toEqual(['accept', 0])
 })
 
-test('every code is in the guide with what to do about it', () => {
+test('the guide lists every code with advice', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../../../docs/templates.md'), 'utf8')
   for (const code of Object.keys(warningTable)) expect(guide).toContain(`| \`${code}\` |`)
 })

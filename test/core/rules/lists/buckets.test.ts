@@ -9,7 +9,7 @@ const starts = (unit: BucketUnit, from: string, to: string, zone = 'UTC') =>
     new Date(at).toISOString().slice(0, 16),
   )
 
-test('the first bucket holds the beginning, the end belongs to none', () => {
+test('the first bucket contains the start, and no bucket contains the end', () => {
   expect(starts('hour', '2026-03-01T20:15Z', '2026-03-01T22:00Z')).toEqual(['2026-03-01T20:00', '2026-03-01T21:00'])
   expect(starts('week', '2026-03-01T20:15Z', '2026-03-02T00:00:00.001Z')).toEqual([
     '2026-02-23T00:00',
@@ -22,7 +22,7 @@ test('the first bucket holds the beginning, the end belongs to none', () => {
   ])
 })
 
-test('days are those of the zone where clocks are changed', () => {
+test('days follow the clock changes of the zone', () => {
   expect(starts('day', '2026-03-28T12:00Z', '2026-03-31T00:00Z', 'Europe/Berlin')).toEqual([
     '2026-03-27T23:00',
     '2026-03-28T23:00',
@@ -37,7 +37,7 @@ test('days are those of the zone where clocks are changed', () => {
   ])
 })
 
-test('the hour that comes twice is two buckets, and on Lord Howe the half more belongs to the hour before', () => {
+test('a repeated hour is two buckets, and on Lord Howe the extra half hour extends the previous one', () => {
   expect(starts('hour', '2026-10-24T23:30Z', '2026-10-25T03:00Z', 'Europe/Berlin')).toEqual([
     '2026-10-24T23:00',
     '2026-10-25T00:00',
@@ -52,7 +52,7 @@ test('the hour that comes twice is two buckets, and on Lord Howe the half more b
   ])
 })
 
-test('buckets are those of a calendar that is asked for each of them', () => {
+test('buckets equal those of a calendar computed one by one', () => {
   const zones = [
     'UTC',
     'Europe/Berlin',
@@ -91,7 +91,7 @@ test('creates only enough buckets to show that a range is too long', () => {
   expect(starts('hour', '0001-01-01T00:00Z', '9999-01-01T00:00Z')).toHaveLength(MAX_BUCKETS + 1)
 })
 
-test('a range of as many buckets as there may be is not far too long, one of many more is', () => {
+test('accepts a range with the maximum number of buckets, and rejects one with many more', () => {
   for (const unit of ['hour', 'day', 'week', 'month'] as const) {
     const from = DateTime.fromISO('1927-01-01T00:00Z')
     const after = (n: number) => ({ from: from.toJSDate(), to: from.plus({ [unit]: n }).toJSDate() })
@@ -100,7 +100,7 @@ test('a range of as many buckets as there may be is not far too long, one of man
   }
 })
 
-test('in common steps each bucket is reached', () => {
+test('common steps reach each bucket', () => {
   const hour = 3_600_000
   const days = bucketStarts(
     { from: new Date('2026-03-28T12:00Z'), to: new Date('2026-03-31T00:00Z') },

@@ -66,7 +66,7 @@ test('a sealed cursor never exceeds 512 characters, regardless of the sorted tex
   )
 })
 
-test('garbage is no cursor and never throws', () => {
+test('rejects garbage as a cursor without throwing', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.base64String(), fc.json()), (text) => {
       for (const type of ['text', 'integer', 'none'] as const) {
@@ -78,7 +78,7 @@ test('garbage is no cursor and never throws', () => {
   )
 })
 
-test('a key of another type than that of the sort, and one that no database takes, are no cursor', () => {
+test('rejects cursors with a key of another type, or one that no database accepts', () => {
   const facts = { total: 1, offset: 1, id: randomUUID() }
   const text = (key: Cursor['key']) => encodeCursor({ ...facts, key }, walk)
   expect(decodeCursor(text('k'), walk, 'integer')).toBeUndefined()
@@ -93,7 +93,7 @@ test('a key of another type than that of the sort, and one that no database take
   expect(decodeCursor(broken.toString('base64url'), walk, 'text')).toBeUndefined()
 })
 
-test('a cursor whose total or offset is no safe integer is none', () => {
+test('rejects a cursor whose total or offset is not a safe integer', () => {
   const text = encodeCursor({ total: 1, offset: 1, id: randomUUID(), key: null }, walk)
   for (const [from, to] of [
     [9, 16],
@@ -104,7 +104,7 @@ test('a cursor whose total or offset is no safe integer is none', () => {
   }
 })
 
-test('a cursor of another list, sort, direction or filter is none', () => {
+test('rejects a cursor of another list, sort, direction, or filter', () => {
   const text = encodeCursor({ total: 1, offset: 1, id: randomUUID(), key: 'k' }, walk)
   const others = [
     ['templates', 'name', 'asc', []],
@@ -114,7 +114,7 @@ test('a cursor of another list, sort, direction or filter is none', () => {
   for (const other of others) expect(decodeCursor(text, fingerprint(other), 'text')).toBeUndefined()
 })
 
-test('a seal holds for one scope and one key, also after a rotation, and for nothing that was altered', () => {
+test('a sealed cursor is valid for one scope and key, also after a rotation, and only unchanged', () => {
   const [key, next] = [randomBytes(32), randomBytes(32)]
   const text = encodeCursor({ total: 1, offset: 1, id: randomUUID(), key: 'k' }, walk)
   const sealed = sealCursor(text, ['workspace', 'list'], key)

@@ -12,7 +12,7 @@ test.each([
   '1e400',
   '-1E+400',
   `1${'0'.repeat(400)}`,
-])('%s is found at any place, with its path', (number) => {
+])('finds %s at any position, with its path', (number) => {
   expect(pathsIn(number)).toEqual([[]])
   expect(pathsIn(`{"a": ${number}}`)).toEqual([['a']])
   expect(pathsIn(`{"x":{"b":[1,[],{"c\\"d":\n${number} }]}, "e":${number}}`)).toEqual([['x', 'b', 2, 'c"d'], ['e']])
@@ -31,7 +31,7 @@ test.each([
   '"12345678901234567890"',
   '"1e400 \\\\"',
   '{"12345678901234567890":1,"[1e400":"\\",1e400"}',
-])('%s is carried', (json) => {
+])('accepts %s', (json) => {
   expect(pathsIn(json)).toEqual([])
 })
 

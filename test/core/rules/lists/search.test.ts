@@ -7,7 +7,7 @@ test.each([
   ['Ωμέγα', 'ωμέγα'],
   ['e\u0301', '\u00e9'],
   ['日本', '日本'],
-])('%s and %s are the same to a search', (one, other) => {
+])('a search treats %s and %s as equal', (one, other) => {
   expect(foldCase(one)).toBe(foldCase(other))
 })
 
@@ -27,7 +27,7 @@ test('index texts are short and well-formed, and differ if two texts differ by m
   )
 })
 
-test('each variable is found once, what is no string by its JSON', () => {
+test('finds each variable once, and other values than strings by their JSON', () => {
   expect(indexedVariables({ tier: ' Gold ', count: 3, gone: null, deep: { a: [1] } })).toEqual([
     { name: 'tier', value: 'Gold' },
     { name: 'count', value: '3' },

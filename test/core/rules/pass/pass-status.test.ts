@@ -5,7 +5,7 @@ import { effectiveStatus, isInstallable } from '../../../../src/core/rules/pass/
 const expiresAt = new Date('2027-01-01T00:00:00Z')
 const before = new Date(expiresAt.getTime() - 1)
 
-test('an issued pass is expired from its expiry on, and no other status changes by time', () => {
+test('an issued pass expires at its expiry, and no other status changes over time', () => {
   expect(effectiveStatus({ status: 'ISSUED', expiresAt }, before)).toBe('ISSUED')
   expect(effectiveStatus({ status: 'ISSUED', expiresAt }, expiresAt)).toBe('EXPIRED')
   expect(effectiveStatus({ status: 'ISSUED', expiresAt: null }, expiresAt)).toBe('ISSUED')
@@ -14,6 +14,6 @@ test('an issued pass is expired from its expiry on, and no other status changes 
   }
 })
 
-test('installable are passes that are issued or on their way there', () => {
+test('queued, issuing, and issued passes are installable', () => {
   expect(PassStatus.options.filter(isInstallable)).toEqual(['QUEUED', 'ISSUING', 'ISSUED'])
 })

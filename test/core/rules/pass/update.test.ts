@@ -19,7 +19,7 @@ test('a merge keeps supplied values, then stored ones, and removes names supplie
   )
 })
 
-test('a merge leaves both of its sides as they were, and doing it again changes nothing', () => {
+test('a merge does not change its inputs and is idempotent', () => {
   fc.assert(
     fc.property(variables, variables, (stored, supplied) => {
       const before = [structuredClone(stored), structuredClone(supplied)]
@@ -62,7 +62,7 @@ test('an expired pass is issued again exactly when it does not expire or expires
   expect(statusAfterUpdate('EXPIRED', past, at)).toBe('EXPIRED')
 })
 
-test('no other status is moved by an update', () => {
+test('an update changes no other status', () => {
   for (const status of PassStatus.exclude(['FAILED', 'EXPIRED']).options) {
     for (const expiresAt of [null, past, future]) expect(statusAfterUpdate(status, expiresAt, at)).toBe(status)
   }

@@ -75,7 +75,7 @@ const cases: Record<(typeof redemptionChecks)[number], Case> = {
   already_scanned: { scans: ['2026-03-01T11:59:00Z'] },
 }
 
-test.each(redemptionChecks)('%s decides over every check behind it', (name) => {
+test.each(redemptionChecks)('%s takes precedence over every later check', (name) => {
   const { decision, checks } = evaluate(cases[name])
   expect(decision.reasonCode).toBe(name)
   expect(decision.result).toBe(name === 'already_scanned' ? 'duplicate' : 'denied')
@@ -323,7 +323,7 @@ test.each<Row>([
   expect(evaluate(given).decision.reasonCode).toBe(decision)
 })
 
-test('the earliest of overlapping windows that has uses left is debited', () => {
+test('debits the earliest overlapping window with remaining uses', () => {
   const chargedAt = (scans: string[]) => {
     const { decision } = evaluate({ policy: overlapping, scans })
     return decision.result === 'accepted' && decision.window?.start
@@ -423,7 +423,7 @@ test('a pass is expired as of a date after its last, in the zone of its periods 
   ])
 })
 
-test('as of a date the status is that of now', () => {
+test('a scan as of a date uses the current status', () => {
   const evaluated = (status: RedemptionFacts['status']) =>
     evaluate({ status, validityDate: '2026-01-01' }).decision.reasonCode
   expect([evaluated('EXPIRED'), evaluated('VOID'), evaluated('QUEUED')]).toEqual(['expired', 'revoked', 'not_active'])
@@ -457,12 +457,12 @@ test.each<[string, RedemptionPolicy, string[], string, string]>([
     '2026-07-01T18:00:00.000Z',
     'already_scanned',
   ],
-])('of several windows of one date a scan takes %s', (_, policy, scans, operational, decision) => {
+])('for several windows of one date, a scan uses %s', (_, policy, scans, operational, decision) => {
   const evaluated = evaluate({ policy, scans, validityDate: '2026-07-01' })
   expect([evaluated.attempt.at.toISOString(), evaluated.decision.reasonCode]).toEqual([operational, decision])
 })
 
-test('windows of one date count each in the period that it starts in', () => {
+test('each window of a date counts in the period of its start', () => {
   const policy: RedemptionPolicy = {
     windows: [
       { start: '2026-07-01T00:30+02:00', end: '2026-07-01T01:00+02:00', maxUses: 1 },
@@ -479,7 +479,7 @@ test('windows of one date count each in the period that it starts in', () => {
   ]).toEqual(['valid', 'valid', 'quota_exhausted'])
 })
 
-test('a date ahead does not make a pass void that has a window open now', () => {
+test('a scan as of a later date does not void a pass with an open window', () => {
   const windows = [
     { start: '2026-03-01T10:00Z', end: '2026-03-01T20:00Z', maxUses: 1 },
     { start: '2026-04-01T10:00Z', end: '2026-04-01T20:00Z', maxUses: 1 },

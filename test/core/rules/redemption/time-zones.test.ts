@@ -31,7 +31,7 @@ const uses: Record<string, (zone: string) => unknown> = {
   'what a door is told': (timezone) => reversalMessage(at, { perPeriod: { unit: 'day', count: 1, timezone } }),
 }
 
-test.each(Object.entries(uses))('however a time zone is written, %s takes it for the one that it is', (_, use) => {
+test.each(Object.entries(uses))('recognizes %s in any spelling', (_, use) => {
   const ofOne = use(spelling('Asia/Tokyo', 0))
   let others: unknown[] = []
   const made = formatsMadeBy(() => {
@@ -41,7 +41,7 @@ test.each(Object.entries(uses))('however a time zone is written, %s takes it for
   if (typeof ofOne !== 'string' || !ofOne.includes('asia')) expect(others).toEqual(others.map(() => ofOne))
 })
 
-test('a door that asks for ever other regions is spoken to in the few that there are', () => {
+test('requests for ever more regions use a limited number of formats', () => {
   const policy = { perPeriod: { unit: 'day', count: 1, timezone: 'Europe/Berlin' } } as const
   const regions = Array.from({ length: 26 }, (_, n) => `X${String.fromCharCode(65 + n)}`)
   const said = ['de', 'en'].map((tag) => reversalMessage(at, policy, doorLanguage(tag as 'de' | 'en')))

@@ -26,7 +26,7 @@ const fresh: DeliveryProgress = {
   lastError: null,
 }
 
-test('the table is the published one: ten attempts in about three days', () => {
+test('the retry table is the published one: ten attempts in about three days', () => {
   const minutes = 60
   const hours = 60 * minutes
   expect(RETRY_SECONDS).toEqual([
@@ -42,7 +42,7 @@ test('the table is the published one: ten attempts in about three days', () => {
   ])
 })
 
-test('chance makes an attempt up to a tenth later, and never earlier', () => {
+test('jitter delays an attempt by up to a tenth and never advances it', () => {
   RETRY_SECONDS.forEach((seconds, index) => {
     expect(nextAttemptAt(index + 1, start, 0)).toEqual(later(seconds))
     expect(nextAttemptAt(index + 1, start, 1)).toEqual(later(seconds * 1.1))
@@ -90,7 +90,7 @@ test('a success ends the automatic attempts, although a redelivery was requested
   })
 })
 
-test('redeliveries at any time add no automatic attempt and take none away', () => {
+test('redeliveries at any time do not change the number of automatic attempts', () => {
   const steps = fc.array(
     fc.record({
       redelivery: fc.constantFrom('before', 'during', 'none', 'none'),
@@ -135,7 +135,7 @@ test('redeliveries at any time add no automatic attempt and take none away', () 
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(0)
 })
 
-test('an endpoint fails from its first failure behind its last success', () => {
+test('an endpoint fails since its first failure after its last success', () => {
   const attempt = (outcome: Outcome, seconds: number) => ({ outcome, at: later(seconds) })
   expect(healthAfter(null, [attempt(failed, 1), attempt(failed, 2)])).toEqual({ failingSince: later(1) })
   expect(healthAfter(start, [attempt(failed, 9)])).toEqual({ failingSince: start })
@@ -145,7 +145,7 @@ test('an endpoint fails from its first failure behind its last success', () => {
   expect([days(4.99), days(5)]).toEqual([undefined, 'No attempt succeeded for 5 days.'])
 })
 
-test('410 alone means gone', () => {
+test('only 410 means gone', () => {
   for (const [responseCode, reason] of [
     [410, 'The endpoint returned 410 Gone.'],
     [404, undefined],

@@ -25,7 +25,7 @@ describe.each(pairs)('apple $apple and google $google', ({ apple, google, status
     }
   })
 
-  test('are SCHEDULED as long as the time is to come and nothing has begun', () => {
+  test('are SCHEDULED until their time, unless sending has started', () => {
     expect(notificationStatus({ sendAt: after, startedAt: null, states: [apple, google] }, at)).toBe('SCHEDULED')
   })
 

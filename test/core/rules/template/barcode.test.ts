@@ -5,7 +5,7 @@ import { findUndrawable } from '../../../../src/core/rules/template/barcode.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { parseDefinition } from '../../../support/definitions.ts'
 
-describe('a message is drawn up to what its format holds, and not beyond', () => {
+describe('draws a message up to the capacity of its format', () => {
   test.each([
     ['qr', '7', 7089, 'digits'],
     ['qr', 'A', 4296, 'characters'],
@@ -48,7 +48,7 @@ function checkValues(barcode: object, variables: Record<string, string>, label =
   return compilePass(definition)({ ...facts, variables })
 }
 
-test('values that make a barcode that cannot be drawn are refused, with the variable and the limit', () => {
+test('rejects values whose barcode cannot be drawn, with the variable and the limit', () => {
   const message = '{{code}}{{more}}{{pass.label}}'
   expect(checkValues({ format: 'code128', message }, { code: 'A', more: '漢字' })).toEqual({
     issues: [

@@ -61,7 +61,7 @@ test('a definition reads in each language, else in its default; without language
   expect([languageOf(inLanguage(one)), otherLanguages(inLanguage(one))]).toEqual([undefined, []])
 })
 
-test('rejects languages that phones cannot distinguish or that are nowhere used, with their place', () => {
+test('rejects languages that phones cannot distinguish or that are unused, with their path', () => {
   expect(issuesOf({ languages: { default: 'pt', others: ['en', 'en', 'pt'] } })).toEqual([
     'languages.others.1: Duplicate language en',
     'languages.others.2: Duplicate language pt',
@@ -83,7 +83,7 @@ test('rejects languages that phones cannot distinguish or that are nowhere used,
   ])
 })
 
-test('rejects one default text with two translations, with both places, since iPhones look it up by text', () => {
+test('rejects one default text with two translations, which iPhones cannot hold, with both paths', () => {
   const twice = fields(
     { label: { pt: 'Porta', en: 'Gate' }, value: 'x' },
     { label: { pt: 'Porta', en: 'Door' }, value: 'y' },
@@ -108,7 +108,7 @@ test('rejects one default text with two translations, with both places, since iP
 const id = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
 const images = (strip: unknown) => ({ design: { ...design, images: { strip } } }) as Partial<DefinitionInput>
 
-test('an image may be another in each language, of every source that an image has', () => {
+test('each language can have its own image, from any source of images', () => {
   const state = { by: '{{stamps}}', map: { '1': id(2) }, else: id(3) }
   const written = define({
     languages,

@@ -76,7 +76,7 @@ test('accepts names of object members for states, languages, and variables, or r
   }
 })
 
-describe('a definition is refused with path and placeholder for', () => {
+describe('rejects a definition, with path and placeholder, for', () => {
   test.each<[string, Partial<DefinitionInput>, RegExp]>([
     ['an unknown placeholder', { design: { ...design, logoText: 'Hi {{nmae}}' } }, /^design\.logoText: .*\{\{nmae\}\}/],
     ['an unknown system name', { photo: '{{pass.photo}}' }, /^photo: .*\{\{pass\.photo\}\}/],
@@ -135,7 +135,7 @@ describe('a definition is refused with path and placeholder for', () => {
   })
 })
 
-test('a definition is tried with its examples, else its defaults, else text that fits the format', () => {
+test('tests a definition with its examples, else its defaults, else text of the format', () => {
   const definition = parseDefinition({
     design,
     variables: [

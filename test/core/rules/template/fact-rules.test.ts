@@ -22,7 +22,7 @@ const facts = {
   projectName: null,
 }
 
-test('an event ends, and a trip arrives, no sooner than it begins', () => {
+test('rejects an event or trip that ends before it starts', () => {
   for (const [of, path, first] of [
     [eventOf, ['event', 'endsAt'], 'startsAt'],
     [tripOf, ['trip', 'arrivesAt'], 'departsAt'],
@@ -33,7 +33,7 @@ test('an event ends, and a trip arrives, no sooner than it begins', () => {
   }
 })
 
-test('a fact of a template applies to each pass, and an empty one applies to none', () => {
+test('a fact of a template applies to each pass unless it is empty', () => {
   const issuesOf = (definition: ReturnType<typeof about>, values: object) => {
     expect(checkDefinition(definition)).toEqual([])
     const checked = compilePass(definition)({ ...facts, variables: { from: early, to: late, ...values } })
@@ -52,7 +52,7 @@ test.each([
   ['departsAt', early, 'now'],
   ['timeZone', 'Europe/Lisbon', 'Mars/Base'],
   ['latitude', '38.7', '91'],
-])('a variable that stands for %s alone may be empty, and says nothing then', (key, sound, wrong) => {
+])('a variable that is the only content of %s can be empty, and is then omitted', (key, sound, wrong) => {
   const place = key === 'departsAt' ? {} : { longitude: '{{from}}', latitude: '{{from}}' }
   const from = key === 'timeZone' ? { timeZone: '{{from}}' } : place
   const definition = about({
@@ -62,7 +62,7 @@ test.each([
   expect([sound, '', wrong].map(isTaken)).toEqual([true, true, false])
 })
 
-test('a group key that values make too long names the variable that it is made of', () => {
+test('the error of a group key that is too long names its variable', () => {
   const definition = about({ group: { key: '{{pass.label}} {{to}}' } })
   const checked = compilePass(definition)({ ...facts, variables: { to: 'x'.repeat(252) } })
   const message = 'Makes a group key that is too long: at most 255 characters'

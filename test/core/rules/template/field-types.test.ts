@@ -39,7 +39,7 @@ test.each<[string, Definition, string]>([
     'variables.0.default',
   ],
   ['points of no field', definitionOf({}, { google: { points: 'no' } }), 'google.points'],
-])('publishing refuses %s, with its place', (_, definition, place) => {
+])('publishing rejects %s, with its path', (_, definition, place) => {
   const paths = checkDefinition(definition).map(({ path }) => path.join('.'))
   expect(paths).toEqual([place.startsWith('fields') ? `design.${place}` : place])
 })

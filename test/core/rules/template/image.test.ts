@@ -28,7 +28,7 @@ test.each(sound)('%s passes', (_, bytes, facts) => {
 test.each([
   ['PNG', png(header(1, 1), pixels(4))],
   ['JPEG', jpeg(frame(0xc0), scan)],
-])('the end of a %s is before what was appended to it', (_, bytes) => {
+])('finds the end of a %s before appended data', (_, bytes) => {
   for (const appended of ['', '<script>alert(1)</script>']) {
     expect(inspectImage(Buffer.concat([bytes, Buffer.from(appended)]))).toMatchObject({ end: bytes.length })
   }
@@ -72,6 +72,6 @@ const refused: [string, Buffer, string][] = [
   ['nothing', Buffer.alloc(0), 'neither PNG nor JPEG'],
   ['text', Buffer.from('<svg onload="alert(1)"/>'), 'neither PNG nor JPEG'],
 ]
-test.each(refused)('%s is refused', (_, bytes, fault) => {
+test.each(refused)('rejects %s', (_, bytes, fault) => {
   expect(inspectImage(bytes)).toEqual({ fault: expect.stringContaining(fault) })
 })

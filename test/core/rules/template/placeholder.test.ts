@@ -28,12 +28,12 @@ test.each([
   expect(fill(template, scope)).toBe(expected)
 })
 
-test('braces and dollar signs inside a value stay as they are', () => {
+test('keeps braces and dollar signs inside a value', () => {
   expect(fill('{{braces}}', scope)).toBe('{{name}}')
   expect(fill('{{dollars}}', scope)).toBe('$& $1 $$ $`')
 })
 
-test('a value can never bring in another one, wherever braces meet', () => {
+test('a value never expands another value, wherever braces meet', () => {
   const pieces = fc.constantFrom('{{', '}}', '{', '}', 'secret', 'a', ' ', '{{a}}', '{{secret}}')
   const text = fc.array(pieces, { maxLength: 8 }).map((parts) => parts.join(''))
   fc.assert(
@@ -61,12 +61,12 @@ test('filling never throws, regardless of template and values', () => {
   )
 })
 
-test('a JSON value is filled in its strings and nowhere else', () => {
+test('fills only the strings of a JSON value', () => {
   const filled = fillDeep({ '{{name}}': ['{{name}}', 1, null, { deep: '{{name}}' }], flag: true }, scope)
   expect(filled).toEqual({ '{{name}}': ['Ada', 1, null, { deep: 'Ada' }], flag: true })
 })
 
-test('a lone placeholder is one with nothing around it', () => {
+test('a lone placeholder has no text around it', () => {
   expect(lonePlaceholder('{{ uses }}')).toBe('uses')
   for (const text of ['x{{uses}}', '{{uses}} ', '{{a}}{{b}}', 'uses', '']) expect(lonePlaceholder(text)).toBe(undefined)
 })

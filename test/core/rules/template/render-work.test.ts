@@ -30,7 +30,7 @@ test('counts each placeholder in every language that renders it, and names the t
   expect(checkRenderWork(exceeds)).toEqual([{ path: ['design', 'fields', 'back', 1, 'value'], message }])
 })
 
-test('counts a translation in its own language only', () => {
+test('counts a translation only in its language', () => {
   const text = '{{v}}'.repeat(499)
   const value = { en: text, pt: text, es: text, fr: text }
   const back = [
@@ -67,14 +67,14 @@ test('limits the currencies of all fields, counted once for each language', () =
   expect(checkRenderWork(exceeds)).toEqual([{ path: ['design', 'fields'], message }])
 })
 
-test('reports too much work alone, before any other check', () => {
+test('reports too much work before any other check, as the only issue', () => {
   const back = [{ key: 'a', value: '{{unknown}}'.repeat(900) }]
   const many = Array.from({ length: 4 }, (_, n) => ({ ...back[0]!, key: `k${n}` }))
   expect(checkDefinition(withFields({ back: many }))).toEqual(checkRenderWork(withFields({ back: many })))
   expect(checkDefinition(withFields({ back }))).toHaveLength(900)
 })
 
-test('checks what only a translation says in its own language, with its place', () => {
+test('checks the texts of a translation in its language, with their path', () => {
   const definition = withFields(
     { back: [{ key: 'a', value: { en: 'x', pt: '{{unknown}}', es: 'a }} b', fr: '{{v}}' } }] },
     { event: { name: { en: 'Night', pt: 'Noite {{pass.id}}' } }, google: { classKey: '{{v}}' } },

@@ -23,7 +23,7 @@ function problemsOf(parts: Partial<DefinitionInput>): string[] {
 }
 
 describe('at publish', () => {
-  test('a field that can come out too large names itself, the variable and what to set', () => {
+  test('the error of a field that can become too large names the field, the variable, and the setting', () => {
     const variables = [{ name: 'a', label: 'A' }]
     expect(problemsOf({ variables, design: back('{{a}}'.repeat(400)) })).toEqual([
       expect.stringMatching(/^: The whole card can be up to 4\d{5} bytes, and at most 262144 .* maxLength .* a,/),
@@ -68,7 +68,7 @@ test('names the largest of values that are too large, with its field', () => {
   expect(issuesOf({ a: '', b: '', 'pass.label': 'L'.repeat(8193) })[0]!.path).toEqual(['label'])
 })
 
-test('a size is that of the text as it is made, to the byte', () => {
+test('computes the size of a rendered text to the byte', () => {
   const value = fc.string({ unit: 'grapheme', maxLength: 30 })
   const pieces = fc.array(fc.constantFrom('{{a}}', '{{ b }}', '{{c}}', 'ü', '{', '}', 'text ', '李'), { maxLength: 20 })
   fc.assert(

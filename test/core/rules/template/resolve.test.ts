@@ -58,7 +58,7 @@ describe('an expiry', () => {
     expect(resolveExpiry(definition, new Map([['until', date]]))).toEqual({ value: new Date(expected) })
   })
 
-  test('given with a time keeps its moment in any time zone', () => {
+  test('given with a time keeps its instant in any time zone', () => {
     const definition = { expiresAt: '{{date}}T{{time}}Z', timeZone: 'America/New_York' }
     expect(resolveExpiry(definition, scope)).toEqual({ value: new Date('2027-05-31T19:30:00Z') })
   })
@@ -71,13 +71,13 @@ describe('an expiry', () => {
     '{{date}} {{time}}',
     '1780000000',
     'T{{time}}Z',
-  ])('that comes out as %j is refused with its path', (template) => {
+  ])('rejects the resolved value %j with its path', (template) => {
     expect(resolveExpiry({ expiresAt: template }, scope)).toEqual({
       issues: [{ path: ['expiresAt'], message: expect.stringContaining('Must be a date or a date-time') }],
     })
   })
 
-  test('that is long is shown in part', () => {
+  test('truncates a long value in the error', () => {
     const result = resolveExpiry({ expiresAt: 'x'.repeat(10_000) }, scope)
     expect('issues' in result && result.issues[0]!.message.length).toBeLessThan(150)
   })
@@ -86,7 +86,7 @@ describe('an expiry', () => {
 describe('a redemption policy', () => {
   const resolve = (redemption: RedemptionTemplate) => resolveRedemption({ redemption }, scope)
 
-  test('is null where the definition has none', () => {
+  test('is null if the definition has none', () => {
     expect(resolveRedemption({}, scope)).toEqual({ value: null })
   })
 
@@ -140,7 +140,7 @@ describe('a redemption policy', () => {
       { perPeriod: { unit: 'day', count: 1, timezone: '{{words}}' } },
       'redemption.perPeriod.timezone',
     ],
-  ])('with %s is refused with its path, never loosened', (_, redemption, path) => {
+  ])('with %s is rejected with its path, never relaxed', (_, redemption, path) => {
     const result = resolve(redemption)
     expect('issues' in result && result.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })

@@ -115,7 +115,7 @@ test('the published JSON Schema and a create agree on values that expiry and pol
   expect(accepted).toBeGreaterThan(times(5, 20))
 })
 
-test('each whole number of a policy is taken up to its bound exactly', () => {
+test('accepts each integer of a policy exactly up to its bound', () => {
   const redemption: DefinitionInput['redemption'] = {
     maxUses: '{{a}}',
     minIntervalMinutes: '{{b}}',
@@ -136,7 +136,7 @@ test('each whole number of a policy is taken up to its bound exactly', () => {
   }
 })
 
-test('a default that expiry or policy cannot take is refused at publish', () => {
+test('publishing rejects a default that expiry or policy cannot use', () => {
   const definition = parseDefinition({
     variables: [
       { name: 'uses', label: 'Uses', default: '1.0' },
@@ -199,7 +199,7 @@ test.each<[string, Partial<DefinitionInput>, Variables[], Variables[]]>([
     [{ a: ' 2027-05-31' }],
     [{}, { a: '' }],
   ],
-])('schema and create take the same variables for %s', (_, parts, taken, refused) => {
+])('the schema and a create accept the same variables for %s', (_, parts, taken, refused) => {
   const definition = define(parts)
   expect(checkDefinition(definition)).toEqual([])
   for (const accepts of [schemaAccepts(definition), serverAccepts(definition)]) {

@@ -124,7 +124,7 @@ describe('a declared variable', () => {
     )
   })
 
-  test.each([[null], [1], [true], [{}], [['x']]])('is refused as %j: only text is rendered', (value) => {
+  test.each([[null], [1], [true], [{}], [['x']]])('rejects %j: only text is rendered', (value) => {
     expect(declare({ default: 'x' })({ v: value })).toHaveLength(1)
   })
 
@@ -136,7 +136,7 @@ describe('a declared variable', () => {
     ['email', ['ada@example.com', "o'neil+tag@mail.example.co.uk"]],
     ['text', ['', 'anything\nat all {{x}}']],
   ]
-  test.each(accepted)('of the format %s takes what people write', (format, examples) => {
+  test.each(accepted)('of the format %s accepts common spellings', (format, examples) => {
     for (const v of examples) expect(declare({ format })({ v }), v).toEqual([])
   })
 
@@ -147,7 +147,7 @@ describe('a declared variable', () => {
     ['url', ['', 'example.com', 'javascript:alert(1)', 'https://', 'https://a b', 'ftp://example.com']],
     ['email', ['', 'ada', 'ada@example', '@example.com', 'ada@exa mple.com', 'a..b@example.com']],
   ]
-  test.each(refused)('of the format %s refuses anything else', (format, examples) => {
+  test.each(refused)('of the format %s rejects anything else', (format, examples) => {
     for (const v of examples) expect(declare({ format })({ v }), v).toHaveLength(1)
   })
 })
@@ -160,7 +160,7 @@ test('64 KiB are counted in bytes of JSON', () => {
   expect(checkVariablesSize({ v: 'é'.repeat(33 * 1024) })).toEqual([issue])
 })
 
-test('declarations are refused that contradict themselves, each with its path', () => {
+test('rejects contradictory declarations, each with its path', () => {
   const issues = checkDeclarations({
     variables: [
       { name: 'a', label: 'A', required: false, format: 'date', default: 'tomorrow', example: '2027-01-01' },

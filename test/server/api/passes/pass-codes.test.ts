@@ -28,7 +28,7 @@ const unlimited: DefinitionInput = definition({ redemption: { maxUses: 1_000 } }
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('after a rotation the old code is stale and the new one lets in; one revision, one event', async () => {
+  test('after a rotation the old code is stale and the new one is accepted; one revision, one event', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { definition: unlimited })
     const [old, before] = [await codeOf(workspace, id), await traces(workspace, id)]
@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await codeOf(workspace, id)).toBe(fresh)
   })
 
-  test('one code is left after rotations of one revision race', async () => {
+  test('concurrent rotations of one revision leave one code', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { definition: unlimited })
     const racing = await Promise.all([1, 2, 3].map(() => rotate(workspace, id, '"1"')))

@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
     erasePass({ store: api.services.store, database: api.database }, workspace.id, id, api.now)
   const left = async (ids: string[]) => (await api.database.reader('images').whereIn('id', ids).pluck('id')).length
 
-  test('the check before a pass is issued sees its images in each language', async () => {
+  test('the check before issuing includes images in each language', async () => {
     const workspace = await api.workspace()
     const images = { logo: { en: '{{photo}}', de: await upload(workspace) } }
     const content = { ...withPhoto(images), languages: { default: 'en', others: ['de'] } }
@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(pass?.photoUrl).toBe(`https://passes.example/images/${next}`)
   })
 
-  test('a package and an object show the image of the holder and of the state, and a class nothing of them', async () => {
+  test('packages and objects show images of the holder and the state, and classes neither', async () => {
     const workspace = await api.workspace()
     const [mine, none, some, full] = await Promise.all([1, 2, 3, 4].map(() => upload(workspace)))
     const content = withPhoto({
@@ -116,7 +116,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(heroes).toEqual([none, some, full])
   })
 
-  test('publishing refuses an image that is not there, and a variable that brings none', async () => {
+  test('publishing rejects a missing image, and a variable without an image', async () => {
     const workspace = await api.workspace()
     const template = await workspace.ok(contract.templates.create, { body: { name: 'T', passType: 'generic' } })
     const content = withPhoto({ logo: '{{stamps}}', strip: { by: '{{stamps}}', map: { '0': nobodys } } })

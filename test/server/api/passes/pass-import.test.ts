@@ -81,7 +81,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     return { ...one, pass: results[0]!.pass! }
   }
 
-  test('an import keeps a pass as it is, without a job or event, and repeating it changes nothing', async () => {
+  test('an import keeps a pass unchanged without a job or event, and is idempotent', async () => {
     const devices = ['a', 'b'].map((id) => ({
       deviceLibraryIdentifier: `${id}-${number}`,
       pushToken: `${id}${number}`,
@@ -134,7 +134,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(await api.database.writer('pass_identifiers').whereIn('pass_id', ids)).toHaveLength(30)
   })
 
-  test('a serial number or object belongs to one pass, the first that asked', async () => {
+  test('a serial number or object belongs to the first pass that requests it', async () => {
     const [first, second] = [item(), item()]
     const same = { ...second, serialNumber: first.serialNumber }
     expect((await outcomes(workspace, templateId, [first, same])).sort()).toEqual(['DUPLICATE_PASS', true])
@@ -441,7 +441,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(refused.message).toContain('is retired')
   })
 
-  test('two issuers may have objects of one name, which go their own ways', async () => {
+  test('two issuers can have objects of one name, which are independent', async () => {
     const both = [await addIdentity(workspace, 'google'), await addIdentity(workspace, 'google')]
     const passIds: string[] = []
     for (const { id: identityId, issuerId } of both) {
@@ -505,7 +505,7 @@ describe.each(oneDialect)('valid and invalid items on %s', (dialect) => {
     expect(places).toEqual(broken.map(([, place]) => place))
   })
 
-  test('the limit of passes holds, tokens of projects see their own, and members may not', async () => {
+  test('enforces the limit of passes and the project of a token, and rejects members', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const [inside, outside] = [

@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return answers.map(({ status, body }) => (status === 410 ? (body as { errorCode: string }).errorCode : status))
   }
 
-  test('every link made so far ends with 410 LINK_REVOKED, and those of a later read work', async () => {
+  test('existing links return 410 LINK_REVOKED, and links of a later read work', async () => {
     const workspace = await api.workspace()
     const { id, hostedLinks: first } = await issuedPass(workspace)
     expect(await statuses(first)).toEqual([200, 302, 200])
@@ -35,7 +35,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses(fresh)).toEqual([200, 302, 200])
   })
 
-  test('revoking again ends the fresh ones too', async () => {
+  test('revoking again also revokes the new links', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     for (let round = 0; round < 3; round += 1) {
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses((await read(workspace, id)).hostedLinks)).toEqual([200, 302, 200])
   })
 
-  test('a person with a revoked link reads a page', async () => {
+  test('a browser with a revoked link gets a page', async () => {
     const workspace = await api.workspace()
     const { id, hostedLinks } = await issuedPass(workspace)
     await workspace.ok(revokeLinks, { params: { id } })
@@ -76,14 +76,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statuses(live.hostedLinks)).toEqual([200, 302, 200])
   })
 
-  test('an update leaves links alive', async () => {
+  test('an update does not revoke links', async () => {
     const workspace = await api.workspace()
     const { id, hostedLinks } = await issuedPass(workspace)
     await changed(workspace, id, { label: 'Grace' })
     expect(await statuses(hostedLinks)).toEqual([200, 302, 200])
   })
 
-  test('wallets, revision and events know nothing of it', async () => {
+  test('a revocation changes no wallet, revision, or event', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)

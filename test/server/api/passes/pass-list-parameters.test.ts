@@ -73,25 +73,25 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['search', { search: numbers(6) }],
     ['externalPassId', { externalPassId: numbers(21) }],
     ['revision', { revision: numbers(21) }],
-  ])('%s is refused in %j', async (path, query) => {
+  ])('rejects %s in %j', async (path, query) => {
     const rejection = await refused(query)
     expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
     const { issues } = rejection.details as { issues: { path: (string | number)[] }[] }
     expect(issues.map((issue) => issue.path[0])).toContain(path)
   })
 
-  test('one bound of a window may be in one spelling and the other in the other', async () => {
+  test('the bounds of a window can have different spellings', async () => {
     const answer = await page({ createdFrom: '2020-01-01T00:00Z', createdUntil: '2030-01-01T00:00Z' })
     expect(answer.total).toBe(7)
   })
 
-  test('numbers are compared up to the greatest that answers hold', async () => {
+  test('compares numbers up to the greatest in responses', async () => {
     const greatest = Number.MAX_SAFE_INTEGER
     expect((await page({ revision: `lte:${greatest}`, templateVersion: `lte:${greatest}` })).total).toBe(7)
     for (const revision of [`${greatest}`, `gte:${greatest}`]) expect((await page({ revision })).total).toBe(0)
   })
 
-  test('a value that came alone is named without a place in a list', async () => {
+  test('names a single value without a list index', async () => {
     const pathsOf = async (query: Query) => {
       const { issues } = (await refused(query)).details as { issues: { path: (string | number)[] }[] }
       return issues.map(({ path }) => path)
@@ -112,7 +112,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('up to twenty values of one parameter are taken, and five where each is looked for inside texts', async () => {
+  test('accepts up to twenty values of a parameter, and five for text search', async () => {
     const none = numbers(20).map((n) => `${n}-ada`)
     for (const name of ['label', 'externalPassId']) expect((await page({ [name]: none })).total).toBe(0)
     expect((await page({ label: none, labelMatch: 'prefix' })).total).toBe(0)
@@ -120,7 +120,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await page({ search: [...none.slice(16), 'lovelace'] })).total).toBe(7)
   })
 
-  test('five variable filters are taken', async () => {
+  test('accepts five variable filters', async () => {
     expect((await page({ variable: ['n:1', 'n:2', 'n:3', 'n:4', 'n:5'] })).total).toBe(5)
   })
 })

@@ -38,7 +38,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await page({}, await api.workspace())).toEqual(empty)
   })
 
-  test('an item is the pass as a read of it shows it, with links that open', async () => {
+  test('an item equals a read of the pass, with working links', async () => {
     const other = await api.workspace()
     const { id } = await issuedPass(other, { variables: { tier: 'Gold' } })
     const { items } = await page({}, other)
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.send('GET', new URL(items[0]!.hostedLinks.apple!).pathname)).status).toBe(200)
   })
 
-  test('the newest come first, twenty per page, and the cursor leads on', async () => {
+  test('lists the newest first, twenty per page, with a cursor to the next page', async () => {
     const first = await page()
     expect(first).toMatchObject({ total: 25, limit: 20, offset: 0, hasMore: true })
     const second = await page({ cursor: first.nextCursor })
@@ -62,7 +62,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await page({ limit: 25 })).toMatchObject({ hasMore: false, nextCursor: null })
   })
 
-  test('an offset skips rows, under computed sorts too, and leads on to a cursor', async () => {
+  test('an offset skips rows, also under computed sorts, and returns a cursor', async () => {
     for (const sortBy of ['createdAt', 'label', 'templateName', 'templateVersion', 'revision']) {
       const all = idsOf(await page({ sortBy, limit: 100 }))
       const some = await page({ sortBy, limit: 5, offset: 3 })
@@ -74,7 +74,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await page({ offset: Number.MAX_SAFE_INTEGER })).toMatchObject(beyond)
   })
 
-  test('a walk keeps the total of its first page', async () => {
+  test('pagination keeps the total of its first page', async () => {
     const other = await api.workspace()
     const template = await publishedTemplate(other)
     for (let n = 0; n < 3; n += 1) await makePass(other, template.id)
@@ -122,7 +122,7 @@ describe.each(dialects)('on %s', (dialect) => {
     else expect(answer.status).toBe(400)
   })
 
-  test.each(['x', 'W10', '!', '😀', 'x'.repeat(512), ''])('the cursor "%s" is refused', async (cursor) => {
+  test.each(['x', 'W10', '!', '😀', 'x'.repeat(512), ''])('rejects the cursor "%s"', async (cursor) => {
     expect(await refused({ cursor })).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
 

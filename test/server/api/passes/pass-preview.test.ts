@@ -48,7 +48,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await previewOf(workspace, id, { platform: 'google', format: 'json' })).toEqual({ ...both, apple: null })
   })
 
-  test('format=pkpass is the signed file: openssl accepts it with nothing but the root', async () => {
+  test('format=pkpass is the signed file, which openssl accepts with only the root', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const query = { platform: 'apple', format: 'pkpass' } as const
@@ -151,7 +151,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('a pass that no phone would take can still be looked at, to see why', async () => {
+  test('previews a pass that no phone accepts', async () => {
     const workspace = await api.workspace()
     const broken = {
       variables: [{ name: 'seat', label: 'Seat', default: 'x' }],
@@ -174,7 +174,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     { size: '2' },
     { language: '' },
     { format: 'pkpass', platform: 'apple', language: 'en' },
-  ])('%j is refused', async (query) => {
+  ])('rejects %j', async (query) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const rejection = await workspace.refused(preview, { params: { id }, query: query as never })

@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   }
 
-  test('the new holder gets everything new, and phones of the former holder turn void within 30 days', async () => {
+  test('the new holder gets new identifiers, and phones of the former holder become void within 30 days', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const holder = { label: 'Ada Lovelace', variables: { seat: 'A-17' } }
@@ -134,7 +134,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await grace.changed()).serialNumbers).toEqual([after.serialNumber])
   })
 
-  test('a server killed while notifying Google continues, and an erasure leaves nothing to show', async () => {
+  test('resumes after a kill while notifying Google, and an erasure leaves no data', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await stored(workspace, id)
@@ -171,7 +171,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.services.google!.api.getObject('generic', phones.objectId(id))).state).toBe('EXPIRED')
   })
 
-  test('one of several racing transfers of one revision succeeds', async () => {
+  test('one of several concurrent transfers of one revision succeeds', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const names = ['Grace', 'Charles', 'Mary']

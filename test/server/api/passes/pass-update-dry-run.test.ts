@@ -26,7 +26,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(dry.body).toEqual(real.body)
   })
 
-  test('a dry run that would change nothing shows the revision as it is, and no ETag', async () => {
+  test('a dry run without changes shows the current revision and no ETag', async () => {
     const workspace = await api.workspace()
     const { id, label } = await issuedPass(workspace, { variables: { seat: 'A1' } })
     const before = await traces(workspace, id)
@@ -48,7 +48,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await change(workspace, id, { label: 'x' }, options)).status).toBe(409)
   })
 
-  test.each(['maybe', '', '1', 'TRUE'])('dryRun takes true and false only, not "%s"', async (dryRun) => {
+  test.each(['maybe', '', '1', 'TRUE'])('dryRun accepts only true and false, not "%s"', async (dryRun) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)

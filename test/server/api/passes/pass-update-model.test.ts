@@ -88,7 +88,7 @@ const commands = fc.array(
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('any changes one after another leave a pass as a small model of the rules has it', async () => {
+  test('a sequence of any changes gives the result of a reference model', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition })
     await fc.assert(

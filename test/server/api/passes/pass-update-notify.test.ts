@@ -42,7 +42,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   }
   const gate = (name: string, notify = true) => ({ variables: { gate: name }, notify })
 
-  test('Android notifies once of a change that iPhones announce, only if requested', async () => {
+  test('Android notifies once of an announced change, only if requested', async () => {
     const id = await boardingCard()
     await phones.addGoogle(workspace.id, id)
     expect(await change(id, { variables: { gate: 'A2' } })).toBeUndefined()
@@ -61,7 +61,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(message).toMatchObject({ body: 'Now at gate $& B7\nSeat 14C', messageType: 'TEXT_AND_NOTIFY' })
   })
 
-  test('a change is silent and stays if the pass is not installed at Google, or beyond the cap', async () => {
+  test('a change is applied silently if the pass is not installed at Google, or beyond the cap', async () => {
     const id = await boardingCard()
     expect(await change(id, gate('B1'))).toBe(false)
     await phones.addGoogle(workspace.id, id)
@@ -74,7 +74,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await change(id, gate('B6'))).toBe(true)
   })
 
-  test('changes without a notification at Google, because the pass was not installed, silence no later one', async () => {
+  test('changes of a pass that is not installed do not suppress later notifications', async () => {
     const id = await boardingCard()
     const notify = () => workspace.call(contract.notifications.create, { params: { id }, body: { body: 'Doors open' } })
     for (let n = 0; n < 3; n += 1) expect((await notify()).status).toBe(201)

@@ -17,7 +17,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, id }
   }
 
-  test('every answer that holds one pass carries its revision as an entity tag, to be sent back', async () => {
+  test('every response with one pass has its revision as the entity tag', async () => {
     const workspace = await api.workspace()
     const { id: templateId } = await publishedTemplate(workspace)
     const body = { externalPassId: 'tagged', label: 'Ada', templateId }
@@ -42,7 +42,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   )
 
   test.each(['"2"', '2', '4', '"1", "2"', '"1","2","4","33"', '9007199254740991'])(
-    'If-Match: %s is stale: 412, with the revision that is, and nothing is written',
+    'If-Match: %s is stale: 412 with the current revision, and nothing is written',
     async (ifMatch) => {
       const { workspace, id } = await changedTwice()
       const before = await traces(workspace, id)
@@ -82,7 +82,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('identical writes keep a tag good; a change of status, void or revoked links do too', async () => {
+  test('identical writes, status changes, voiding, and revoked links keep a tag valid', async () => {
     const { workspace, id } = await changedTwice()
     const params = { id }
     await changed(workspace, id, { label: 'third' })

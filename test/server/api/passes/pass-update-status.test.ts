@@ -58,7 +58,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(types).toEqual(['pass.failed', 'pass.updated', 'pass.issued'])
   })
 
-  test('a failed pass is tried again by identical values too, without a new revision; by nothing it is not', async () => {
+  test('identical values also retry a failed pass, without a new revision; an empty body does not', async () => {
     const workspace = await api.workspace()
     const { id, label } = await failedPass(workspace)
     const before = await traces(workspace, id)
@@ -86,7 +86,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each(['swept', 'past its expiry and not swept yet'])(
-    'a pass that is %s lives again when its expiry moves into the future',
+    'a pass that is %s is valid again when its expiry moves into the future',
     async (state) => {
       const workspace = await api.workspace()
       const { id } = await issuedPass(workspace, { definition: expiring, variables: { until: '2026-03-02' } })
@@ -107,7 +107,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
-  test('a pass whose expiry is taken away lives again', async () => {
+  test('a pass whose expiry is removed is valid again', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { definition: expiring, variables: { until: '2020-01-01' } })
     await api.services.store.transaction((tx) => tx.passes.expire(api.now, 1000))
@@ -137,7 +137,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each(['QUEUED', 'ISSUING'] satisfies PassStatus[])(
-    'a change of a pass that is %s is what gets issued, and a worker’s older picture of it is not',
+    'a change of a pass that is %s is issued instead of the older state of a worker',
     async (status) => {
       const workspace = await api.workspace()
       const { id: templateId } = await publishedTemplate(workspace)

@@ -26,7 +26,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, id: pass.id, templateId, versions }
   }
 
-  test('a pass stays on its version, and shows the newest, until it is upgraded', async () => {
+  test('a pass keeps its version until an upgrade, and shows the newest version number', async () => {
     const { workspace, id, versions } = await withNewerVersions()
     expect(await read(workspace, id)).toMatchObject({ templateVersion: 1, latestTemplateVersion: 3, expiresAt: null })
     await changed(workspace, id, { label: 'Grace', variables: { seat: 'B2' } })
@@ -62,7 +62,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([data.changedFields.toSorted(), others]).toEqual([['label', ...upgradeFields].toSorted(), []])
   })
 
-  test('the version that the pass renders already changes nothing, and does not count as an upgrade', async () => {
+  test('an upgrade to the current version changes nothing', async () => {
     const { workspace, id } = await withNewerVersions()
     await changed(workspace, id, { templateVersion: 3 })
     const before = await traces(workspace, id)
@@ -73,7 +73,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(event.data.changedFields).not.toContain('templateVersionId')
   })
 
-  test('a pass never goes back: 409 TEMPLATE_VERSION_NOT_NEWER', async () => {
+  test('an older version is 409 TEMPLATE_VERSION_NOT_NEWER', async () => {
     const { workspace, id, templateId } = await withNewerVersions()
     await changed(workspace, id, { templateVersion: 3 })
     const before = await traces(workspace, id)
@@ -97,7 +97,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('a version number belongs to its template: that of another one does not help', async () => {
+  test('a version number of another template is not accepted', async () => {
     const { workspace, id, templateId } = await withNewerVersions()
     await changed(workspace, id, { templateVersion: 'latest' })
     const other = await issuedPass(workspace)
@@ -119,7 +119,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await changed(workspace, id, { templateVersion: 'latest' })).toMatchObject({ templateVersion: 3 })
   })
 
-  test('a pass of a deleted template still takes data, but no version: 404 TEMPLATE_NOT_FOUND', async () => {
+  test('a pass of a deleted template accepts data, but a version is 404 TEMPLATE_NOT_FOUND', async () => {
     const { workspace, id, templateId } = await withNewerVersions()
     await workspace.ok(contract.templates.delete, { params: { id: templateId } })
     expect(await read(workspace, id)).toMatchObject({ templateId, templateVersion: 1, latestTemplateVersion: null })

@@ -23,7 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('a name that JavaScript knows is a name like any other', async () => {
+  test("accepts names of JavaScript's object members", async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const headers = { 'content-type': 'application/json' }
@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await shown()).toContain('"value":"Green"')
   })
 
-  test('null for a required variable without a default is refused; with a default it is not', async () => {
+  test('rejects null for a required variable unless it has a default', async () => {
     const workspace = await api.workspace()
     const variables = [
       { name: 'seat', label: 'Seat', required: true },
@@ -78,7 +78,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['half a version', { templateVersion: 1.5 }, ['templateVersion']],
     ['a version in words', { templateVersion: 'newest' }, ['templateVersion']],
     ['a number in quotes', { templateVersion: '1' }, ['templateVersion']],
-  ])('%s is refused with its path, and nothing is written', async (_, body, path) => {
+  ])('rejects %s with its path, and writes nothing', async (_, body, path) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)
@@ -87,13 +87,13 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test.each([undefined, [], 'x', null])('a body that is no object is refused: %j', async (body) => {
+  test.each([undefined, [], 'x', null])('rejects a body that is not an object: %j', async (body) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     expect(await notChanged(workspace, id, body)).toMatchObject({ status: 400 })
   })
 
-  test('a key with a dot is the system’s, even to remove it', async () => {
+  test('a key with a dot is reserved, even for removal', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)
@@ -104,7 +104,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  test('the whole that a merge makes has at most 64 KiB and 200 keys', async () => {
+  test('the result of a merge has at most 64 KiB and 200 keys', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace, { variables: { a: 'x'.repeat(40_000) } })
     const rejection = await notChanged(workspace, id, { variables: { b: 'y'.repeat(40_000) } })
@@ -197,7 +197,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test.each(['-0', '[{"a":-0.0}]'])('a number that JSON cannot keep is no change forever: %s', async (text) => {
+  test.each(['-0', '[{"a":-0.0}]'])('a number that JSON cannot keep is not a change each time: %s', async (text) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const send = () =>
@@ -224,7 +224,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('a pass of another workspace, or none, is 404 PASS_NOT_FOUND', async () => {
+  test('an unknown pass, and one of another workspace, is 404 PASS_NOT_FOUND', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const { id } = await issuedPass(workspace)
     const before = await traces(workspace, id)

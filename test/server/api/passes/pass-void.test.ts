@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.each([{ reason: '' }, { reason: 'x'.repeat(256) }, { reason: null }, { reason: 5 }, { why: 'x' }, []])(
-    'the body %j is refused, and the pass is as it was',
+    'rejects the body %j and does not change the pass',
     async (body) => {
       const workspace = await api.workspace()
       const { id } = await issuedPass(workspace)
@@ -55,26 +55,23 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('a reason has up to 255 characters, counted as people count', async () => {
+  test('a reason has up to 255 graphemes', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     await workspace.ok(voidPass, { params: { id }, body: { reason: '😀'.repeat(255) } })
     expect((await workspace.events(id)).at(-1)!.data.reason).toBe('😀'.repeat(255))
   })
 
-  test.each(PassStatus.exclude(['VOID']).options)(
-    'a pass that is %s can be made void, and stays so',
-    async (status) => {
-      const workspace = await api.workspace()
-      const id = await passThatIs(workspace, status)
-      expect((await read(workspace, id)).status).toBe(status)
-      await workspace.ok(voidPass, { params: { id } })
-      await api.runJobs()
-      await api.services.store.transaction((tx) => tx.passes.expire(api.now, 1000))
-      expect(await read(workspace, id)).toMatchObject({ status: 'VOID', hostedLinks: noLinks })
-      expect((await workspace.events(id)).at(-1)!.type).toBe('pass.voided')
-    },
-  )
+  test.each(PassStatus.exclude(['VOID']).options)('a pass that is %s can be voided, and stays void', async (status) => {
+    const workspace = await api.workspace()
+    const id = await passThatIs(workspace, status)
+    expect((await read(workspace, id)).status).toBe(status)
+    await workspace.ok(voidPass, { params: { id } })
+    await api.runJobs()
+    await api.services.store.transaction((tx) => tx.passes.expire(api.now, 1000))
+    expect(await read(workspace, id)).toMatchObject({ status: 'VOID', hostedLinks: noLinks })
+    expect((await workspace.events(id)).at(-1)!.type).toBe('pass.voided')
+  })
 
   test('the second time is 409 PASS_ALREADY_VOIDED, and nothing happens', async () => {
     const workspace = await api.workspace()
@@ -96,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.events(id)).filter(({ type }) => type === 'pass.voided')).toHaveLength(1)
   })
 
-  test('its links answer 410 LINK_REVOKED: a page for people, the error for programs', async () => {
+  test('its links return 410 LINK_REVOKED as a page to browsers, and as an error to programs', async () => {
     const workspace = await api.workspace()
     const { id, hostedLinks } = await issuedPass(workspace)
     await workspace.ok(voidPass, { params: { id } })
@@ -112,7 +109,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a pass of another workspace, or none, is 404 PASS_NOT_FOUND', async () => {
+  test('an unknown pass, and one of another workspace, is 404 PASS_NOT_FOUND', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const { id } = await issuedPass(workspace)
     const expected = { status: 404, errorCode: 'PASS_NOT_FOUND' }

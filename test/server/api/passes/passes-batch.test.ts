@@ -14,7 +14,7 @@ const { createBatch, get, list } = contract.passes
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('100 passes are made in one call, in the order of the request', async () => {
+  test('creates 100 passes in one call, in the order of the request', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const items = Array.from({ length: 100 }, () => passBody(template.id))
@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[0]!.pass!.label).toBe(old.label)
   })
 
-  test('few versions of many templates are read at once, and the first valid item has its pass', async () => {
+  test('reads few versions of many templates at once, and the first valid item creates its pass', async () => {
     const workspace = await api.workspace()
     const templates = await Promise.all(Array.from({ length: 12 }, () => publishedTemplate(workspace)))
     const newest = vi.spyOn(TemplateVersions.prototype, 'listNewestPublished')
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Math.max(...byIds.mock.calls.map(([, ids]) => ids.length))).toBe(5)
   })
 
-  test('one item of racing batches makes each pass', async () => {
+  test('one item of concurrent batches creates each pass', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const passes = Array.from({ length: 10 }, () => passBody(template.id))
@@ -84,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
     )
   })
 
-  test('each item fails or works by itself, with the error that a single create would have', async () => {
+  test('each item succeeds or fails separately, with the error of a single create', async () => {
     const workspace = await api.workspace()
     const variables = [{ name: 'day', label: 'Day', format: 'date' as const }]
     const design = { organizationName: 'O', description: 'D' }
@@ -150,7 +150,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[0]!.error!.details!.issues).toContainEqual({ path: ['label'], message: 'Is required' })
   })
 
-  test('the first valid item with an externalPassId makes the pass, as consecutive creates would', async () => {
+  test('the first valid item with an externalPassId creates the pass, as consecutive creates do', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const other = await publishedTemplate(workspace)
@@ -205,7 +205,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(written.mock.calls.map(([, rows]) => rows.length)).toEqual([...turns, ...turns.slice(-1)])
   })
 
-  test('batches at the same instant with the same items make each pass once', async () => {
+  test('concurrent batches with the same items create each pass once', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const items = Array.from({ length: 30 }, () => passBody(template.id))

@@ -17,7 +17,7 @@ async function issuesOf(workspace: TestWorkspace, body: unknown) {
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a pass starts QUEUED with everything that specification and template say', async () => {
+  test('a pass starts QUEUED with the values of the request and the template', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const template = await publishedTemplate(workspace, { projectId: project.id })
@@ -77,7 +77,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('50 creates of one externalPassId at the same instant make one pass', async () => {
+  test('50 concurrent creates of one externalPassId create one pass', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const body = passBody(template.id)
@@ -153,7 +153,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rejection).toMatchObject({ status: 400, errorCode: 'SYSTEM_VARIABLE_READONLY', details: { variable: key } })
   })
 
-  test('variables come back exactly as they were sent, however odd', async () => {
+  test('returns variables exactly as sent, however unusual', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const json =

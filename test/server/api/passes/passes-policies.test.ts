@@ -23,7 +23,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['a placeholder with nothing', '{{until}}', { until: '' }, null],
     ['a placeholder without a value', '{{until}}', {}, null],
     ['nothing', null, { until: '2027-05-31' }, null],
-  ])('an expiry that is %s is resolved when the pass is made', async (_, expiresAt, given, expected) => {
+  ])('resolves an expiry that is %s at creation', async (_, expiresAt, given, expected) => {
     const workspace = await api.workspace()
     const body = passBody(await templateWith(workspace, { expiresAt }), { variables: given })
     const pass = await workspace.ok(create, { body })
@@ -63,7 +63,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
   })
 
-  test('a policy is resolved for each pass by itself, numbers from lone placeholders too', async () => {
+  test('resolves the policy of each pass, also numbers from lone placeholders', async () => {
     const workspace = await api.workspace()
     const templateId = await templateWith(workspace, {
       expiresAt: '{{until}}',
@@ -95,7 +95,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await pathsOf({ ...given, opens: '2027-06-01T08:00Z' })).toEqual(['redemption.windows.0.end'])
   })
 
-  test('an error of composed values names each variable at fault', async () => {
+  test('an error of composed values names each invalid variable', async () => {
     const workspace = await api.workspace()
     const pathOf = async (expiresAt: string) => {
       const body = passBody(await templateWith(workspace, { expiresAt }), { variables: { until: 'soon', uses: '1' } })

@@ -14,7 +14,7 @@ const variables = [
 ]
 const parts = (door: DefinitionInput['door']): Partial<DefinitionInput> => ({ variables, ...(door && { door }) })
 
-describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
+describe.each(oneDialect)('the door view, on %s', (dialect) => {
   const api = useApi(dialect)
 
   test('is in every scan response and in the snapshot, with the current content of the pass', async () => {
@@ -76,7 +76,7 @@ describe.each(oneDialect)('what the operator must see, on %s', (dialect) => {
     ['a system variable', { show: ['pass.label'] }, ['definition', 'door', 'show', 0], 'Must be a letter'],
     ['an unknown placeholder', { notice: '{{sat}}' }, ['definition', 'door', 'notice'], 'Unknown placeholder'],
     ['another key', { hide: ['seat'] }, ['definition', 'door', 'hide'], 'Unknown property'],
-  ])('%s is refused, with its place', async (_, door, path, message) => {
+  ])('rejects %s with its path', async (_, door, path, message) => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const made = await workspace.call(contract.templates.createVersion, {

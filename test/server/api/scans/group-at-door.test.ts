@@ -26,7 +26,7 @@ describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
   const named = (members: Pass[]) =>
     members.map(({ id: passId, externalPassId, label }) => ({ passId, externalPassId, label }))
 
-  test('is in every response: the admitted, the size, and the rest of the group in this context', async () => {
+  test('every response has the admitted count, the size, and the remaining group in this context', async () => {
     const workspace = await api.workspace()
     const [a, b, c, d, e] = (await group(workspace, 'order', 5)) as [Pass, Pass, Pass, Pass, Pass]
     const [lone] = await group(workspace, null, 1)

@@ -232,7 +232,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('rejects projects and templates of others, wrong windows and policies; a token sees only its project', async () => {
+  test('rejects foreign projects and templates, and invalid windows and policies', async () => {
     const [ledger, other] = [await makeLedger({ maxUses: 1 }), await makeLedger({})]
     const { projectId } = ledger
     const body = { projectId, policy: {}, from: '2026-01-01T00:00Z', to: '2026-12-01T00:00Z' }

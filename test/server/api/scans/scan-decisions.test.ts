@@ -15,7 +15,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     workspace = await api.workspace()
   })
 
-  test('1. a payload or id that no pass has is unknown, also one of another workspace', async () => {
+  test('1. an unknown payload or ID, or one of another workspace, is unknown', async () => {
     const foreign = await scannablePass(await api.workspace())
     for (const body of [{ qrPayload: 'nobody' }, { qrPayload: foreign.code }, { passId: foreign.id }]) {
       const answer = await scan(workspace, body)
@@ -24,7 +24,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('1. a payload of several passes is ambiguous, and the one that is picked is scanned', async () => {
+  test('1. a payload of several passes is ambiguous, and the selected pass is scanned', async () => {
     const [one, other] = [
       await scannablePass(workspace, { code: 'shared', label: 'One' }),
       await scannablePass(workspace, { code: 'shared', label: 'Other' }),
@@ -63,7 +63,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([answer.candidates.length, answer.scan.matchedCount]).toEqual([20, 22])
   })
 
-  test('2. a pass of another project is out of scope, and one of none too', async () => {
+  test('2. a pass of another project, or of no project, is out of scope', async () => {
     const [project, other] = [await makeProject(workspace), await makeProject(workspace)]
     const pass = await scannablePass(workspace, { projectId: project.id })
     const answer = await scan(workspace, { qrPayload: pass.code, projectId: other.id })
@@ -145,7 +145,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
   })
 
-  test('5. as of a date a pass is expired where its last date lies before, and by the status of now', async () => {
+  test('5. as of a date, a pass is expired after its last date, or by its current status', async () => {
     const until = new Date(api.now.getTime() + 24 * 3_600_000).toISOString()
     const pass = await scannablePass(workspace, { until })
     const date = (days: number) => new Date(api.now.getTime() + days * 24 * 3_600_000).toISOString().slice(0, 10)
@@ -250,7 +250,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
   })
 
-  test('10. a scan as of a date is too soon for none, and none is too soon for it', async () => {
+  test('10. the minimum interval does not apply to scans as of a date', async () => {
     const pass = await scannablePass(workspace, { redemption: { minIntervalMinutes: 30 } })
     const now = api.now.toISOString()
     const on = async (body: object) =>
@@ -278,7 +278,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await at('2026-05-01T00:00:00Z')).toBe('quota_exhausted')
   })
 
-  test('9. a use at the first moment of a period counts in that period alone', async () => {
+  test('9. a use at the start of a period counts only in that period', async () => {
     const perPeriod = { unit: 'day', count: 1, timezone: 'UTC' } as const
     const pass = await scannablePass(workspace, { redemption: { perPeriod } })
     const at = async (time: string) => (await scan(workspace, { qrPayload: pass.code, scannedAt: time })).reasonCode
@@ -341,7 +341,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(explained.body).toMatchObject({ message: expect.stringMatching(/^נוצל במלואו: 2 מתוך 2/) })
   })
 
-  test('a message has its times in the zone that X-Time-Zone names, if there is such a zone', async () => {
+  test('a message has its times in the zone of X-Time-Zone, if it exists', async () => {
     const windows = [{ start: '2026-06-01T09:00:00+09:00', end: '2026-06-02T09:00:00+09:00' }]
     const pass = await scannablePass(workspace, { redemption: { windows } })
     const messageIn = async (zone: string | undefined, language = 'en') => {

@@ -157,7 +157,7 @@ describe.each(dialects)('on %s', (dialect) => {
     { resultGroup: 'accepted' },
     { projectId: 'null' },
     { from: 'yesterday' },
-  ])('%j is refused', async (query) => {
+  ])('rejects %j', async (query) => {
     const rejection = await workspace.refused(scans.list, { query: query as never })
     expect(rejection).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR' })
   })
@@ -265,7 +265,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.refused(scans.stats, both)).toMatchObject({ errorCode: 'VALIDATION_ERROR' })
   })
 
-  test('a gate of any text is counted, by its first 100 characters, and asked for within its project', async () => {
+  test('counts gates by their first 100 characters, and filters them within a project', async () => {
     const other = await api.workspace()
     const long = '🎪'.repeat(100)
     for (const gate of [`${long}1`, `${long}2`, '\\u0041"\n%_']) {
@@ -340,12 +340,12 @@ describe.each(dialects)('on %s', (dialect) => {
     [{ by: 'hour', from: '2026-03-01T00:00:00Z', zone: 'Mars' }, 'IANA'],
     [{ by: 'hour', from: '2026-03-02T00:00:00Z', to: '2026-03-02T00:00:00Z' }, 'Must be before to'],
     [{ by: 'hour', from: '2025-03-01T00:00:00Z' }, 'more than 1000 hours'],
-  ])('figures over time refuse %j', async (query, message) => {
+  ])('figures over time reject %j', async (query, message) => {
     const refused = await workspace.refused(scans.stats, { query: query as never })
     expect(refused).toMatchObject({ errorCode: 'VALIDATION_ERROR', message: expect.stringContaining(message) })
   })
 
-  test('a context and a range of contexts are not asked together', async () => {
+  test('rejects a context together with a range of contexts', async () => {
     const query = { scanContextKey: 'x', scanContextFrom: 'x' }
     expect(await workspace.refused(scans.stats, { query })).toMatchObject({ errorCode: 'VALIDATION_ERROR' })
   })

@@ -29,7 +29,7 @@ const NOW = new Date('2026-06-01T12:00:00Z')
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-test.each(zones)('%s changes its clocks twice in the year of the histories', (zone) => {
+test.each(zones)('%s changes its clocks twice in the year of the test histories', (zone) => {
   expect(clockChanges(zone)).toHaveLength(2)
 })
 
@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 })
 
-test('the histories lead to every reason', () => {
+test('the test histories produce every reason', () => {
   const seen = new Set<string>()
   for (const { policy, expiresAt, steps } of fc.sample(histories, { seed: 1, numRuns: 1_000 })) {
     const reference = new ReferencePass(policy, expiresAt)

@@ -80,7 +80,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ]).toEqual([1, 49])
   })
 
-  test('with an externalRef a reversal may be sent again, and again at once', async () => {
+  test('a reversal with an externalRef can be repeated, also concurrently', async () => {
     const pass = await scannablePass(workspace)
     const { id } = (await scan(workspace, { qrPayload: pass.code, externalRef: 'taken' })).scan
     const answers = await Promise.all(Array.from({ length: 20 }, () => reverse(id, { externalRef: 'back' })))

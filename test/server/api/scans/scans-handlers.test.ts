@@ -18,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const eventsOf = async (scanId: string) =>
     api.database.writer('events').where({ workspace_id: workspace.id, subject: scanId }).select('type', 'data')
 
-  test('an answer holds every field of the scan and of the pass', async () => {
+  test('a response has every field of the scan and of the pass', async () => {
     const project = await makeProject(workspace, 'Harbour season')
     const redemption = { maxUses: 3, perPeriod: { unit: 'day', count: 3, timezone: 'Europe/Berlin' } } as const
     const pass = await scannablePass(workspace, {
@@ -242,7 +242,7 @@ describe.each(dialects)('on %s', (dialect) => {
     )
   })
 
-  test('neither payload nor id is refused, and every refusal comes without an errorCode', async () => {
+  test('rejects a scan without payload and ID, and errors have no errorCode', async () => {
     const rejection = await workspace.refused(scans.create, { body: { projectId: 'x', deviceId: 'd'.repeat(129) } })
     expect(Object.keys(rejection).sort()).toEqual(['correlationId', 'details', 'message', 'status'])
     const bare = await workspace.refused(scans.create, { body: {} })

@@ -237,7 +237,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await kept.expectWhole()
   })
 
-  test('a list that is unknown, of another list, or older than a day is fetched whole', async () => {
+  test('returns the complete list for an unknown list, that of another project, or one older than a day', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     const projectId = (await makeProject(workspace)).id
     const other = (await makeProject(workspace, 'Other')).id
@@ -264,7 +264,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.refused(snapshot, { query: { since: 'x' } as never })).toMatchObject({ status: 400 })
   })
 
-  test('a template that is renamed makes lists stale, since all of its passes show its name', async () => {
+  test('a renamed template makes lists outdated, since all of its passes show its name', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     await makePass(workspace, template.id)
@@ -340,7 +340,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await kept.expectWhole()
   })
 
-  test('a pass of a server whose clock is ahead is left out of no list', async () => {
+  test('every list includes passes of a server whose clock is ahead', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     // On PostgreSQL, this older transaction is still running when the list is created, so later changes are after its
@@ -409,7 +409,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(gunzipSync(zipped).equals(plain)).toBe(true)
   })
 
-  test('shared pages contain nothing of an erased pass, nor former template names', async () => {
+  test('shared pages contain no data of an erased pass, and no former template names', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, {
       definition: content(2),
@@ -441,7 +441,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('lists are forgotten after two days', async () => {
+  test('deletes lists after two days', async () => {
     const workspace = await api.workspace()
     await workspace.ok(snapshot, {})
     const rows = () => api.database.writer('scanner_snapshots').where({ workspace_id: workspace.id })
@@ -486,7 +486,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await kept.expectWhole()
   })
 
-  test('with a writer in the middle nothing is lost', async () => {
+  test('a concurrent writer loses no change', async () => {
     const workspace = await api.workspace()
     const passes: string[] = []
     const template = await publishedTemplate(workspace, { definition: content(100) })

@@ -95,7 +95,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await statusNow()).toBe('EXPIRED')
   })
 
-  test('while passes come and change, a walk shows each pass of its beginning once, and no later one', async () => {
+  test('pagination during writes returns each pass that existed at its start once, and no later one', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const made: string[] = []
@@ -117,7 +117,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(pages.at(-1)!.items[0]!.label).toBe(`Ada at ${api.now.getTime()}`)
   })
 
-  test('passes of other projects and workspaces are left out', async () => {
+  test('omits passes of other projects and workspaces', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const project = await makeProject(workspace)
     const inside = await issuedPass(workspace, { projectId: project.id })
@@ -163,7 +163,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a project that is deleted before the last page has no list, whether its passes have left it or not', async () => {
+  test('a project deleted before the last page has no list', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const template = await publishedTemplate(workspace, { projectId: project.id })
@@ -180,7 +180,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a page ends early where its passes were scanned very often, and no scan is left out', async () => {
+  test('a page with very many scans ends early, and omits no scan', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const counts = [3, 12_000, 4_000, 5_000, 4_000, 0]

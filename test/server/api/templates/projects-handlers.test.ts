@@ -11,7 +11,7 @@ const DAY_SECONDS = 86_400
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a project is made with defaults, read, changed and deleted', async () => {
+  test('creates a project with defaults, and reads, changes, and deletes it', async () => {
     const workspace = await api.workspace()
     const answer = await workspace.call(create, { body: { name: '東京 🎟️' } })
     expect(answer.status).toBe(201)
@@ -32,7 +32,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a change of nothing is 400 MISSING_REQUIRED_FIELD', async () => {
+  test('an empty change is 400 MISSING_REQUIRED_FIELD', async () => {
     const workspace = await api.workspace()
     const { id } = await makeProject(workspace)
     const rejection = await workspace.refused(update, { params: { id }, body: {} })
@@ -70,7 +70,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('deleting a project leaves its templates and passes alive, without a project', async () => {
+  test('deleting a project keeps its templates and passes, without a project', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const other = await makeProject(workspace, 'Other')
@@ -177,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(stats, { params: { id: project.id } })).toMatchObject({ googleInstallCount: 1 })
   })
 
-  test('exactly one of racing creates of a unique project succeeds, and the others name it', async () => {
+  test('exactly one of concurrent creates of a unique project succeeds, and the others name it', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const design = { organizationName: 'O', description: 'D' }

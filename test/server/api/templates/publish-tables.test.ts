@@ -75,26 +75,23 @@ const inGoogle = allKinds.flatMap((kind) =>
 )
 
 describe.each(allKinds)('of the kind %s', (kind) => {
-  test.each(styles)(
-    'a %s with every field of both platforms right is published, and taken by all',
-    async (passType) => {
-      // Each style says all that it can to Apple with one of the kinds.
-      const isFull = allKinds.indexOf(kind) === styles.indexOf(passType)
-      const full = google.fullOverrides(kind, typeOf)
-      // A definition has no room for every field of both.
-      for (const own of [{ class: full.class }, { object: full.object }]) {
-        const definition = define({
-          google: { kind, class: neededOf(kind, 'Class'), object: neededOf(kind, 'Object'), ...own },
-          apple: isFull ? apple.fullOverrides(passType) : { transitType: 'PKTransitTypeTrain' },
-        })
-        expect(await publish(definition, passType)).toEqual([])
-        expect(answersOf(definition, passType)).toEqual([true, true])
-        const json = jsonOf(definition, passType)
-        expect(PassProps.validate(json, { allowUnknown: true }).error?.message).toBeUndefined()
-        expect(PassJson.safeParse(json).error?.issues).toBeUndefined()
-      }
-    },
-  )
+  test.each(styles)('publishes a %s with every field of both platforms, which all accept', async (passType) => {
+    // Each style says all that it can to Apple with one of the kinds.
+    const isFull = allKinds.indexOf(kind) === styles.indexOf(passType)
+    const full = google.fullOverrides(kind, typeOf)
+    // A definition has no room for every field of both.
+    for (const own of [{ class: full.class }, { object: full.object }]) {
+      const definition = define({
+        google: { kind, class: neededOf(kind, 'Class'), object: neededOf(kind, 'Object'), ...own },
+        apple: isFull ? apple.fullOverrides(passType) : { transitType: 'PKTransitTypeTrain' },
+      })
+      expect(await publish(definition, passType)).toEqual([])
+      expect(answersOf(definition, passType)).toEqual([true, true])
+      const json = jsonOf(definition, passType)
+      expect(PassProps.validate(json, { allowUnknown: true }).error?.message).toBeUndefined()
+      expect(PassJson.safeParse(json).error?.issues).toBeUndefined()
+    }
+  })
 })
 
 test.each(inGoogle)('publishing and the emulator agree on each mistake of a %s %s', async (kind, role, mistakes) => {
@@ -129,7 +126,7 @@ function withoutReserved(record: object): Record<string, unknown> {
 }
 
 test.each(styles.map((passType, index) => [passType, index] as const))(
-  'a %s with a mistake in what it overrides for Apple is refused, each at its place',
+  'rejects a %s with mistakes in its Apple overrides, each with its path',
   async (passType, index) => {
     const full = apple.fullOverrides(passType)
     const mistakes = [...apple.mistakesIn(full)].filter((_, at) => at % styles.length === index)

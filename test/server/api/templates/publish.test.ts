@@ -57,7 +57,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       /^definition\.design\.images\.logo: /,
     ],
     ['an expiry that is no moment', { design, expiresAt: 'next week' }, /^definition\.expiresAt: /],
-  ])('%s keeps a draft from being published, with its path', async (_, content, expected) => {
+  ])('rejects publishing for %s, with its path', async (_, content, expected) => {
     const answer = await tryPublish(await api.workspace(), content)
     expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
     expect(answer.issues).toEqual([expect.stringMatching(expected)])
@@ -122,16 +122,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ],
     ['a required logo', undefined, 'storeCard', 'class.programLogo: Google requires a logo'],
     ['the value of one holder for all', { class: { countryCode: '{{pass.label}}' } }, 'coupon', 'class.countryCode: '],
-  ])(
-    '%s that Google would refuse keeps a draft from being published, with its path',
-    async (_, google, passType, expected) => {
-      const answer = await tryPublish(await api.workspace(), { design, google }, passType)
-      expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
-      expect(answer.issues.join()).toContain(`definition.google.${expected}`)
-    },
-  )
+  ])('rejects publishing for %s that Google would reject, with its path', async (_, google, passType, expected) => {
+    const answer = await tryPublish(await api.workspace(), { design, google }, passType)
+    expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
+    expect(answer.issues.join()).toContain(`definition.google.${expected}`)
+  })
 
-  test('a variable of unknown content is allowed where Google wants a specific value', async () => {
+  test('accepts a variable of unknown content where Google requires a specific value', async () => {
     const variables = [{ name: 'cents', label: 'Cents' }]
     const google = { kind: 'giftCard' as const, object: { balance: { micros: '{{cents}}', currencyCode: 'EUR' } } }
     const workspace = await api.workspace()
@@ -153,7 +150,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
-  test('a definition that no schema allows is refused when the draft is written, with its path', async () => {
+  test('rejects a definition that does not match the schema when the draft is written, with its path', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const bad = {

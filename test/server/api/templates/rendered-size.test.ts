@@ -33,7 +33,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   const full = (definition: DefinitionInput) => contract.templates.createVersion.body.parse({ definition }).definition
 
-  test('values that make a field too large are refused, with the variable and the field', async () => {
+  test('rejects values that make a field too large, with the variable and the field', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: sound })
     const variables = { about: 'ü'.repeat(4097) }

@@ -15,7 +15,7 @@ const design = { organizationName: 'O', description: 'D' }
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a draft is made, read, changed and deleted', async () => {
+  test('creates, reads, changes, and deletes a draft', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const answer = await workspace.call(createVersion, {
@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const call of [get, remove, publish]) expect(await workspace.refused(call, { params })).toMatchObject(notFound)
   })
 
-  test('a definition comes back with its defaults filled in, and with nothing lost', async () => {
+  test('returns a definition complete, with its defaults', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const full = {
@@ -115,7 +115,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409])
   })
 
-  test('versions made at the same instant are numbered without a gap, and a deleted number never comes back', async () => {
+  test('numbers concurrent versions without gaps, and never reuses a deleted number', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const params = { id: template.id }

@@ -20,7 +20,7 @@ const notFound = { status: 404, errorCode: 'TEMPLATE_NOT_FOUND' }
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a template is made, read, changed and deleted', async () => {
+  test('creates, reads, changes, and deletes a template', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const answer = await workspace.call(create, {
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.templates.list, {})).items).toEqual([])
   })
 
-  test('one of racing templates gets a key, in its workspace, until it releases it', async () => {
+  test('one of concurrent templates of a workspace gets a key, until it releases it', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const body = { name: 'Card', passType: 'generic' as const, key: 'day-card' }
     const answers = await Promise.all([1, 2, 3].map(() => workspace.call(create, { body })))
@@ -68,7 +68,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.call(create, { body })).status).toBe(201)
   })
 
-  test.each(['', 'Day', 'a b', 'ä', 'a'.repeat(65), 'a_b'])('"%s" is no key', async (key) => {
+  test.each(['', 'Day', 'a b', 'ä', 'a'.repeat(65), 'a_b'])('rejects the key "%s"', async (key) => {
     const workspace = await api.workspace()
     const refused = await workspace.refused(create, { body: { name: 'Card', passType: 'generic', key } })
     expect(refused).toMatchObject({ status: 400, details: { issues: [{ path: ['key'] }] } })
@@ -86,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.refused(update, move)).toMatchObject({ status: 404, errorCode: 'NOT_FOUND' })
   })
 
-  test('a change of nothing is 400 MISSING_REQUIRED_FIELD', async () => {
+  test('an empty change is 400 MISSING_REQUIRED_FIELD', async () => {
     const workspace = await api.workspace()
     const template = await makeTemplate(workspace)
     const rejection = await workspace.refused(update, { params: { id: template.id }, body: {} })
@@ -111,7 +111,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('deleting a template keeps its passes alive, and no new one comes', async () => {
+  test('deleting a template keeps its passes and prevents new ones', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     expect(pass).toMatchObject({ templateVersion: 1, latestTemplateVersion: 1 })
@@ -163,7 +163,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(variablesSchema, { params })).schema).toMatchObject({ properties: {}, required: [] })
   })
 
-  test('a pass keeps its version, and learns of newer ones', async () => {
+  test('a pass keeps its version, and shows newer ones', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const pass = await workspace.ok(contract.passes.create, { body: passBody(template.id) })
