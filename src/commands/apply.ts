@@ -99,30 +99,22 @@ function toJson({ kind, name, file, action, changes, note }: Step, outcome?: Out
   return { kind, name, file, action, changes, ...(note && { note }), ...(outcome && { outcome }) }
 }
 
-const signs: Record<Action, string> = {
-  create: '+ create',
-  change: '~ change',
-  unchanged: '  unchanged',
-  delete: '- delete',
-  notInFiles: '? not in files:',
-  operator: '! for an operator:',
+/** How each action is shown and counted. */
+const actions: Record<Action, { sign: string; counted: string }> = {
+  create: { sign: '+ create', counted: 'to create' },
+  change: { sign: '~ change', counted: 'to change' },
+  delete: { sign: '- delete', counted: 'to delete' },
+  unchanged: { sign: '  unchanged', counted: 'unchanged' },
+  notInFiles: { sign: '? not in files:', counted: 'not in files' },
+  operator: { sign: '! for an operator:', counted: 'for an operator' },
 }
-
-const counted: readonly [action: Action, words: string][] = [
-  ['create', 'to create'],
-  ['change', 'to change'],
-  ['delete', 'to delete'],
-  ['unchanged', 'unchanged'],
-  ['notInFiles', 'not in files'],
-  ['operator', 'for an operator'],
-]
 
 /** Formats the planned actions with their differences. Objects that are up to date are only counted. */
 function showPlan(steps: readonly Step[]): string {
   const lines = steps
     .filter(({ action }) => action !== 'unchanged')
     .flatMap((step) => [
-      `${signs[step.action]} ${describeStep(step)}${step.file ? ` (${printable(step.file)})` : ''}`,
+      `${actions[step.action].sign} ${describeStep(step)}${step.file ? ` (${printable(step.file)})` : ''}`,
       ...indent(showChanges(step.changes)),
       ...indent(step.note ?? ''),
     ])
@@ -134,13 +126,10 @@ function describeStep({ kind, name }: Pick<Step, 'kind' | 'name'>): string {
 }
 
 function countSteps(steps: readonly Step[]): string {
-  const counts = counted.map(
-    ([action, words]) => [steps.filter((step) => step.action === action).length, words] as const,
-  )
-  return counts
-    .filter(([count]) => count > 0)
-    .map(([count, words]) => `${count} ${words}`)
-    .join(', ')
+  const counts = Object.entries(actions).map(([name, { counted }]) => {
+    return [steps.filter(({ action }) => action === name).length, counted] as const
+  })
+  return counts.flatMap(([count, counted]) => (count > 0 ? [`${count} ${counted}`] : [])).join(', ')
 }
 
 function indent(text: string): string[] {

@@ -24,7 +24,7 @@ export default class Completion extends BaseCommand {
 
   async run() {
     const { args } = await this.parse(Completion)
-    const script = completionScript(args.shell as Shell, this.config.bin)
+    const script = scripts[args.shell as Shell](this.config.bin)
     if (!this.jsonEnabled()) process.stdout.write(script)
     return { script }
   }
@@ -81,8 +81,4 @@ compdef _${program}_complete ${program}
 end
 complete -c ${program} -f -a '(__${program}_complete)'
 `,
-}
-
-function completionScript(shell: Shell, program: string): string {
-  return scripts[shell](program)
 }

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { requiredFlag } from '../cli/arguments/named.ts'
 import { existingFlag } from '../cli/arguments/pass-argument.ts'
-import { bulkArgs, BulkCommand, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
+import { BulkCommand, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/cli-error.ts'
 import { count } from '../cli/command/output.ts'
 import type { IssueOutcome } from '../cli/issue/outcomes.ts'

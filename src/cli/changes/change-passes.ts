@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import pLimit from 'p-limit'
-import { ApiError } from '../../client/client-errors.ts'
 import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import { MAX_ALTERNATIVES } from '../../core/contract/list-parameters.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import { errorLine, failure, type RowResult } from '../bulk/row-action.ts'

@@ -49,39 +49,15 @@ export function parseStrings(bytes: Buffer): Record<string, string> | undefined 
   const isUtf16 = bytes.length >= 2 && bytes[0] === 0xff && bytes[1] === 0xfe
   const text = new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes)
   const strings = new Map<string, string>()
-  let at = 0
-  const skip = () => {
-    while (at < text.length && /\s/.test(text[at]!)) at += 1
+  const entry = /\s*"((?:[^"\\]|\\[\s\S])*)"\s*=\s*"((?:[^"\\]|\\[\s\S])*)"\s*;/y
+  let end = 0
+  for (let found = entry.exec(text); found; found = entry.exec(text)) {
+    strings.set(unescaped(found[1]!), unescaped(found[2]!))
+    end = entry.lastIndex
   }
-  const take = (sign: string): boolean => {
-    skip()
-    if (text[at] !== sign) return false
-    at += 1
-    return true
-  }
-  const quoted = (): string | undefined => {
-    if (!take('"')) return undefined
-    let read = ''
-    for (; at < text.length; at += 1) {
-      const char = text[at]!
-      if (char === '"') {
-        at += 1
-        return read
-      }
-      if (char === '\\') {
-        at += 1
-        const escaped = text[at] ?? ''
-        read += ESCAPES.get(escaped) ?? escaped
-      } else read += char
-    }
-    return undefined
-  }
-  for (skip(); at < text.length; skip()) {
-    const key = quoted()
-    if (key === undefined || !take('=')) return undefined
-    const value = quoted()
-    if (value === undefined || !take(';')) return undefined
-    strings.set(key, value)
-  }
-  return Object.fromEntries(strings)
+  return text.slice(end).trim() === '' ? Object.fromEntries(strings) : undefined
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll(/\\([\s\S])/g, (_, char: string) => ESCAPES.get(char) ?? char)
 }

@@ -1,5 +1,5 @@
-import { ApiError } from '../../client/client-errors.ts'
 import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
 import { platforms } from '../../core/contract/platform.ts'
 import { imageVariables } from '../../core/rules/template/image-choice.ts'

@@ -6,8 +6,8 @@ import { details, localTimeOr } from '../command/output.ts'
 import { untilStopped } from '../command/program.ts'
 import { askSecret, canAsk, readStdin } from '../command/prompt.ts'
 import type { ListShape } from '../list/shape.ts'
-import { databaseFlags, serveFlags } from '../settings/server-flags.ts'
 import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
+import { databaseFlags, serveFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<ShownIdentity> = {
   columns: [

@@ -6,7 +6,6 @@ import { repeatable } from '../arguments/list-flags.ts'
 import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { databaseFlags } from '../settings/server-flags.ts'
 import {
   itemsCommand,
   localCommand,
@@ -14,6 +13,7 @@ import {
   type ResourceCommands,
   skipFlag,
 } from '../resource/resource-command.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredToken> = {
   columns: [

@@ -7,7 +7,6 @@ import { UsageError } from '../command/cli-error.ts'
 import { localTime } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { limitFlag, showLimits } from '../records.ts'
-import { databaseFlags } from '../settings/server-flags.ts'
 import {
   itemsCommand,
   localCommand,
@@ -15,6 +14,7 @@ import {
   type ResourceCommands,
   skipFlag,
 } from '../resource/resource-command.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredWorkspace> = {
   columns: [

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
-import { ApiError } from '../../client/client-errors.ts'
 import type { Client } from '../../client/client.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { filterFlag, formerly, parsePath } from '../arguments/list-flags.ts'
 import { parseDuration } from '../arguments/moment.ts'

@@ -13,8 +13,8 @@ import {
   DELIVERY,
   listCommand,
   localCommand,
-  PROJECT as WEBHOOK,
   type ResourceCommands,
+  PROJECT as WEBHOOK,
 } from './resource-command.ts'
 
 const args = { id: namedArg('webhook') }

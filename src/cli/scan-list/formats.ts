@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
-import { ApiError } from '../../client/client-errors.ts'
 import { type Client, paginate } from '../../client/client.ts'
+import { ApiError } from '../../client/client-errors.ts'
 import type { Page } from '../../core/contract/common.ts'
 import { LedgerReason, type ScanItem, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { scans } from '../../core/contract/scans.ts'

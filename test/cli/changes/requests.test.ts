@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { changeConcurrently, changeEach, groupIds } from '../../../src/cli/changes/change-passes.ts'
-import { ApiError } from '../../../src/client/client-errors.ts'
 import type { Client } from '../../../src/client/client.ts'
+import { ApiError } from '../../../src/client/client-errors.ts'
 
 test('requests ids in groups of twenty that fit a request line, each once and in order', () => {
   expect(groupIds(Array.from({ length: 50 }, (_, index) => `T-${index}`)).map((group) => group.length)).toEqual([
