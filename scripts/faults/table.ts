@@ -226,7 +226,7 @@ export const faults: Fault[] = [
   {
     name: 'last-attempt-counts',
     breaks: 'An endpoint that accepted one of several deliveries is marked as dead if the last one failed.',
-    file: 'src/server/webhooks/webhook-health.ts',
+    file: 'src/server/webhooks/attempts.ts',
     text: 'healthAfter(webhook.failingSince, attempts)',
     replacement: 'healthAfter(webhook.failingSince, attempts.slice(-1))',
     tests: ['test/server/webhooks/webhook-endings.test.ts'],

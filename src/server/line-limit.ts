@@ -1,5 +1,3 @@
-import { monotonicSeconds } from './monotonic-clock.ts'
-
 /** A limit of log lines that strangers can cause. */
 export interface LineLimit {
   /** Whether to write a line. @param source the cause, such as an address or a workspace */
@@ -64,4 +62,9 @@ export function createLineLimit(
       return false
     },
   }
+}
+
+/** The time of limits, in seconds. It never goes back, even if the clock of the machine is set. */
+export function monotonicSeconds(): number {
+  return performance.now() / 1000
 }

@@ -1,7 +1,6 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { findUnavailability } from '../storage/db/database-errors.ts'
-import { createLineLimit } from './line-limit.ts'
-import { monotonicSeconds } from './monotonic-clock.ts'
+import { createLineLimit, monotonicSeconds } from './line-limit.ts'
 
 export type { Logger } from 'pino'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../core/errors.ts'
-import { monotonicSeconds } from '../monotonic-clock.ts'
+import { monotonicSeconds } from '../line-limit.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /** Counts a request of a key, or rejects it. @throws ApiError RATE_LIMITED with Retry-After */

@@ -1,6 +1,6 @@
 import { ApiError, validationError } from '../../core/errors.ts'
+import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
-import { noProject } from './require-project.ts'
 
 /**
  * Returns the project of a scan. A token that is bound to one project implies it. A token that is bound to several must
@@ -38,4 +38,26 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })
+}
+
+/** Checks that a project exists and that the token can access it. @throws ApiError NOT_FOUND */
+export async function requireProject(
+  { projects }: Pick<Repositories, 'projects'>,
+  workspaceId: string,
+  projectId: string,
+): Promise<void> {
+  if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
+}
+
+/** Locks a project until the transaction ends. @throws ApiError NOT_FOUND if it does not exist for the token */
+export async function holdProject(
+  { projects }: Pick<Repositories, 'projects'>,
+  workspaceId: string,
+  projectId: string,
+): Promise<void> {
+  if (!(await projects.findForUpdate(workspaceId, projectId))) throw noProject(projectId)
+}
+
+export function noProject(projectId: string): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'Project not found.', details: { projectId } })
 }

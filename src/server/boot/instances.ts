@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Instance } from '../../storage/jobs/fleet.ts'
 import type { Buckets } from '../admission/rate-limit.ts'
 import type { Services } from '../context.ts'
-import { monotonicSeconds } from '../monotonic-clock.ts'
+import { monotonicSeconds } from '../line-limit.ts'
 
 export interface Instances {
   stop(): Promise<void>

@@ -1,5 +1,17 @@
-import type { AppleCredentials, CredentialSource } from '../../wallets/apple/apple-identity.ts'
+import { z } from 'zod'
+import { isSealedUnder, type ServerKeys, seal, unlessLost, unseal } from '../../core/rules/crypto/server-key.ts'
+import type { Store } from '../../storage/store.ts'
+import type { StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
+import {
+  type AppleCredentials,
+  type AppleIdentity,
+  type CredentialSource,
+  parseCertificate,
+  readAppleIdentity,
+  readKey,
+} from '../../wallets/apple/apple-identity.ts'
 import { isPkcs12, readPkcs12 } from '../../wallets/apple/pkcs12.ts'
+import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
 import {
   assertIssuerId,
   type GoogleSigner,
@@ -8,7 +20,86 @@ import {
 } from '../../wallets/google/google-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
-import { loadKeyless } from './secrets.ts'
+import type { Logger } from '../log.ts'
+
+/** The sealed secrets of an Apple identity, as PEM. The key is not encrypted otherwise. */
+export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
+export type AppleSecrets = z.output<typeof AppleSecrets>
+
+export function sealSecrets(text: string, id: string, { current }: Pick<ServerKeys, 'current'>): string {
+  return seal(text, id, current, 'identities')
+}
+
+/** Returns the signing identity of an Apple identity. It can be expired. @throws CredentialError, SealError */
+export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
+  return readAppleIdentity(storedCredentials(stored, keys))
+}
+
+export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): AppleCredentials {
+  const { certificate, key, wwdr } = AppleSecrets.parse(JSON.parse(openText(stored, keys) ?? '{}'))
+  const source = `the identity ${stored.name}`
+  return { certificate: { source, pem: certificate }, key: { source, pem: key }, wwdr: { source, pem: wwdr } }
+}
+
+/**
+ * Returns the service account of a Google identity: that of its key, or that of this machine.
+ * @throws CredentialError, SealError
+ */
+export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Promise<GoogleSigner> {
+  return readGoogleSigner(`the identity ${stored.name}`, openText(stored, keys), stored.issuerId!)
+}
+
+/**
+ * Returns the service account of a key file or a workload identity configuration. Without either, returns the account
+ * of this machine.
+ * @throws CredentialError
+ */
+export async function readGoogleSigner(source: string, json: string | null, issuerId: string): Promise<GoogleSigner> {
+  if (json === null) return loadKeyless({ issuerId })
+  const configuration = keylessConfiguration({ source, json })
+  return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity({ source, json }, issuerId)
+}
+
+/** Returns the secrets of an identity; null if it uses the account of the machine. @throws SealError */
+export function openText({ id, sealed }: StoredIdentity, { current, previous }: ServerKeys): string | null {
+  return sealed === null ? null : unseal(sealed, id, [current, ...previous], 'identities')
+}
+
+/**
+ * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets that
+ * cannot be decrypted stay unchanged, and the log names their identities: only their passes have to wait for a renewal.
+ */
+export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick<Logger, 'error'>): Promise<void> {
+  for (const stored of await store.identities.listAll()) {
+    const { id, name, sealed } = stored
+    if (sealed === null || isSealedUnder(sealed, keys.current)) continue
+    const renewed = unlessLost(
+      () => sealSecrets(openText(stored, keys)!, id, keys),
+      (err) =>
+        log.error(
+          { err, identity: name },
+          'the keys of an identity cannot be read: its passes wait until it is renewed',
+        ),
+    )
+    if (renewed !== undefined) await store.transaction((tx) => tx.identities.replaceSealed(id, sealed, renewed))
+  }
+}
+
+/** Converts a certificate in PEM or DER to PEM. @throws CredentialError */
+export function toPem(source: AppleCredentials['certificate']): string {
+  return parseCertificate(source, 'certificate').toString()
+}
+
+/** Returns a private key as PEM without a passphrase, since it is sealed otherwise. @throws CredentialError */
+export function toKeyPem(key: AppleCredentials['key']): string {
+  return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** Imports the module of keyless identities on demand: it loads slowly, and key files do not need it. */
+export async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
+  const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
+  return createKeylessIdentity(options)
+}
 
 /** Reads the credential files without checking them. @throws CredentialError */
 export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {

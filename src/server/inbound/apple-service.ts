@@ -8,6 +8,7 @@ import { MAX_PASSES_PER_DEVICE } from '../../core/rules/pass/workspace-limits.ts
 import type { DevicePlace } from '../../storage/devices/device-lists.ts'
 import { asFormer } from '../../storage/passes/former-passes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Store } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
@@ -276,4 +277,28 @@ function parseTag(text: string | null): DevicePlace | null {
   const passId = Uuid.safeParse(id).data
   if (digits === undefined || (id !== undefined && passId === undefined)) return { tag: 0 }
   return { tag: Number(digits), passId }
+}
+
+const SETTING = 'public-url'
+
+/** The address of the servers on a database, and the previous one if phones can still use it. */
+const OwnAddress = z.object({ publicUrl: z.string(), former: z.string().optional() })
+type OwnAddress = z.output<typeof OwnAddress>
+
+export function webServiceUrl(publicUrl: string): string {
+  return `${publicUrl}/apple`
+}
+
+/** Stores the address that packages name from now on and the previous one, for operator commands. */
+export function noteAddress(store: Store, publicUrl: string): Promise<void> {
+  return store.transaction(async (tx) => {
+    const known = OwnAddress.parse(JSON.parse(await tx.settings.insert(SETTING, JSON.stringify({ publicUrl }))))
+    if (known.publicUrl === publicUrl) return
+    await tx.settings.update(SETTING, JSON.stringify({ publicUrl, former: known.publicUrl }))
+  })
+}
+
+export async function findAddress({ settings }: Store): Promise<OwnAddress | undefined> {
+  const stored = await settings.find(SETTING)
+  return stored === undefined ? undefined : OwnAddress.parse(JSON.parse(stored))
 }

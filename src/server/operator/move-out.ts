@@ -2,7 +2,7 @@ import { request } from 'undici'
 import type { MoveProgress, StoredMove } from '../../storage/operations/moves.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
-import { findAddress, webServiceUrl } from '../inbound/own-address.ts'
+import { findAddress, webServiceUrl } from '../inbound/apple-service.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
 export interface Move extends StoredMove {

@@ -6,21 +6,8 @@ import { parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
-import { openText, readGoogleSigner, sealSecrets, storedCredentials } from '../identities/secrets.ts'
-import {
-  type AppleFiles,
-  auditIdentity,
-  checkIdentity,
-  credentialsOf,
-  getForUpdate,
-  getIdentity,
-  type IdentityConfig,
-  readFiles,
-  readKeyFile,
-  type ShownIdentity,
-  show,
-  withKeys,
-} from './manage-identities.ts'
+import { openText, readGoogleSigner, sealSecrets, storedCredentials } from '../identities/credentials.ts'
+import { type AppleFiles, auditIdentity, checkIdentity, credentialsOf, getForUpdate, getIdentity, type IdentityConfig, readFiles, readKeyFile, type ShownIdentity, show, withKeys } from './manage-identities.ts'
 import { OperatorError, withStore } from './operator.ts'
 
 export interface RenewedFrom {

@@ -2,12 +2,11 @@ import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/appl
 import { createAppleWallet } from '../../wallets/apple/apple-wallet.ts'
 import { readAppleCredentials } from '../identities/credentials.ts'
 import { loadSandboxApple } from '../identities/sandbox.ts'
-import { APPLE_PREFIX, mountAppleService } from '../inbound/apple-service.ts'
-import { webServiceUrl } from '../inbound/own-address.ts'
+import { APPLE_PREFIX, mountAppleService, webServiceUrl } from '../inbound/apple-service.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { updateFormerWallets, updateWallets } from '../wallet-sync/update-wallets.ts'
 import type { Delivery, PlatformSetup } from './delivery.ts'
-import { notConfigured, toFailedLink } from './link-errors.ts'
+import { notConfigured, toFailedLink } from './delivery.ts'
 
 export const appleSetup = {
   hasCredentials: ({ apple: { certificate, key, wwdr } }) =>

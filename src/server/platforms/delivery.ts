@@ -1,12 +1,14 @@
 import type { H3, HTTPResponse } from 'h3'
+import { ApiError } from '../../core/errors.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
-import type { LoadImageFiles, Wallet } from '../../wallets/wallet.ts'
+import type { LoadImageFiles, Wallet, WalletPass } from '../../wallets/wallet.ts'
 import type { Config } from '../config.ts'
 import type { Services } from '../context.ts'
 import type { PhoneLimits } from '../inbound/apple-service.ts'
 import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
+import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 
 /** The work of the server for the passes of one platform. `Wallet` renders them. */
 export interface Delivery {
@@ -48,4 +50,21 @@ export interface PlatformSetup<Identity> {
   /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
   load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
   createWallet(identity: Identity, options: WalletOptions): Wallet
+}
+
+export function render(pass: StoredPass, issuing: Issuing, language?: string): Promise<WalletPass> {
+  return renderOr(() => issuing.render(pass, language), toFailedLink)
+}
+
+/** The error for the visitor of a pass that cannot be rendered. */
+export function toFailedLink({ message }: ApiError): ApiError {
+  return new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } })
+}
+
+/** The error for a link of a platform that is no longer configured. */
+export function notConfigured(): ApiError {
+  return new ApiError('LINK_INVALID', {
+    message: 'This server no longer issues passes for this platform.',
+    details: { reason: 'platform' },
+  })
 }

@@ -11,7 +11,7 @@ import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { expireFormerObjects, updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
 import type { Delivery, PlatformSetup } from './delivery.ts'
-import { notConfigured, render } from './link-errors.ts'
+import { notConfigured, render } from './delivery.ts'
 
 export const googleSetup = {
   hasCredentials: ({ google: { serviceAccount, issuerId } }) =>

@@ -8,9 +8,8 @@ import type { JobServices, LongJobServices, Services } from '../context.ts'
 import { allEnded } from '../jobs/all-ended.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
-import { type AttemptServices, attempt, createAttemptBuffer, recordAttempts } from './attempts.ts'
+import { type AttemptServices, attempt, createAttemptBuffer, END_CHUNK, recordAttempts } from './attempts.ts'
 import { watchHold } from './sender-looks.ts'
-import { END_CHUNK } from './webhook-health.ts'
 
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 

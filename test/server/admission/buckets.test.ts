@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Buckets, createBuckets, createExpiringCache } from '../../../src/server/admission/rate-limit.ts'
-import { monotonicSeconds } from '../../../src/server/monotonic-clock.ts'
+import { monotonicSeconds } from '../../../src/server/line-limit.ts'
 
 const rate = { perSecond: 100, burst: 200 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { noteHealth } from '../../../src/server/webhooks/webhook-health.ts'
+import { noteHealth } from '../../../src/server/webhooks/attempts.ts'
 import type { CompletedAttempt } from '../../../src/storage/webhooks/delivery-row.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'

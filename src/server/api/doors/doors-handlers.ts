@@ -6,7 +6,7 @@ import type { PublicContext, Repositories } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
-import { holdProject } from '../require-project.ts'
+import { holdProject } from '../token-projects.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 

@@ -16,7 +16,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { Reply, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
-import { holdProject, requireProject } from '../require-project.ts'
+import { holdProject, requireProject } from '../token-projects.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
 const CLASS_ERRORS = 10

@@ -12,8 +12,13 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import type { RequestContext } from '../../context.ts'
 import { audit } from '../audit.ts'
 import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
-import { type NamedDevices, rejectFullDevices } from './import-devices.ts'
-import { findIdentityMismatch, type ImportVersion, openVersion } from './import-version.ts'
+import {
+  findIdentityMismatch,
+  type ImportVersion,
+  type NamedDevices,
+  openVersion,
+  rejectFullDevices,
+} from './import-checks.ts'
 import { usesOf } from './pass-images.ts'
 import type { ClaimingPass } from './shared-classes.ts'
 

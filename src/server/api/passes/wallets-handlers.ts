@@ -10,7 +10,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { queuePushes } from '../../wallet-sync/holders.ts'
 import { audit } from '../audit.ts'
-import { requireProject } from '../require-project.ts'
+import { requireProject } from '../token-projects.ts'
 
 export const wallets: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId, now }) => {

@@ -8,7 +8,7 @@ import { mapInSlices } from '../../../core/slices.ts'
 import type { ReplayEntry, ReplayedPass, ReplayFilter } from '../../../storage/scans/replays.ts'
 import { createInFlight } from '../../admission/in-flight.ts'
 import type { RequestContext } from '../../context.ts'
-import { requireProject } from '../require-project.ts'
+import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 

@@ -11,8 +11,7 @@ import type { SnapshotEntry } from '../../../storage/scans/snapshot-entries.ts'
 import { type ChangePlace, changeSources, type StoredSnapshot } from '../../../storage/scans/snapshots.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { requireProject } from '../require-project.ts'
-import { projectOfScan } from '../token-projects.ts'
+import { projectOfScan, requireProject } from '../token-projects.ts'
 import { reportScans } from './report-scans.ts'
 
 /** The maximum age of a snapshot whose pages are served. An older one lacks too many of the latest scans. */

@@ -10,8 +10,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
-import { holdProject, noProject, requireProject } from '../require-project.ts'
-import { requireWholeWorkspace } from '../token-projects.ts'
+import { holdProject, noProject, requireProject, requireWholeWorkspace } from '../token-projects.ts'
 
 export const projects: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {

@@ -7,7 +7,7 @@ import { urlHost } from '../../boot/listener.ts'
 import { findServerKey } from '../../boot/server-key.ts'
 import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
 import type { Config } from '../../config.ts'
-import { openApple, openGoogle } from '../../identities/secrets.ts'
+import { openApple, openGoogle } from '../../identities/credentials.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** Checks that the key of each identity opens, and that its certificate is not about to expire. */

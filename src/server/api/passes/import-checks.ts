@@ -1,6 +1,9 @@
 import type { PassImport } from '../../../core/contract/passes.ts'
 import { byPlatform, type Platform } from '../../../core/contract/platform.ts'
 import { ApiError, type Issue, validationError } from '../../../core/errors.ts'
+import { MAX_PASSES_PER_DEVICE } from '../../../core/rules/pass/workspace-limits.ts'
+import type { ImportedPass } from '../../../storage/passes/imported-passes.ts'
+import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions-repository.ts'
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
@@ -81,3 +84,40 @@ export function findIdentityMismatch(
 const SHARED =
   'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
   'another provider (passes identity add … --workspace).'
+
+/** The number of passes that rows of an import, which are accepted and not stored, add to each device. */
+export type NamedDevices = Map<string, number>
+
+/**
+ * Returns errors by externalPassId for rows that name a device which would hold more than the allowed number of passes
+ * of the workspace. Concurrent transactions on PostgreSQL do not see each other's rows, so they can exceed the limit by
+ * what they insert.
+ * @param named accumulates the devices of accepted rows
+ */
+export async function rejectFullDevices(
+  tx: Repositories,
+  workspaceId: string,
+  plans: Pick<ImportedPass, 'externalPassId' | 'devices'>[],
+  named: NamedDevices,
+): Promise<Map<string, ApiError>> {
+  const ids = new Set(plans.flatMap(({ devices }) => devices.map(({ deviceId }) => deviceId)))
+  const rejected = new Map<string, ApiError>()
+  if (ids.size === 0) return rejected
+  const stored = await tx.deviceLists.countPasses(workspaceId, [...ids])
+  const heldBy = (id: string) => (stored.get(id) ?? 0) + (named.get(id) ?? 0)
+  for (const { externalPassId, devices } of plans) {
+    const full = devices.find(({ deviceId }) => heldBy(deviceId) >= MAX_PASSES_PER_DEVICE)
+    if (full) rejected.set(externalPassId, deviceIsFull(full.deviceId))
+    else for (const { deviceId } of devices) named.set(deviceId, (named.get(deviceId) ?? 0) + 1)
+  }
+  return rejected
+}
+
+function deviceIsFull(deviceLibraryIdentifier: string): ApiError {
+  return new ApiError('CONFLICT', {
+    message:
+      `The device ${deviceLibraryIdentifier} holds ${MAX_PASSES_PER_DEVICE} passes of the workspace, which is the maximum: ` +
+      'import the pass without it.',
+    details: { deviceLibraryIdentifier, allowed: MAX_PASSES_PER_DEVICE },
+  })
+}
