@@ -102,54 +102,42 @@ function tagOf(facts: Uint8Array, key: LinkKey): Buffer {
   return createHmac('sha256', key).update(facts).digest().subarray(0, TAG_BYTES)
 }
 
-/** Hosted add-to-wallet links. Creating one writes nothing, and checking one reads nothing. */
-export interface Links {
-  /** Returns fresh links of an installable pass; null for platforms that are not configured. */
-  build(pass: StoredPass, at: Date): Record<LinkKind, string | null>
-  urlFor(kind: Platform | 'smart', pass: StoredPass, at: Date): string
-  verify(token: string, at: Date): LinkCheck
-  /** The base URL of links and of the images that pages show, without a trailing slash. */
-  publicUrl: string
-}
+export type Links = ReturnType<typeof createLinks>
 
-export interface LinksOptions {
+interface LinksOptions {
   keys: ServerKeys
+  /** The base URL of links and of the images that pages show, without a trailing slash. */
   publicUrl: string
   platforms: readonly Platform[]
   ttlDays: number
 }
 
 /**
- * Creates and verifies hosted links. They are signed with the current server key. Links of previous keys are accepted.
+ * Creates and verifies hosted links, without a write or a read. They are signed with the current server key. Links of
+ * previous keys are accepted.
  */
-export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }: LinksOptions): Links {
+export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }: LinksOptions) {
   const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))
   const signingKey = acceptedKeys[0]!
-  const linksOf = (pass: StoredPass, at: Date) => {
-    const { workspaceId, id: passId, linkGeneration: generation } = pass
-    const bytes = toBytes({ workspaceId, passId, generation, expiresAt: linkExpiry(pass.expiresAt, at, ttlDays) })
+  const urlsOf = (facts: Pick<Link, 'workspaceId' | 'passId' | 'generation'>, expiresAt: Date | null, at: Date) => {
+    const bytes = toBytes({ ...facts, expiresAt: linkExpiry(expiresAt, at, ttlDays) })
     return (kind: LinkKind) => `${publicUrl}/l/${sign(kind, bytes, signingKey)}`
   }
-  const groupUrl = (pass: StoredPass, group: NonNullable<StoredPass['group']>, at: Date) => {
-    const { workspaceId, expiresAt } = pass
-    const facts = {
-      workspaceId,
-      passId: group.id,
-      generation: group.generation,
-      expiresAt: linkExpiry(expiresAt, at, ttlDays),
-    }
-    return `${publicUrl}/l/${sign('group', toBytes(facts), signingKey)}`
-  }
+  const linksOf = ({ workspaceId, id: passId, linkGeneration: generation, expiresAt }: StoredPass, at: Date) =>
+    urlsOf({ workspaceId, passId, generation }, expiresAt, at)
+  const groupUrl = ({ workspaceId, expiresAt, group }: StoredPass, at: Date) =>
+    group && urlsOf({ workspaceId, passId: group.id, generation: group.generation }, expiresAt, at)('group')
   return {
     publicUrl,
-    urlFor: (kind, pass, at) => linksOf(pass, at)(kind),
-    verify: (token, at) => verifyLink(token, acceptedKeys, at),
-    build(pass, at) {
+    urlFor: (kind: Platform | 'smart', pass: StoredPass, at: Date) => linksOf(pass, at)(kind),
+    verify: (token: string, at: Date) => verifyLink(token, acceptedKeys, at),
+    /** Returns fresh links of an installable pass; null for platforms that are not configured. */
+    build(pass: StoredPass, at: Date): Record<LinkKind, string | null> {
       const urlOf = linksOf(pass, at)
       return {
         ...byPlatform((platform) => (configured.includes(platform) ? urlOf(platform) : null)),
         smart: urlOf('smart'),
-        group: pass.group && groupUrl(pass, pass.group, at),
+        group: groupUrl(pass, at),
       }
     },
   }

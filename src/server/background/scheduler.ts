@@ -31,21 +31,13 @@ const schedules = {
 
 export type ScheduleName = keyof typeof schedules
 
-/** The schedules of a process, which run while it holds the lease. */
-export interface Scheduler {
-  /** Runs a schedule now if this process holds the lease. Default: that of each second. node-cron calls it in time. */
-  tick(name?: ScheduleName): Promise<void>
-  /** Finishes running tasks, and lets another process take over immediately. */
-  stop(): Promise<void>
-}
-
 /**
  * Runs the schedules once in a fleet: one process with a scheduler holds the lease, and another takes over within
  * seconds if it dies. The lease saves work and is no lock. If two processes believe that they hold it, because their
  * clocks disagree, both do the work, so every task must be safe to run on several servers concurrently. Work that each
  * process has to do for itself, such as renewing its claims, is no schedule.
  */
-export function startScheduler(services: SchedulerServices): Scheduler {
+export function startScheduler(services: SchedulerServices) {
   const { log } = services
   const lease = createLease(services, 'scheduler')
   const own = { lease, loggedAt: new Map<string, Date>() }
@@ -68,8 +60,10 @@ export function startScheduler(services: SchedulerServices): Scheduler {
     return schedule(cron, run, { noOverlap: true, name, logger: quietly(log) })
   })
   return {
+    /** Runs a schedule now if this process holds the lease. */
     tick,
-    async stop() {
+    /** Finishes running tasks, and lets another process take over immediately. */
+    async stop(): Promise<void> {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())
       await chainLast(services, own).catch((error) => log.warn({ err: error }, 'could not sign the latest entries'))
@@ -91,18 +85,13 @@ function quietly(log: Logger): CronLogger {
   }
 }
 
-/** A lease for work that one process does for the fleet. */
-export interface Lease {
-  /** Acquires the lease if it is free, and renews it in time. Returns whether this process holds it. */
-  hold(): Promise<boolean>
-  /** Lets another process acquire it immediately. */
-  release(): Promise<void>
-}
+type Lease = ReturnType<typeof createLease>
 
 /** The time that others wait for a holder that died. */
 const LEASE_SECONDS = 5
 
-export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>, name: string): Lease {
+/** Creates a lease for work that one process does for the fleet. */
+export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>, name: string) {
   const holder = randomUUID()
   let heldUntil: number | undefined
 
@@ -113,7 +102,8 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   }
 
   return {
-    async hold() {
+    /** Acquires the lease if it is free, and renews it in time. Returns whether this process holds it. */
+    async hold(): Promise<boolean> {
       const at = clock()
       if (isSafe(at.getTime())) return true
       heldUntil = undefined
@@ -122,7 +112,8 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
       if (isTaken) heldUntil = at.getTime() + LEASE_SECONDS * 1000
       return isTaken
     },
-    async release() {
+    /** Lets another process acquire it immediately. */
+    async release(): Promise<void> {
       heldUntil = undefined
       await store.transaction((tx) => tx.leases.release(name, holder))
     },

@@ -4,15 +4,7 @@ import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { deriveKey } from '../../core/rules/crypto/server-key.ts'
 import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
 
-/**
- * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use
- * unsealed cursors.
- */
-export interface Cursors {
-  /** Returns the cursor of a request without its seal. @throws ApiError VALIDATION_ERROR */
-  unseal(cursor: string, list: RequestedList): string
-  seal(cursor: string, list: RequestedList): string
-}
+export type Cursors = ReturnType<typeof createCursors>
 
 /** The list that a cursor belongs to. */
 export interface RequestedList {
@@ -22,12 +14,16 @@ export interface RequestedList {
   params: unknown
 }
 
-/** Signs cursors with the current server key. Cursors of previous keys are accepted (decisions/0006). */
-export function createCursors({ current, previous }: ServerKeys): Cursors {
+/**
+ * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use
+ * unsealed cursors. Cursors of previous server keys are accepted (decisions/0006).
+ */
+export function createCursors({ current, previous }: ServerKeys) {
   const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))
   return {
-    seal: (cursor, list) => sealCursor(cursor, scopeOf(list), keys[0]!),
-    unseal(cursor, list) {
+    seal: (cursor: string, list: RequestedList) => sealCursor(cursor, scopeOf(list), keys[0]!),
+    /** @throws ApiError VALIDATION_ERROR */
+    unseal(cursor: string, list: RequestedList): string {
       const text = unsealCursor(cursor, scopeOf(list), keys)
       if (text !== undefined) return text
       throw validationError([{ path: ['cursor'], message: 'Is not a valid cursor of this list; start without one' }])

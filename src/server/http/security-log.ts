@@ -11,16 +11,13 @@ export type SecurityEvent =
   | 'limited'
   | 'connection refused'
 
-/** Logs possible attacks. Limits the lines of similar ones. */
-export interface SecurityLog {
-  note(event: SecurityEvent, facts: { address: string; [fact: string]: unknown }): void
-}
+export type SecurityLog = ReturnType<typeof createSecurityLog>
 
 /**
- * Creates a log with lines at info that contain the client address. The number of omitted lines is logged after each
- * minute.
+ * Logs possible attacks at info, with the client address. Limits the lines of similar ones, and logs the number of
+ * omitted lines after each minute.
  */
-export function createSecurityLog(log: Logger, now?: () => number): SecurityLog {
+export function createSecurityLog(log: Logger, now?: () => number) {
   const limits = new Map<SecurityEvent, LineLimit>()
 
   function limitOf(event: SecurityEvent): LineLimit {
@@ -35,7 +32,7 @@ export function createSecurityLog(log: Logger, now?: () => number): SecurityLog 
   }
 
   return {
-    note(event, facts) {
+    note(event: SecurityEvent, facts: { address: string; [fact: string]: unknown }): void {
       if (limitOf(event).admits(facts.address)) log.info({ security: event, ...facts }, `security: ${event}`)
     },
   }

@@ -27,26 +27,8 @@ export interface WatchedCall<T> {
   onHang?: (() => void) | undefined
 }
 
-/**
- * Pauses the work of an identity while its platform does not respond, so that other work continues. After five
- * consecutive failures, or one call that hangs and fails, it pauses for 2 s, and twice as long after each failed test,
- * up to a minute. While a call hangs and none succeeds, no other begins.
- */
-export interface Breaker {
-  admit(): Admission
-  /**
-   * The time of the next test; undefined if it is not paused. A failure during a pause does not count against the job.
-   */
-  pausedUntil(): Date | undefined
-  /** Ends the pause, since the identity has a new key or certificate. Returns whether it was paused. */
-  renewed(): boolean
-  run<T>(call: () => Promise<T>, watched: WatchedCall<T>): Promise<T>
-}
-
-/** The breakers of a process, by platform and identity; null is the identity of the server. */
-export interface Breakers {
-  of(platform: Platform, identityId: string | null): Breaker
-}
+export type Breakers = ReturnType<typeof createBreakers>
+export type Breaker = ReturnType<typeof createBreaker>
 
 export interface BreakersOptions {
   nameOf: (identityId: string) => string
@@ -65,13 +47,14 @@ const RECHECK_MS = 2_000
 /** The timeout of a test, longer than any call takes. */
 const TRY_MS = 30_000
 
-export function createBreakers(options: BreakersOptions): Breakers {
+/** Creates the breakers of a process on demand, by platform and identity; null is the identity of the server. */
+export function createBreakers(options: BreakersOptions) {
   const breakers = new Map<string, Breaker>()
   // Start at zero: alerts on an increase miss the first one of a series that did not exist.
   for (const platform of platforms)
     options.metrics.identityPaused.set({ provider: platformFacts[platform].provider, identity: SERVER_IDENTITY }, 0)
   return {
-    of(platform, identityId) {
+    of(platform: Platform, identityId: string | null): Breaker {
       const key = `${platform} ${identityId}`
       const breaker = breakers.get(key) ?? createBreaker({ platform, identityId }, options)
       breakers.set(key, breaker)
@@ -80,10 +63,15 @@ export function createBreakers(options: BreakersOptions): Breakers {
   }
 }
 
+/**
+ * Pauses the work of an identity while its platform does not respond, so that other work continues. After five
+ * consecutive failures, or one call that hangs and fails, it pauses for 2 s, and twice as long after each failed test,
+ * up to a minute. While a call hangs and none succeeds, no other begins.
+ */
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },
   { nameOf, clock, log, metrics, hangSeconds = 2 }: BreakersOptions,
-): Breaker {
+) {
   const hanging = new Set<object>()
   let answers = 0
   let failures = 0
@@ -125,12 +113,13 @@ function createBreaker(
   }
 
   return {
-    renewed() {
+    /** Ends the pause, since the identity has a new key or certificate. Returns whether it was paused. */
+    renewed(): boolean {
       const wasPaused = pauses > 0
       answered('an identity was renewed: its work continues')
       return wasPaused
     },
-    admit() {
+    admit(): Admission {
       const at = clock().getTime()
       if (pauses > 0) {
         const isHeld = at < pauseEnd
@@ -139,8 +128,12 @@ function createBreaker(
       }
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
+    /**
+     * Returns the time of the next test; undefined if it is not paused. A failure during a pause does not count against the job.
+     */
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
-    async run(call, { outcomeOf, reasonOf, onHang }) {
+    /** Makes an admitted call. */
+    async run<T>(call: () => Promise<T>, { outcomeOf, reasonOf, onHang }: WatchedCall<T>): Promise<T> {
       const self = {}
       const before = answers
       let hung = false

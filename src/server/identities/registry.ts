@@ -12,25 +12,7 @@ import type { Side, Sides, Wallets } from '../../wallets/wallets.ts'
 import type { Logger } from '../log.ts'
 import { openApple, openGoogle } from './credentials.ts'
 
-/**
- * The identities that sign, push, and write for passes; null is the identity of the server. Each is opened on demand,
- * and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
- */
-export interface Identities {
-  /**
-   * Returns the side of an identity; `undefined` for a platform that this process does not issue for.
-   * @throws ApiError the `signingError` of the platform
-   */
-  of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined>
-  /** Returns the wallets of a pass, for each platform that this process issues for. @throws as `of` */
-  walletsOf(pass: IdentityIds): Promise<Wallets>
-  /** Returns the identities of an account of a platform, such as a pass type; none if it belongs to another server. */
-  ofAccount(platform: Platform, account: string): Promise<(string | null)[]>
-  list(): StoredIdentity[]
-  /** Reads the database now. This also happens every 5 seconds. */
-  refresh(): Promise<void>
-  close(): Promise<void>
-}
+export type Identities = ReturnType<typeof createIdentities>
 
 /**
  * Opens the side of an identity of the database, or returns the open one with the identity's new keys. A platform without an opener
@@ -57,7 +39,11 @@ const REFRESH_MS = 5_000
 /** The minimum interval of reads for unknown pass types, which strangers can request. */
 const MIN_REFRESH_MS = 1_000
 
-export function createIdentities(options: IdentitiesOptions): Identities {
+/**
+ * The identities that sign, push, and write for passes; null is the identity of the server. Each is opened on demand,
+ * and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
+ */
+export function createIdentities(options: IdentitiesOptions) {
   const { store, server, wallets, openers, onChanged, log } = options
   const known = new Map<string, StoredIdentity>()
   const opened = new Map<string, Promise<Side>>()
@@ -124,6 +110,10 @@ export function createIdentities(options: IdentitiesOptions): Identities {
     }
   }
 
+  /**
+   * Returns the side of an identity; `undefined` for a platform that this process does not issue for.
+   * @throws ApiError the `signingError` of the platform
+   */
   async function of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined> {
     const own = server()[platform]
     if (!own || id === null) return own
@@ -145,7 +135,8 @@ export function createIdentities(options: IdentitiesOptions): Identities {
 
   return {
     of,
-    async walletsOf(pass) {
+    /** Returns the wallets of a pass, for each platform that this process issues for. @throws as `of` */
+    async walletsOf(pass: IdentityIds): Promise<Wallets> {
       const idOf = (platform: Platform) => pass[`${platform}IdentityId`]
       if (wallets.all.every(({ platform }) => idOf(platform) === null)) return wallets
       const found: Wallets = { all: [], sandboxed: [] }
@@ -160,14 +151,16 @@ export function createIdentities(options: IdentitiesOptions): Identities {
       }
       return found
     },
-    ofAccount: (platform, account) =>
+    /** Returns the identities of an account of a platform, such as a pass type; none if it belongs to another server. */
+    ofAccount: (platform: Platform, account: string) =>
       idsOf(
         (stored) => stored.platform === platform && accountOf(stored) === account,
         server()[platform]?.wallet.account === account,
       ),
     list: () => [...known.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    /** Reads the database now. This also happens every 5 seconds. */
     refresh,
-    async close() {
+    async close(): Promise<void> {
       clearInterval(timer)
       await reading?.catch(() => undefined)
       await Promise.all([...opened.values()].map((side) => side.then(({ close }) => close?.()).catch(() => undefined)))

@@ -49,24 +49,21 @@ interface PaceOptions {
   most: number
 }
 
-/** Adapts the number of rows per transaction of background work. */
-export interface Pace {
-  /** The rows of the next transaction, for callers that fetch them first. */
-  readonly rows: number
-  /**
-   * Runs a transaction with the current number of rows. Measures it with its commit, without the wait for the write
-   * lock.
-   */
-  run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T>
-}
+export type Pace = ReturnType<typeof createPace>
 
-export function createPace({ first, least = LEAST, most }: PaceOptions): Pace {
+/** Adapts the number of rows per transaction of background work to keep transactions within TARGET_MS. */
+export function createPace({ first, least = LEAST, most }: PaceOptions) {
   let rows = first
   return {
+    /** The rows of the next transaction, for callers that fetch them first. */
     get rows() {
       return rows
     },
-    async run(store, work) {
+    /**
+     * Runs a transaction with the current number of rows. Measures it with its commit, without the wait for the write
+     * lock.
+     */
+    async run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T> {
       let began = 0
       const result = await store.transaction((tx) => {
         began = performance.now()

@@ -22,22 +22,18 @@ export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hangi
 /** The time after which a job of the quarantine queue lets the next one start, in milliseconds. */
 export const QUARANTINE_SLOT_MS = 2_000
 
-/** Limits the number of jobs per second at an even pace: after some started, the next ones wait for their time. */
-export interface Throttle {
-  /** The maximum number of jobs that can start together: those of a second, and at least one. */
-  most: number
-  /** Returns the milliseconds until more can start; 0 for now. */
-  wait(): number
-  take(count: number): void
-}
-
-/** Creates a throttle. @param now milliseconds of a monotonic clock */
-export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()): Throttle {
+/**
+ * Limits the number of jobs per second at an even pace: after some started, the next ones wait for their time.
+ * @param now milliseconds of a monotonic clock
+ */
+export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()) {
   let freeAt = 0
   return {
+    /** The maximum number of jobs that can start together: those of a second, and at least one. */
     most: Math.max(1, Math.floor(perSecond)),
+    /** Returns the milliseconds until more can start; 0 for now. */
     wait: () => Math.max(0, freeAt - now()),
-    take(count) {
+    take(count: number): void {
       freeAt = Math.max(freeAt, now()) + (count / perSecond) * 1000
     },
   }

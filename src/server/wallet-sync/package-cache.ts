@@ -10,27 +10,7 @@ import { createFairQueue, QueueFull } from '../images/images.ts'
 import type { Logger } from '../log.ts'
 import type { Issuing } from './issuing.ts'
 
-/** Signed packages of the current state of passes. The cache is keyed by content, so that it is never stale. */
-export interface Packages {
-  /**
-   * Responds to a request for a package: with 304 if the client has it, and to HEAD without signing it.
-   * @throws ApiError as build
-   */
-  answer(pass: StoredPass, request: Pick<Request, 'method' | 'headers'>, at: Date): Promise<HTTPResponse>
-  /**
-   * Returns the package.
-   * @throws ApiError PASS_ISSUING_FAILED if it cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
-   * Retry-After if too many are requested, in total or by the workspace
-   */
-  build(pass: StoredPass, at: Date): Promise<Buffer>
-  /**
-   * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the one
-   * that would exceed 64 MiB.
-   * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in transfer
-   * are too large, in total or of the workspace
-   */
-  bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle>
-}
+export type Packages = ReturnType<typeof createPackages>
 
 /** A file of packages (application/vnd.apple.pkpasses). */
 export interface Bundle {
@@ -77,11 +57,15 @@ const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
+/**
+ * Creates signed packages of the current state of passes. The cache of signatures is keyed by content, so that it is
+ * never stale (decisions/0014).
+ */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,
   options: PackagesOptions = {},
-): Packages {
+) {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
   const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
   const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
@@ -134,13 +118,21 @@ export function createPackages(
     }
   }
 
+  /**
+   * @throws ApiError PASS_ISSUING_FAILED if it cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
+   * Retry-After if too many are requested, in total or by the workspace
+   */
   async function build(pass: StoredPass, at: Date): Promise<Buffer> {
     const unsigned = await prepare(pass, at)
     return unsigned.complete(await signatureOf(unsigned, pass.workspaceId, at))
   }
 
   return {
-    async answer(pass, { method, headers }, at) {
+    /**
+     * Responds to a request for a package: with 304 if the client has it, and to HEAD without signing it.
+     * @throws ApiError as build
+     */
+    async answer(pass: StoredPass, { method, headers }: Pick<Request, 'method' | 'headers'>, at: Date) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
         // Only the client may cache it, and must revalidate: the pass can be void, or its link revoked.
@@ -168,7 +160,13 @@ export function createPackages(
 
     build,
 
-    async bundle(passes, at) {
+    /**
+     * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the one
+     * that would exceed 64 MiB.
+     * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in transfer
+     * are too large, in total or of the workspace
+     */
+    async bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle> {
       const owner = passes[0]?.workspaceId ?? ''
       const waiting = bundles.run(owner, async () => {
         const shown: ZipEntry[] = []

@@ -16,16 +16,7 @@ const MAX_BATCH = 400
 /** The time that successful attempts wait for more: a transaction of many costs hardly more than one. */
 const LINGER_MS = 250
 
-/** A buffer of attempts that are not written yet. */
-export interface AttemptBuffer {
-  add(attempt: CompletedAttempt): void
-  size(): number
-  flush(): Promise<void>
-  /** Stops writing, and resolves to the attempts that are left. */
-  close(): Promise<CompletedAttempt[]>
-}
-
-export interface AttemptListener {
+interface AttemptListener {
   /** Called with the current webhook; undefined if the job was lost and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void
   onFailure(error: unknown): void
@@ -40,7 +31,7 @@ export function createAttemptBuffer(
   job: Job,
   { store, clock, log }: JobServices,
   { onWritten, onFailure }: AttemptListener,
-): AttemptBuffer {
+) {
   let unwritten: CompletedAttempt[] = []
   let writing: Promise<void> | undefined
   let lingering: NodeJS.Timeout | undefined
@@ -87,7 +78,7 @@ export function createAttemptBuffer(
   }
 
   return {
-    add(attempt) {
+    add(attempt: CompletedAttempt): void {
       unwritten.push(attempt)
       size += 1
       if (attempt.outcome.error !== null) flush()
@@ -97,7 +88,8 @@ export function createAttemptBuffer(
     },
     size: () => size,
     flush,
-    async close() {
+    /** Stops writing, and returns the attempts that are left. */
+    async close(): Promise<CompletedAttempt[]> {
       await writing
       clearTimeout(lingering)
       return unwritten

@@ -4,16 +4,7 @@ import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import type { Outcome } from '../../core/rules/sending/retries.ts'
 
-/** Sends requests to addresses of customers, and never to a host that only this server can reach. */
-export interface Outbound {
-  /**
-   * Returns the error of an address; undefined if it is valid. Host names are resolved and checked with each request.
-   */
-  rejection(url: string): string | undefined
-  /** Sends once. Never throws: errors are part of the outcome. */
-  post(url: string, body: string, headers: Record<string, string>): Promise<Outcome>
-  close(): Promise<void>
-}
+export type Outbound = ReturnType<typeof createOutbound>
 
 export interface OutboundOptions {
   /** For development: also allows plain http and hosts of the private network. */
@@ -36,7 +27,8 @@ const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
 
-export function createOutbound(options: OutboundOptions): Outbound {
+/** Sends requests to addresses of customers, and never to a host that only this server can reach. */
+export function createOutbound(options: OutboundOptions) {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
@@ -51,11 +43,15 @@ export function createOutbound(options: OutboundOptions): Outbound {
       }),
   })
   return {
-    rejection(text) {
+    /**
+     * Returns the error of an address; undefined if it is valid. Host names are resolved and checked with each request.
+     */
+    rejection(text: string): string | undefined {
       const checked = checkAddress(text, allowInsecure)
       return typeof checked === 'string' ? checked : undefined
     },
-    async post(text, body, headers) {
+    /** Sends once. Never throws: errors are part of the outcome. */
+    async post(text: string, body: string, headers: Record<string, string>): Promise<Outcome> {
       const url = checkAddress(text, allowInsecure)
       if (typeof url === 'string') return { responseCode: null, error: url }
       const sent = { 'content-type': 'application/json', 'user-agent': 'passes-webhooks', ...headers }

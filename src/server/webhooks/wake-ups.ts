@@ -1,26 +1,6 @@
 import type { StoreEvent } from '../../storage/operations/store-events.ts'
 
-/**
- * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events,
- * else together at intervals, so that many followers query the database as often as one.
- */
-export interface WakeUps {
-  merge(event: StoreEvent): void
-  listen(workspaceId: string): WakeUp
-  /** Calls back with each event of a workspace or webhook. Returns a function that unsubscribes. */
-  subscribe(subject: string, wake: (event: StoreEvent) => void): () => void
-}
-
-export interface WakeUp {
-  /**
-   * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts, or
-   * immediately if events came since the last call. Resolves to true if events came.
-   */
-  next(milliseconds: number, ended: AbortSignal): Promise<boolean>
-  /** Shares a read with the same key among followers. A read never begins before the last event. */
-  share<T>(key: string, read: () => Promise<T>): Promise<T>
-  close(): void
-}
+export type WakeUps = ReturnType<typeof createWakeUps>
 
 interface Followers {
   wakes: Set<(event: StoreEvent) => void>
@@ -31,7 +11,11 @@ interface Followers {
   reads: Map<string, Promise<unknown>>
 }
 
-export function createWakeUps(): WakeUps {
+/**
+ * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events,
+ * else together at intervals, so that many followers query the database as often as one.
+ */
+export function createWakeUps() {
   const bySubject = new Map<string, Followers>()
 
   function join(subject: string, wake: (event: StoreEvent) => void): { followers: Followers; leave: () => void } {
@@ -48,15 +32,17 @@ export function createWakeUps(): WakeUps {
   }
 
   return {
-    merge(event) {
+    /** Handles a committed event. */
+    merge(event: StoreEvent): void {
       const followers = bySubject.get(subjectOf(event) ?? '')
       followers?.reads.clear()
       for (const wake of followers?.wakes ?? []) wake(event)
     },
 
-    subscribe: (subject, wake) => join(subject, wake).leave,
+    /** Calls back with each event of a workspace or webhook. Returns a function that unsubscribes. */
+    subscribe: (subject: string, wake: (event: StoreEvent) => void) => join(subject, wake).leave,
 
-    listen(workspaceId) {
+    listen(workspaceId: string) {
       let isWoken = false
       let stir: () => void = () => undefined
       const wake = () => {
@@ -65,7 +51,11 @@ export function createWakeUps(): WakeUps {
       }
       const { followers, leave } = join(workspaceId, wake)
       return {
-        async next(milliseconds, ended) {
+        /**
+         * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts, or
+         * immediately if events came since the last call. Resolves to true if events came.
+         */
+        async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {
             await new Promise<void>((resolve) => {
               stir = () => {
@@ -82,7 +72,8 @@ export function createWakeUps(): WakeUps {
           return came
         },
 
-        async share<T>(key: string, read: () => Promise<T>) {
+        /** Shares a read with the same key among followers. A read never begins before the last event. */
+        async share<T>(key: string, read: () => Promise<T>): Promise<T> {
           const reading = (followers.reads.get(key) as Promise<T> | undefined) ?? read()
           followers.reads.set(key, reading)
           try {

@@ -6,36 +6,32 @@ import type { Store } from '../../storage/store.ts'
 import type { StoredWebhook } from '../../storage/webhooks/webhooks-repository.ts'
 import type { Logger } from '../log.ts'
 
-/** Signing secrets, which are shown once and stored encrypted. */
-export interface WebhookSecrets {
-  /** Creates a secret for a webhook. `sealed` is its stored form. */
-  make(webhookId: string): { secret: string; sealed: string }
-  /** Returns the keys that sign at a given time, that of the newest secret first. @throws SealError */
-  livingKeys(webhook: StoredWebhook, at: Date): KeyObject[]
-  /**
-   * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets
-   * that cannot be decrypted stay unchanged, and the log names their webhooks: only their deliveries fail, until the
-   * secret is rotated.
-   */
-  reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
-}
+export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>
 
-export function createWebhookSecrets({ current, previous }: ServerKeys): WebhookSecrets {
+/** Creates and opens signing secrets, which are shown once and stored encrypted. */
+export function createWebhookSecrets({ current, previous }: ServerKeys) {
   const keys = [current, ...previous]
   const renewed = (sealed: string, id: string) =>
     isSealedUnder(sealed, current) ? sealed : seal(unseal(sealed, id, keys), id, current)
   return {
-    make(webhookId) {
+    /** Returns a new secret with its stored form. */
+    make(webhookId: string) {
       const secret = newSecret()
       return { secret, sealed: seal(secret, webhookId, current) }
     },
-    livingKeys({ id, secret, retiredSecrets }, at) {
+    /** Returns the keys that sign at a given time, that of the newest secret first. @throws SealError */
+    livingKeys({ id, secret, retiredSecrets }: StoredWebhook, at: Date): KeyObject[] {
       const living = retiredSecrets.filter(({ until }) => at < until)
       return [secret, ...living.map((retired) => retired.secret)].map((sealed) =>
         createSecretKey(unseal(sealed, id, keys), 'utf8'),
       )
     },
-    async reseal(store, log) {
+    /**
+     * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets
+     * that cannot be decrypted stay unchanged, and the log names their webhooks: only their deliveries fail, until the
+     * secret is rotated.
+     */
+    async reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void> {
       const stale = (await store.webhooks.listSecrets()).filter(({ secrets: { secret, retiredSecrets } }) =>
         [secret, ...retiredSecrets.map((retired) => retired.secret)].some((sealed) => !isSealedUnder(sealed, current)),
       )

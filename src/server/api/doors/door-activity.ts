@@ -4,14 +4,7 @@ import type { DoorState } from '../../../storage/workspaces/doors-repository.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens-repository.ts'
 import type { Logger } from '../../log.ts'
 
-/** A buffer of the states that doors report with their requests. */
-export interface DoorActivity {
-  /** Buffers the state of a door. Does nothing for other tokens. */
-  note(token: TokenWithWorkspace, headers: Headers, at: Date): void
-  /** Writes the buffer, in one statement per workspace. */
-  flush(): Promise<void>
-  close(): void
-}
+export type DoorActivity = ReturnType<typeof createDoorActivity>
 
 const FLUSH_MS = 15_000
 
@@ -19,10 +12,10 @@ const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
 /**
- * Creates a buffer that is written every 15 seconds. After a crash, the next requests of the doors report their state
- * again.
+ * Creates a buffer of the states that doors report with their requests, which is written every 15 seconds, regardless of how
+ * much a door scans. After a crash, the next requests of the doors report their state again.
  */
-export function createDoorActivity({ store, log }: { store: Store; log: Logger }): DoorActivity {
+export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
   /** Tokens of doors whose first request is written immediately. A cached token does not show yet that it was. */
@@ -42,7 +35,8 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
   }
 
   return {
-    note(token, headers, at) {
+    /** Buffers the state of a door. Does nothing for other tokens. */
+    note(token: TokenWithWorkspace, headers: Headers, at: Date): void {
       const { id, workspaceId, door } = token
       if (!door || store.isFrozen) return
       const known = noted.get(id) ?? door
@@ -62,6 +56,7 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
       waiting ??= setTimeout(flush, FLUSH_MS).unref()
     },
     flush,
+    /** Stops the timer without writing. */
     close: () => clearTimeout(waiting),
   }
 }
