@@ -39,10 +39,7 @@ export interface Config {
   /** Requests per second and token; 0 disables the limit. */
   rateLimit: number
   rateBurst: number
-  /**
-   * The number of iPhones that this process pushes to per second for changes of many passes; 0 pushes as fast as APNs
-   * accepts.
-   */
+  /** The phones that this process pushes to per second for bulk changes; 0 pushes as fast as APNs accepts. */
   pushRate?: number
   maxConnections: number
   /** The lifetime of hosted links of a pass without an expiry, in days. */

@@ -28,9 +28,7 @@ import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
 /** The services that all parts of the server share. */
 export interface Services {
   store: Store
-  /**
-   * The wallets of the server itself: for settings that all identities share, and for passes without another identity.
-   */
+  /** The wallets of the server itself, for settings that all identities share. */
   wallets: Wallets
   identities: Identities
   /** Paused identities, whose platform does not respond. */
@@ -76,9 +74,7 @@ export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 /** The services of long jobs, which end between two transactions when the server stops. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping' | 'eventLoop'>
 
-/**
- * The services without the store: each request has its own, which is bounded and limited to the projects of the token.
- */
+/** Each request has its own store, which is bounded and limited to the projects of the token. */
 export type SharedServices = Omit<Services, 'store'>
 
 export interface RequestContext {

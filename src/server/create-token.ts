@@ -27,7 +27,7 @@ function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
 
-/** Whether a scope is for webhooks. They receive the events of the whole workspace, so a token of some projects cannot have it. */
+/** Webhooks receive the events of the whole workspace, so a token of some projects cannot have their scopes. */
 export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 
 function defaultScopes(projectIds: string[] | null): Scope[] {
@@ -51,10 +51,7 @@ export async function createToken(
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 
-/**
- * Returns tokens of any workspace that end within 30 days and have no successor, except those created for such a short
- * time.
- */
+/** Returns tokens that end within 30 days and have no successor, except those created for such a short time. */
 export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
   return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
 }

@@ -24,10 +24,7 @@ export interface LineLimitOptions {
   now?: () => number
 }
 
-/**
- * Creates a limit of similar lines.
- * @param onLeftOut called after a minute with omitted lines: gets their number, and the number of all sources
- */
+/** @param onLeftOut called after a minute with the number of omitted lines, and that of all sources */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},

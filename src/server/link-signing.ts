@@ -62,11 +62,7 @@ function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
   return bytes.toString('base64url')
 }
 
-/**
- * Returns the content of a token if it is valid.
- * @param keys the accepted subkeys for links: the current one first, then those before the last rotation
- * @param at a link is invalid from its expiry
- */
+/** @param keys the accepted subkeys for links, the current one first */
 export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): LinkCheck {
   if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
   const bytes = Buffer.from(token, 'base64url')
@@ -89,10 +85,7 @@ export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): L
   }
 }
 
-/**
- * Returns the expiry of a link that is created at `at`: that of the pass, and at least 30 days, since people mail
- * links.
- */
+/** Returns the expiry of the pass, and at least 30 days, since people mail links. */
 export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
   if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)
   return new Date(Math.max(passExpiresAt.getTime(), at.getTime() + MIN_DAYS * DAY_MS))
@@ -112,10 +105,7 @@ interface LinksOptions {
   ttlDays: number
 }
 
-/**
- * Creates and verifies hosted links, without a write or a read. They are signed with the current server key. Links of
- * previous keys are accepted.
- */
+/** Creates and verifies hosted links, without a write or a read. Links of previous server keys are accepted. */
 export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }: LinksOptions) {
   const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))
   const signingKey = acceptedKeys[0]!

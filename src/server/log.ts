@@ -4,10 +4,7 @@ import { createLineLimit, monotonicSeconds } from './line-limit.ts'
 
 export type { Logger } from 'pino'
 
-/**
- * Creates a logger on stderr, since stdout is for the output of commands. Repeated failures are logged once a minute,
- * with the number of omitted lines.
- */
+/** Creates a logger on stderr. Repeated failures are logged once a minute, with the number of omitted lines. */
 export function createLogger(
   level: string,
   stream: DestinationStream = destination(2),
@@ -36,10 +33,7 @@ export function createLogger(
   return log
 }
 
-/**
- * Returns the failure of a line that need not be repeated: the database is unavailable, or the line has only an error,
- * as those of background work do.
- */
+/** Returns the failure of a line that need not be repeated, as those of background work and of an outage. */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
   if (!(err instanceof Error)) return undefined

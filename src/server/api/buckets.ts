@@ -2,10 +2,7 @@ import { type BucketUnit, MAX_BUCKETS } from '../../core/contract/common.ts'
 import { validationError } from '../../core/errors.ts'
 import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
 
-/**
- * Returns the starts of the buckets in a range.
- * @throws ApiError VALIDATION_ERROR if the range is empty or has more buckets than a response can hold
- */
+/** @throws ApiError VALIDATION_ERROR if the range is empty or has more buckets than a response can hold */
 export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
   if (range.from >= range.to) {
     throw validationError([{ path: ['from'], message: 'Must be before to, which defaults to now' }])

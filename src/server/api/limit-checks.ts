@@ -43,10 +43,7 @@ export function bytesOf(value: object): number {
   return Buffer.byteLength(JSON.stringify(value))
 }
 
-/**
- * Checks a small limit: counts under the lock of the workspace, in the transaction that adds one.
- * @throws ApiError CONFLICT
- */
+/** Checks a limit under the lock of the workspace, in the transaction that adds one. @throws ApiError CONFLICT */
 export async function requireUnderLimit(
   tx: Repositories,
   { workspaceId, token }: Asking,
@@ -59,10 +56,7 @@ export async function requireUnderLimit(
   if (used >= allowed) throw overLimit(limit, { allowed, used })
 }
 
-/**
- * The maximum age of job counts. Shorter for a workspace at its limit, so that it can continue as soon as jobs have
- * run.
- */
+/** The maximum ages of job counts; shorter at the limit, so that a workspace can continue when jobs have run. */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000

@@ -20,10 +20,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
   return projectId ?? only
 }
 
-/**
- * Returns the project of reported scans, whose items name none.
- * @throws ApiError FORBIDDEN if the token is bound to several projects
- */
+/** Returns the project of reported scans, whose items name none. @throws ApiError FORBIDDEN if there are several */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
   if (others.length === 0) return only
@@ -31,10 +28,7 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 
-/**
- * Requires a token of the whole workspace, so that a new resource is in a project that its creator can access.
- * @throws ApiError FORBIDDEN if the token is bound to projects
- */
+/** Requires that a new resource is in a project that its creator can access. @throws ApiError FORBIDDEN */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })

@@ -84,10 +84,7 @@ export async function sweep(
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 
-/**
- * The number of hours of figures that are packed together. The current hour is written often, so its block would be,
- * too.
- */
+/** The hours of figures that are packed together. The current hour is written often, so its block would be, too. */
 const PACKED_HOURS = 6
 
 /** Packs the figures of past hours. Several servers can run it concurrently. */

@@ -72,10 +72,7 @@ export function startScheduler(services: SchedulerServices) {
   }
 }
 
-/**
- * Keeps node-cron from printing to the console. A run that is skipped because the previous one is still busy needs no
- * line.
- */
+/** Keeps node-cron from printing to the console, and a run that is skipped from the log. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),
@@ -124,10 +121,7 @@ function chainEvidence(services: SchedulerServices, { lease, loggedAt }: Own): P
   return extendChains({ ...services, loggedAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
-/**
- * Chains the last entries before the process ends, for a limited time. The next process chains the rest of a long
- * ledger.
- */
+/** Chains the last entries before the process ends, for a limited time. The next process chains the rest. */
 function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void> {
   const began = performance.now()
   return extendChains({ ...services, loggedAt }, () => performance.now() - began < LAST_CHAINING_MS)

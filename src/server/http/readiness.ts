@@ -35,10 +35,7 @@ export function createReadiness(options: ReadinessOptions): Readiness {
   }
 }
 
-/**
- * Returns the number of missing migrations; undefined if the database cannot be read. Migrations of a newer version do
- * not count.
- */
+/** Returns undefined if the database cannot be read. Migrations of a newer version do not count. */
 async function countPending(database: Database): Promise<number | undefined> {
   try {
     return (await pendingMigrations(database)).length

@@ -88,10 +88,7 @@ function brokenBody(cause: unknown): ApiError {
   return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete.', cause })
 }
 
-/**
- * Decodes a body. Invalid UTF-8 is rejected instead of stored as replacement characters.
- * @throws ApiError INVALID_FORMAT
- */
+/** Rejects invalid UTF-8 instead of storing replacement characters. @throws ApiError INVALID_FORMAT */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -105,10 +102,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** The maximum nesting of JSON. Deeper nesting has no use, and can overflow the stack. */
 const MAX_DEPTH = 64
-/**
- * The maximum number of values: ten times the largest honest batch. Small values cost a hundred times as much as long
- * texts of the same size.
- */
+/** Ten times the largest honest batch. Small values cost a hundred times as much as long texts of the same size. */
 const MAX_VALUES = 200_000
 
 const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
@@ -161,10 +155,7 @@ function unsupported(message: string, headers: Record<string, string> = {}): Api
   return new ApiError('INVALID_INPUT', { status: 415, message, headers })
 }
 
-/**
- * Parses a body of a service outside the contract; undefined if it is not JSON.
- * @throws ApiError INVALID_INPUT (413)
- */
+/** Returns undefined if the body is not JSON. @throws ApiError INVALID_INPUT (413) */
 export async function readJson(event: H3Event, maxBytes: number): Promise<unknown> {
   const bytes = await readBody(event, maxBytes)
   try {

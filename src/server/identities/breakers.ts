@@ -3,20 +3,14 @@ import { SERVER_IDENTITY } from '../../storage/workspaces/identities-repository.
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
-/**
- * The work that an identity accepts now: any, one call to test whether its platform responds again, or none until a
- * given time.
- */
+/** The work that an identity accepts: any, one call to test whether its platform responds, or none until a time. */
 export interface Admission {
   most: number
   /** The time at which the rest can be retried. */
   until: Date
 }
 
-/**
- * The outcome of a call: `failed` if the platform is down or rejects everything of this identity; null if the call
- * shows neither.
- */
+/** `failed` if the platform is down or rejects everything of this identity; null if the call shows neither. */
 export type CallOutcome = 'answered' | 'failed' | null
 
 export interface WatchedCall<T> {
@@ -128,9 +122,7 @@ function createBreaker(
       }
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
-    /**
-     * Returns the time of the next test; undefined if it is not paused. A failure during a pause does not count against the job.
-     */
+    /** Undefined if it is not paused. A failure during a pause does not count against the job. */
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
     /** Makes an admitted call. */
     async run<T>(call: () => Promise<T>, { outcomeOf, reasonOf, onHang }: WatchedCall<T>): Promise<T> {

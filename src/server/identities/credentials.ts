@@ -41,10 +41,7 @@ export function storedCredentials(stored: StoredIdentity, keys: ServerKeys): App
   return { certificate: { source, pem: certificate }, key: { source, pem: key }, wwdr: { source, pem: wwdr } }
 }
 
-/**
- * Returns the service account of a Google identity: that of its key, or that of this machine.
- * @throws CredentialError, SealError
- */
+/** @throws CredentialError, SealError */
 export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Promise<GoogleSigner> {
   return readGoogleSigner(`the identity ${stored.name}`, openText(stored, keys), stored.issuerId!)
 }
@@ -96,7 +93,7 @@ export function toKeyPem(key: AppleCredentials['key']): string {
 }
 
 /** Imports the module of keyless identities on demand: it loads slowly, and key files do not need it. */
-export async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
+async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
   return createKeylessIdentity(options)
 }
@@ -109,16 +106,12 @@ export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCre
   return {
     ...readPassFiles({ certificate: given, key: keyGiven }, keyPassphrase),
     wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
-    ...(passTypeIdentifier !== undefined && { passTypeIdentifier }),
-    ...(teamIdentifier !== undefined && { teamIdentifier }),
+    passTypeIdentifier,
+    teamIdentifier,
   }
 }
 
-/**
- * Returns a certificate and its key, which one .p12 file can hold.
- * @param passphrase of the key or the .p12 file
- * @throws CredentialError
- */
+/** @param passphrase of the key, or of a .p12 file that holds both @throws CredentialError */
 export function readPassFiles(
   { certificate, key }: { certificate: CredentialSource; key: CredentialSource | undefined },
   passphrase: string | undefined,
@@ -132,19 +125,13 @@ export function readPassFiles(
   return { certificate, key: { ...key, ...(passphrase !== undefined && { passphrase }) } }
 }
 
-/**
- * Returns the service account of a key file or a workload identity configuration. If only the issuer is given, returns
- * the account of this machine.
- * @throws CredentialError
- */
+/** @throws CredentialError */
 export async function readGoogleIdentity({ google }: Pick<Config, 'google'>): Promise<GoogleSigner> {
   const issuerId = required(google.issuerId, '--google-issuer-id')
   assertIssuerId(issuerId)
   if (google.serviceAccount === undefined) return loadKeyless({ issuerId })
   const { source, pem } = readSecret(google.serviceAccount, '--google-key')
-  const file = { source, json: pem.toString() }
-  const configuration = keylessConfiguration(file)
-  return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity(file, issuerId)
+  return readGoogleSigner(source, pem.toString(), issuerId)
 }
 
 function required(value: string | undefined, flag: string): string {

@@ -3,10 +3,7 @@ import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
 
 export type PushServer = { address: string; port: number } | 'apple'
 
-/**
- * Creates a push client for the current APNs server, which connects with the first push. If it cannot connect, all
- * pushes fail with the reason.
- */
+/** Creates a push client that connects to the current APNs server with the first push. */
 export function createLazyPush(
   given: AppleIdentity,
   find: () => PushServer | undefined,

@@ -15,8 +15,8 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * Opens the side of an identity of the database, or returns the open one with the identity's new keys. A platform without an opener
- * has only the identity of the server.
+ * Opens the side of an identity of the database, or returns the open one with the identity's new keys. A platform
+ * without an opener has only the identity of the server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }
 
@@ -110,10 +110,7 @@ export function createIdentities(options: IdentitiesOptions) {
     }
   }
 
-  /**
-   * Returns the side of an identity; `undefined` for a platform that this process does not issue for.
-   * @throws ApiError the `signingError` of the platform
-   */
+  /** Returns `undefined` for a platform that this process does not issue for. @throws ApiError its `signingError` */
   async function of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined> {
     const own = server()[platform]
     if (!own || id === null) return own
@@ -190,7 +187,7 @@ export interface OpenersOptions {
   createWallets: { apple(identity: AppleIdentity): AppleWallet; google(identity: GoogleSigner): GoogleWallet }
 }
 
-/** Opens identities with their unsealed keys. A certificate is replaced in place, and open connections continue with it. */
+/** Opens identities. A certificate is replaced in place, and open connections continue with it. */
 export function createOpeners({ keys, connections, createWallets }: OpenersOptions): SideOpeners {
   return {
     async apple(stored, before) {

@@ -28,9 +28,7 @@ export interface AppleSandbox {
   wwdrKeyPem: string | undefined
 }
 
-/**
- * Returns the Apple certificates of the sandbox. Creates them on the first start, and if they are damaged or expired.
- */
+/** Creates the Apple certificates of the sandbox on the first start, and if they are damaged or expired. */
 export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox> {
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
@@ -84,10 +82,7 @@ export function loadSandboxGoogle(config: Config): Promise<GoogleIdentity> {
   )
 }
 
-/**
- * Creates another pass certificate of the sandbox, for another identity. The emulator and virtual phones trust it.
- * @throws CredentialError
- */
+/** Creates another pass certificate, which the emulator and virtual phones trust. @throws CredentialError */
 export async function makeSandboxPass(
   config: Config,
   subject: Pick<AppleIdentity, 'passTypeIdentifier' | 'teamIdentifier'>,
@@ -135,10 +130,7 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/**
- * Whether the certificates of the root and the push server are valid. The signing identity was checked when it was
- * read.
- */
+/** The signing identity was checked when it was read. */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))

@@ -37,10 +37,7 @@ const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 
-/**
- * The maximum number of devices of a pass, far above that of a pass shared with friends or a crowd: its update reads
- * all of them.
- */
+/** Far above a pass that is shared with friends or a crowd: its update reads all of them. */
 const MAX_DEVICES = 10_000
 
 /** A list debits one additional request per this number of passes on the device, up to the second number of passes. */
@@ -262,10 +259,7 @@ function decoded(part = ''): string {
   }
 }
 
-/**
- * Returns lastUpdated, which must be a string: a number stops the updates of a phone. Phones do not parse it, and it
- * only increases.
- */
+/** lastUpdated must be a string: a number stops the updates of a phone. Phones do not parse it. */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }

@@ -68,10 +68,7 @@ function namesIn(message: string, pattern: RegExp): string[] {
   return [...new Set(message.match(pattern))].slice(0, MAX_NAMES)
 }
 
-/**
- * Returns a message for display, with a digest instead of the device ID, which would give access to the passes on the
- * phone.
- */
+/** Replaces the device ID with a digest, since it would give access to the passes on the phone. */
 function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'device' | 'message'> {
   const text = clean(message).slice(0, MAX_KEPT_LENGTH)
   const [, deviceId] = /(?:\bfor device |\/devices\/)([^\s,;()'/]+)/i.exec(text) ?? []

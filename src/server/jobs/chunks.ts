@@ -59,10 +59,7 @@ export function createPace({ first, least = LEAST, most }: PaceOptions) {
     get rows() {
       return rows
     },
-    /**
-     * Runs a transaction with the current number of rows. Measures it with its commit, without the wait for the write
-     * lock.
-     */
+    /** Measures the transaction with its commit, without the wait for the write lock. */
     async run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T> {
       let began = 0
       const result = await store.transaction((tx) => {

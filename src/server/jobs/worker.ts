@@ -23,10 +23,7 @@ import {
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
 export interface Slot {
-  /**
-   * Whether enough slots are free for a finished job to keep its own, so that it can continue immediately when more
-   * work comes.
-   */
+  /** Whether a finished job can keep its slot, to continue immediately when more work comes. */
   mayStay(): boolean
   /** Frees the slot, since the rest of the batch hangs at a platform. The batch keeps its jobs. */
   leave(): void
@@ -36,10 +33,7 @@ export type OnDiscard = (tx: Repositories, job: DiscardedJob, message: string, a
 
 export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
-/**
- * The handlers and limits of a worker. A lease is 10 s by default and is renewed after a third. The queue is polled
- * every second, and a job of the quarantine queue holds its slot for 2 s.
- */
+/** The leases are renewed after a third of `leaseSeconds`. */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   onDiscard?: Partial<Record<JobKind, OnDiscard>>

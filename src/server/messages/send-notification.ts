@@ -251,20 +251,14 @@ async function placesOf(
   return groupBy(await tx.notifications.listPlaces(workspaceId, passIds, first, last), ({ passId }) => passId)
 }
 
-/**
- * Whether the cap leaves no place. Of undecided notifications of broadcasts, the first one gets the place. Others got
- * theirs on creation.
- */
+/** Undecided notifications of broadcasts share the cap in order. Others got their places on creation. */
 function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
   const others = places.filter((place) => place.isCertain && place.id !== id).map((place) => place.dueAt)
   return cappedAt !== null && exceedsCap(others, cappedAt)
 }
 
-/**
- * Marks passes as changed for Apple. Messaged platforms show nothing new, unless another change is still on its way to
- * them.
- */
+/** Messaged platforms show nothing new, unless another change is still on its way to them. */
 async function showOnApple(
   tx: Repositories,
   workspaceId: string,
@@ -290,10 +284,7 @@ async function showOnApple(
   }
 }
 
-/**
- * Queues messages, which are paced. Single ones have another queue than those of broadcasts, so that they do not wait
- * for them.
- */
+/** Single messages have another queue than those of broadcasts, so that they do not wait for them. */
 async function queueMessages(
   tx: Repositories,
   jobs: Job[],

@@ -43,10 +43,7 @@ export const google: Delivery = {
     tx.googleObjects.transfer(workspaceId, id, { kind: kindOf(card), templateVersionId }),
 }
 
-/**
- * Returns the place of the object of a pass at Google. Creates the object if it does not exist.
- * @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor
- */
+/** @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor */
 export async function ensureAtGoogle(
   pass: StoredPass,
   { issuing, google }: Pick<Services, 'issuing' | 'google'>,

@@ -35,10 +35,7 @@ const READ_AT_ONCE = 10
 
 type OverrideKeys = ReturnType<typeof keysOf>
 
-/**
- * The number of versions that a request or a batch of jobs holds in memory. A definition can have a megabyte, and take
- * five if it is full of empty lists.
- */
+/** The versions in memory at once. One can have a megabyte, and take five if it is full of empty lists. */
 export const VERSIONS_AT_ONCE = 5
 
 interface Kept {

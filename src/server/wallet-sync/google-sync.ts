@@ -148,10 +148,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     }
   }
 
-  /**
-   * Whether the object is in a class with a long name, which takes too much of a save link. Sending it again moves it
-   * to the class with a short name.
-   */
+  /** Whether its class has a long name, which takes too much of a save link. Sending it again shortens the name. */
   function standsInLong({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
   }
@@ -229,10 +226,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
         )
       }
     },
-    /**
-     * Sends the object in its current form, unless it is unchanged.
-     * @param known the stored object, if the caller has read it
-     */
+    /** Sends the object unless it is unchanged. @param known the stored object, if the caller has read it */
     async update(pass: StoredPass, known?: StoredGoogleObject): Promise<'sent' | 'equal'> {
       const { workspaceId, id, walletVersion: version } = pass
       const { api, isEqual, update, make, sent } = await prepare(pass, clock(), known)

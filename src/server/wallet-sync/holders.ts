@@ -1,9 +1,7 @@
 import { platforms } from '../../core/contract/platform.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 
-/**
- * The maximum number of phones per part, which are in memory and in one transaction together. A pass can have 10,000.
- */
+/** The maximum number of phones in memory and in one transaction. A pass can have 10,000. */
 const MOST_DEVICES = 20_000
 
 /** Splits items about passes into parts of at most that many phones (decisions/0003). */

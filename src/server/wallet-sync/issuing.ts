@@ -299,10 +299,7 @@ function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>)
   return buildScope(variables, pass, pass.expiresAt)
 }
 
-/**
- * Renders the card of a version without values of a holder: with defaults and the values that all passes of the version
- * or a class share.
- */
+/** Renders the card of a version with defaults, and the values that all passes of the version or a class share. */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},

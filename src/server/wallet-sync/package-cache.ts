@@ -57,10 +57,7 @@ const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
-/**
- * Creates signed packages of the current state of passes. The cache of signatures is keyed by content, so that it is
- * never stale (decisions/0014).
- */
+/** Creates signed packages. The cache of signatures is keyed by content, so that it is never stale (decisions/0014). */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,
@@ -128,10 +125,7 @@ export function createPackages(
   }
 
   return {
-    /**
-     * Responds to a request for a package: with 304 if the client has it, and to HEAD without signing it.
-     * @throws ApiError as build
-     */
+    /** Responds with 304 if the client has the package, and to HEAD without signing it. @throws ApiError as build */
     async answer(pass: StoredPass, { method, headers }: Pick<Request, 'method' | 'headers'>, at: Date) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
@@ -208,10 +202,7 @@ function asUnshown(error: unknown): ApiError {
   throw error
 }
 
-/**
- * Whether the client has this version. Each version has a unique date. A later date comes from another server, or from
- * before a restore, with other content.
- */
+/** Each version has a unique date. A later one comes from another server, or from before a restore. */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }

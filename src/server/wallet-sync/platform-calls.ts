@@ -34,10 +34,7 @@ export function googleOutcomeOf(result: { value: unknown } | { error: unknown })
   return kind === 'unavailable' || kind === 'permission' ? 'failed' : 'answered'
 }
 
-/**
- * Runs the work of each identity separately, so that one that hangs does not block the results of others.
- * @throws the first error, after all have ended
- */
+/** Runs the work of each identity separately. @throws the first error, after all have ended */
 export async function eachIdentity<T>(
   items: readonly T[],
   identityOf: (item: T) => string | null,
@@ -65,10 +62,7 @@ export function eachPushIdentity(
   })
 }
 
-/**
- * Snoozes jobs about passes of a paused identity, and waiting jobs of the same kind and workspace, so that other work
- * proceeds. It counts no attempt.
- */
+/** Snoozes jobs of a paused identity, and waiting jobs of the same kind and workspace. Counts no attempt. */
 async function holdBack(
   jobs: Job[],
   { until, ...identity }: { platform: Platform; identityId: string | null; until: Date },

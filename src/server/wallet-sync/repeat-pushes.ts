@@ -4,16 +4,10 @@ import type { Nudged } from '../../storage/passes/nudges.ts'
 import type { LongJobServices, Services } from '../context.ts'
 import { queuePushes } from './holders.ts'
 
-/**
- * The maximum number of devices of a workspace that a run pushes again. The rest follow in the next run, a minute
- * later.
- */
+/** The maximum number of devices of a workspace that a run pushes again. The rest follow a minute later. */
 export const NUDGED_A_RUN = 1_000
 
-/**
- * The maximum number of reads of 500 passes per workspace and run, so that an update of many passes does not delay
- * other workspaces by minutes.
- */
+/** The maximum number of reads of 500 passes per workspace and run, so that others do not wait for minutes. */
 const LOOKS = 100
 
 /**
@@ -37,10 +31,7 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   }
 }
 
-/**
- * Processes one part in a transaction. Even without remaining devices, it removes passes whose phones all have the
- * current version.
- */
+/** Even without remaining devices, it removes passes whose phones all have the current version. */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()

@@ -34,10 +34,7 @@ interface PushedPhones {
   record(tx: Repositories, workspaceId: string, outcomes: PushOutcomes<OutdatedRegistration>, at: Date): Promise<void>
 }
 
-/**
- * Pushes the Apple devices that hold a changed pass, which then fetch it. Failed pushes are retried, and successful
- * ones are not repeated.
- */
+/** Pushes the Apple devices that hold a changed pass. Failed pushes are retried, and successful ones are not. */
 export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return pushToPhones(jobs, phonesOfHolders, services, slot)
 }
@@ -165,10 +162,7 @@ async function sendIfOutdated(
   return callGoogle(job, { identityId, call, slot }, services)
 }
 
-/**
- * Sends classes to Google: those of published versions, so that the first save needs one call less, and those of class
- * keys whose values changed.
- */
+/** Sends the classes of published versions, before the first save, and of class keys whose values changed. */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)
 }

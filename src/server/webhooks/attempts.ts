@@ -22,10 +22,7 @@ interface AttemptListener {
   onFailure(error: unknown): void
 }
 
-/**
- * Creates a buffer that writes attempts in groups, one group at a time. A failed attempt is written at once, since it
- * can disable the webhook.
- */
+/** Writes attempts in groups, one group at a time, and failed ones at once, since they can disable the webhook. */
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,
@@ -176,10 +173,7 @@ export async function endDeliveries(
   await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: id, correlationId }], at)
 }
 
-/**
- * Records the health of a webhook, and disables one that is gone or has failed for too long. Returns the changed
- * webhook.
- */
+/** Disables a webhook that is gone or has failed for too long. Returns the changed webhook. */
 export async function noteHealth(
   tx: Repositories,
   webhook: StoredWebhook,

@@ -124,10 +124,7 @@ const TURN_MS = 10_000
 /** The interval of reads for deliveries that other servers create. */
 const POLL_MS = 500
 
-/**
- * The time that an idle sender keeps its slot if there are free ones. An event that follows soon then needs no write to
- * complete this job and to claim the next.
- */
+/** The time that an idle sender keeps a free slot, so that the next event needs no write to claim a job. */
 const STAY_MS = 500
 
 /** The interval of reads for deliveries of other servers while a sender is idle. */
@@ -139,10 +136,7 @@ export interface Sender {
   slot: Slot | undefined
 }
 
-/**
- * Sends due deliveries of a webhook until none is left, its turn ends, the server stops, or the job is lost. Returns
- * the unwritten attempts.
- */
+/** Sends due deliveries until none is left, the turn ends, or the job is lost. Returns the unwritten attempts. */
 async function sendDue(
   webhook: StoredWebhook,
   { job, lost, slot }: Sender,
@@ -210,10 +204,7 @@ async function sendDue(
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  /**
-   * Queues deliveries that a transaction of this process created, which need no read. A read can return them before
-   * this event.
-   */
+  /** Queues deliveries of this process, which need no read. A read can return them before this event. */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true

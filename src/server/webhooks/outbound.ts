@@ -19,10 +19,7 @@ export interface OutboundOptions {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 3_000
 
-/**
- * The maximum bytes of a response that are read. Its content is ignored, but a connection can be reused only after the
- * response was read.
- */
+/** The content is ignored, but a connection can be reused only after the response was read. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
@@ -43,9 +40,7 @@ export function createOutbound(options: OutboundOptions) {
       }),
   })
   return {
-    /**
-     * Returns the error of an address; undefined if it is valid. Host names are resolved and checked with each request.
-     */
+    /** Returns the error of an address. Host names are resolved and checked with each request. */
     rejection(text: string): string | undefined {
       const checked = checkAddress(text, allowInsecure)
       return typeof checked === 'string' ? checked : undefined
@@ -159,10 +154,7 @@ const NEVER = new Set(['168.63.129.16'])
 /** Global unicast of IPv6. Other ranges called unicast are not assigned. */
 const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
-/**
- * Whether an address is on the public internet. Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are
- * not: they can reach any host.
- */
+/** Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are not public: they can reach any host. */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address)
   if (parsed.range() !== 'unicast' || NEVER.has(parsed.toString())) return false
@@ -193,10 +185,7 @@ function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number
   })
 }
 
-/**
- * A minimal handler: `request` of undici would create a stream and an abort signal per response, although only the
- * status is needed.
- */
+/** `request` of undici would create a stream and an abort signal per response, although only the status is needed. */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly resolve: (statusCode: number) => void
   private readonly reject: (error: Error) => void

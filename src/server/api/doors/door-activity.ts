@@ -12,8 +12,8 @@ const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
 /**
- * Creates a buffer of the states that doors report with their requests, which is written every 15 seconds, regardless of how
- * much a door scans. After a crash, the next requests of the doors report their state again.
+ * Creates a buffer of the states that doors report with their requests, which is written every 15 seconds. After a
+ * crash, the next requests of the doors report their state again.
  */
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()

@@ -76,11 +76,7 @@ export const doors: Handlers<typeof contract> = {
     }),
 }
 
-/**
- * Claims one use of the invitation with a code, and creates a door with its token.
- * @throws ApiError NOT_FOUND if the code cannot be claimed, with the reason in details; TENANT_SUSPENDED and
- * TENANT_EXPIRED, as for any token of the workspace
- */
+/** @throws ApiError NOT_FOUND with the reason in details; TENANT_SUSPENDED, TENANT_EXPIRED */
 async function claimDoor(
   { code, name }: { code: string; name: string },
   { store, now, correlationId }: PublicContext,

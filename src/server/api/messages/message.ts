@@ -6,10 +6,7 @@ import type { NewMessage } from '../../../storage/messages/notification-row.ts'
 import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 
-/**
- * Returns the normalized message of a creation request. Default: all configured platforms. A time that is not in the
- * future means now.
- */
+/** Returns the normalized message of a creation request. A time that is not in the future means now. */
 export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date): Omit<NewMessage, 'id'> {
   const configured = wallets.all.map((wallet) => wallet.platform)
   const sendAt = given.sendAt === undefined ? null : new Date(given.sendAt)
@@ -22,10 +19,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
   }
 }
 
-/**
- * Checks that a message by language has all languages of the passes that it can go to.
- * @throws ApiError VALIDATION_ERROR
- */
+/** Requires all languages of the passes that a message can go to. @throws ApiError VALIDATION_ERROR */
 export async function requireLanguages(
   message: Pick<MessageCreate, 'body' | 'options'>,
   listDeclared: () => Promise<Languages[]>,
@@ -40,10 +34,7 @@ export interface Created<T> {
   isNew: boolean
 }
 
-/**
- * The number of attempts, after which an idempotency key that is taken but not found belongs to a message of another
- * project.
- */
+/** After this, an idempotency key that is taken but not found belongs to a message of another project. */
 const MAX_ATTEMPTS = 5
 
 interface Messages<T> {

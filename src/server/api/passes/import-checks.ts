@@ -19,10 +19,7 @@ export interface ImportVersion {
   isShared: Record<Platform, boolean>
 }
 
-/**
- * Returns the version and the identities for imported passes of a template.
- * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the identity is retired or the workspace cannot use it
- */
+/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or it is retired */
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,

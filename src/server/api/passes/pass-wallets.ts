@@ -10,10 +10,7 @@ import type { RequestContext } from '../../context.ts'
 /** The maximum number of devices in a response, which is also the maximum of one pass. */
 const MAX_DEVICES = 10_000
 
-/**
- * Returns the state of every wallet that holds one of the passes, by pass.
- * @throws ApiError VALIDATION_ERROR if several passes have more devices than a response can hold
- */
+/** @throws ApiError VALIDATION_ERROR if several passes have more devices than a response can hold */
 export async function walletsOf(
   passes: StoredPass[],
   { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,

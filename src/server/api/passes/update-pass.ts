@@ -306,10 +306,7 @@ function groupAfter(
   return key === null ? null : groupOf(workspaceId, projectId, key)
 }
 
-/**
- * Whether anything changes. Identical values leave the row unchanged. Numbers such as -0 are compared as JSON stores
- * them.
- */
+/** Whether anything changes. Numbers such as -0 are compared as JSON stores them. */
 function isChange(
   pass: StoredPass,
   { label, variables, templateVersionId, scanCode, group }: Omit<PassChange, 'googleClassId'>,

@@ -28,10 +28,7 @@ interface ListContext {
   now: Date
 }
 
-/**
- * The lifetime of a list, in milliseconds. Longer than doors wait between two refreshes, so that each moves from one
- * shared list to the next.
- */
+/** Longer than doors wait between two refreshes, so that each moves from one shared list to the next. */
 const CURRENT_MS = 20_000
 /** The time that clients have to read a list they began. */
 const KEPT_MS = 2 * CURRENT_MS
@@ -46,9 +43,7 @@ export function createDoorLists(): DoorLists {
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
-  /**
-   * Whether pages of a list can be sent again: not with data of a pass that was erased since, or an old template name.
-   */
+  /** Whether pages of a list can be sent again: not after an erasure in it, or with an old template name. */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 

@@ -25,10 +25,7 @@ export interface Attempt {
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
-  /**
-   * The time of the status that counts: an online scan is evaluated with the current status, the policy as of the
-   * attempt.
-   */
+  /** An online scan is evaluated with the current status, and the policy as of the attempt. */
   statusAt: Date
   /** The language of messages to the operator. Default: English. */
   language?: DoorLanguage

@@ -78,10 +78,7 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
   })
 }
 
-/**
- * Compares reports by time. The order is total, so that the result of a report does not depend on the order of its
- * items.
- */
+/** The order is total, so that the result of a report does not depend on the order of its items. */
 function byTime(a: Received, b: Received): number {
   return (
     a.realTime.getTime() - b.realTime.getTime() ||

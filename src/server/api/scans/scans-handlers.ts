@@ -89,10 +89,7 @@ async function statsByTime(
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }
 
-/**
- * Explains whether a scan at a given time would be accepted, with every check and its facts. Records nothing.
- * @throws ApiError PASS_NOT_FOUND
- */
+/** Explains a scan at a given time, with every check. Records nothing. @throws ApiError PASS_NOT_FOUND */
 async function explainPass(
   passId: string,
   question: { at?: string | undefined; validityDate?: string | undefined; scanContextKey?: string | undefined },
@@ -129,10 +126,7 @@ async function explainPass(
   }
 }
 
-/**
- * Reverses an accepted scan: it no longer counts, and a reversal is added to the ledger.
- * @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door did not make the scan
- */
+/** @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door did not make the scan */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await getScan(scanId, context)

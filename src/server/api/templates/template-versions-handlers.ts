@@ -124,10 +124,7 @@ export async function showVersionDetail(
   return { ...withIsoTimes(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
 }
 
-/**
- * Rejects a draft that would be too much work to render, even if it is never published.
- * @throws ApiError VALIDATION_ERROR
- */
+/** Rejects a draft that is too much work to render. @throws ApiError VALIDATION_ERROR */
 export function requireBoundedWork(definition: WrittenDefinition): void {
   const issues = checkRenderWork(definition)
   if (issues.length > 0) throw validationError([...below('definition', issues)])

@@ -10,15 +10,10 @@ import type { Handlers } from '../../http/mount.ts'
 /** The number of events per read: some hold variables of 64 KiB. */
 const EVENTS = 25
 
-/**
- * The interval of reads that detect writes of other servers. Streams of a workspace at the same position share a read.
- */
+/** The interval of reads that detect writes of other servers. */
 const POLL_MS = 1_000
 
-/**
- * The delay before a retry if an event that this process wrote is not visible yet, because an older transaction is
- * still running.
- */
+/** The delay before a retry if an older transaction hides an event that this process wrote. */
 const MIN_POLL_MS = 50
 
 const DAY_MS = 24 * 3_600_000
@@ -66,10 +61,7 @@ async function* follow(
   }
 }
 
-/**
- * Returns the position after an event.
- * @throws ApiError CONFLICT if later events may have been deleted, VALIDATION_ERROR if the event never existed
- */
+/** @throws ApiError CONFLICT if later events may have been deleted, VALIDATION_ERROR if the event never existed */
 async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
   const { deliveriesDays: days } = services.retention
