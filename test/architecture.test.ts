@@ -59,7 +59,7 @@ const serverFolders: Record<string, string[]> = {
     'pages',
     'api',
   ],
-  operator: ['http', 'metrics', 'identities', 'wallet-sync', 'inbound', 'pages', 'api', 'boot'],
+  operator: ['http', 'metrics', 'identities', 'wallet-sync', 'inbound', 'platforms', 'pages', 'api', 'boot'],
 }
 
 /** Packages that are used in some modules only. */

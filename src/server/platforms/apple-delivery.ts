@@ -1,6 +1,6 @@
-import { type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
+import { type AppleIdentity, assertValidity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { createAppleWallet } from '../../wallets/apple/apple-wallet.ts'
-import { readAppleCredentials } from '../identities/credentials.ts'
+import { openApple, readAppleCredentials } from '../identities/credentials.ts'
 import { loadSandboxApple } from '../identities/sandbox.ts'
 import { APPLE_PREFIX, mountAppleService, webServiceUrl } from '../inbound/apple-service.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
@@ -17,6 +17,14 @@ export const appleSetup = {
   },
   createWallet: (identity, { publicUrl, loadImageFiles }) =>
     createAppleWallet({ identity, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles }),
+  inSandbox: 'real phones reject its passes',
+  renewFlags: '--certificate FILE --key FILE',
+  async describe(stored, keys, at) {
+    const { passTypeIdentifier, certificate, wwdr } = openApple(stored, keys)
+    assertValidity(certificate, 'pass certificate', `the identity ${stored.name}`, at)
+    assertValidity(wwdr, 'WWDR certificate', `the identity ${stored.name}`, at)
+    return { account: passTypeIdentifier, endsAt: (certificate.notAfter < wwdr.notAfter ? certificate : wwdr).notAfter }
+  },
 } satisfies PlatformSetup<AppleIdentity>
 
 /** Delivery to Apple Wallet: devices register, are pushed, and fetch the package. */

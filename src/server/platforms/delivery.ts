@@ -1,8 +1,10 @@
 import type { H3, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
+import type { StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
 import type { LoadImageFiles, Wallet, WalletPass } from '../../wallets/wallet.ts'
 import type { Config } from '../config.ts'
 import type { Services } from '../context.ts'
@@ -50,6 +52,12 @@ export interface PlatformSetup<Identity> {
   /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
   load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
   createWallet(identity: Identity, options: WalletOptions): Wallet
+  /** The effect of the sandbox, for doctor. */
+  inSandbox: string
+  /** The flags of `identity renew` for new credentials. */
+  renewFlags: string
+  /** Opens and checks the credentials of an identity of the database. @throws CredentialError, SealError */
+  describe(stored: StoredIdentity, keys: ServerKeys, at: Date): Promise<{ account: string; endsAt?: Date }>
 }
 
 export function render(pass: StoredPass, issuing: Issuing, language?: string): Promise<WalletPass> {

@@ -5,7 +5,7 @@ import type { GoogleSigner } from '../../wallets/google/google-identity.ts'
 import { createGoogleWallet } from '../../wallets/google/google-wallet.ts'
 import { type GooglePlace, kindOf } from '../../wallets/google/resource.ts'
 import type { Services } from '../context.ts'
-import { readGoogleIdentity } from '../identities/credentials.ts'
+import { openGoogle, readGoogleIdentity } from '../identities/credentials.ts'
 import { loadSandboxGoogle } from '../identities/sandbox.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
@@ -18,6 +18,12 @@ export const googleSetup = {
     [serviceAccount, issuerId].some((value) => value !== undefined),
   load: (config, isSandboxed) => (isSandboxed ? loadSandboxGoogle(config) : readGoogleIdentity(config)),
   createWallet: (identity, { publicUrl }) => createGoogleWallet({ identity, publicUrl }),
+  inSandbox: 'nothing reaches a real wallet',
+  renewFlags: '--key-file FILE',
+  async describe(stored, keys) {
+    const { clientEmail, issuerId } = await openGoogle(stored, keys)
+    return { account: `${clientEmail}, issuer ${issuerId}` }
+  },
 } satisfies PlatformSetup<GoogleSigner>
 
 /** Delivery to Google Wallet: the server writes objects, and Google updates the phones. */

@@ -57,6 +57,9 @@ export const fakeSetup = {
   hasCredentials: () => true,
   load: async () => ({ account: 'fake' }),
   createWallet: () => wallet,
+  inSandbox: 'nothing leaves the server',
+  renewFlags: '',
+  describe: async () => ({ account: 'fake' }),
 } satisfies PlatformSetup<{ account: string }>
 
 export const fake: Delivery = {

@@ -11,11 +11,10 @@ import {
   toParsed,
 } from '../../../wallets/apple/apple-identity.ts'
 import { type ApplePushOptions, createApplePush } from '../../../wallets/apple/push.ts'
-import { hasCredentials } from '../../boot/wallets.ts'
 import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
 import type { Config } from '../../config.ts'
 import { readAppleCredentials } from '../../identities/credentials.ts'
-import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+import { type Check, examine, type Finding, failed, passed, reasonToSkip, skipped } from './check.ts'
 
 /** The APNs server. Only tests and the sandbox replace Apple's. */
 export type PushOptions = Pick<ApplePushOptions, 'server'>
@@ -30,8 +29,8 @@ const MADE_UP_TOKEN = 'made-up-by-doctor'
 
 /** Checks the certificate chain that signs passes, and whether APNs accepts it. */
 export async function checkApple(config: Config, at: Date, options: PushOptions = {}): Promise<Check[]> {
-  if (!config.platforms.includes('apple')) return skipAll('apple is not among --platforms')
-  if (!hasCredentials(config, 'apple')) return skipAll('apple runs in the sandbox: real phones reject its passes')
+  const reason = reasonToSkip(config, 'apple')
+  if (reason !== undefined) return skipAll(reason)
   let read: Files | undefined
   const ofFiles = await examine('Apple', {
     Files: {

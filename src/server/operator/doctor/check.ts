@@ -1,4 +1,7 @@
+import type { Platform } from '../../../core/contract/platform.ts'
 import { SetupError } from '../../../core/errors.ts'
+import type { Config } from '../../config.ts'
+import { setups } from '../../platforms/deliveries.ts'
 
 export type Finding =
   | { status: 'PASSED' | 'SKIPPED'; message: string }
@@ -52,4 +55,11 @@ async function safely(check: () => Promise<Finding>, fix: string): Promise<Findi
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join('; ')
   return error.message || (error as NodeJS.ErrnoException).code || error.name
+}
+
+/** Returns why the credentials of the flags for a platform are not checked. */
+export function reasonToSkip(config: Config, platform: Platform): string | undefined {
+  if (!config.platforms.includes(platform)) return `${platform} is not among --platforms`
+  const { hasCredentials, inSandbox } = setups[platform]
+  return hasCredentials(config) ? undefined : `${platform} runs in the sandbox: ${inSandbox}`
 }

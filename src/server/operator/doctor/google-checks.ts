@@ -17,7 +17,7 @@ import { readGoogleIdentity } from '../../identities/credentials.ts'
 import { loadSandboxGoogle } from '../../identities/sandbox.ts'
 import { trialLogo } from '../../pages/assets.ts'
 import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/google-records.ts'
-import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
+import { type Check, examine, type Finding, failed, passed, reasonToSkip, skipped } from './check.ts'
 
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
   /** Stores which locations Google rejects; undefined if the database cannot be queried. */
@@ -31,7 +31,7 @@ export async function checkGoogle(
   config: Config,
   { store, canWrite, clock, endpoints }: GoogleOptions,
 ): Promise<Check[]> {
-  const reason = reasonToSkip(config)
+  const reason = reasonToSkip(config, 'google')
   const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
   const rejections = store && createLocationRejections(store, clock)
   let identity: GoogleSigner | undefined
@@ -74,12 +74,6 @@ export async function checkGoogle(
 
 const ALLOW_CONNECTIONS = 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443'
 const NO_IDENTITY = 'the key cannot be read'
-
-function reasonToSkip(config: Config): string | undefined {
-  if (!config.platforms.includes('google')) return 'google is not among --platforms'
-  if (!hasCredentials(config, 'google')) return 'google runs in the sandbox: nothing reaches a real wallet'
-  return undefined
-}
 
 /** Requests an object that does not exist. Google checks the permission first, so "missing" proves read access. */
 async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding> {

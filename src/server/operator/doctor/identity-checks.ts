@@ -2,12 +2,11 @@ import { request } from 'undici'
 import { parseServerKey } from '../../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { StoredIdentity } from '../../../storage/workspaces/identities-repository.ts'
-import { assertValidity } from '../../../wallets/apple/apple-identity.ts'
 import { urlHost } from '../../boot/listener.ts'
 import { findServerKey } from '../../boot/server-key.ts'
 import { daysLeft, WARNING_DAYS } from '../../certificates.ts'
 import type { Config } from '../../config.ts'
-import { openApple, openGoogle } from '../../identities/credentials.ts'
+import { setups } from '../../platforms/deliveries.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
 /** Checks that the key of each identity opens, and that its certificate is not about to expire. */
@@ -32,23 +31,18 @@ export async function checkIdentities(config: Config, store: Store | undefined, 
 }
 
 function fixOf({ platform, name }: StoredIdentity): string {
-  const files = platform === 'apple' ? '--certificate FILE --key FILE' : '--key-file FILE'
-  return `passes identity renew ${name} ${files}`
+  return `passes identity renew ${name} ${setups[platform].renewFlags}`
 }
 
 async function check(stored: StoredIdentity, text: string, config: Config, at: Date): Promise<Finding> {
   const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
-  if (stored.platform === 'google') {
-    const { clientEmail, issuerId } = await openGoogle(stored, keys)
-    return passed(`${clientEmail}, issuer ${issuerId}`)
-  }
-  const { passTypeIdentifier, certificate, wwdr } = openApple(stored, keys)
-  assertValidity(certificate, 'pass certificate', `the identity ${stored.name}`, at)
-  assertValidity(wwdr, 'WWDR certificate', `the identity ${stored.name}`, at)
-  const first = certificate.notAfter < wwdr.notAfter ? certificate : wwdr
-  const left = `${daysLeft(first, at)} days left, until ${first.notAfter.toISOString()}`
-  if (daysLeft(first, at) < WARNING_DAYS) return failed(`Only ${left}.`, fixOf(stored))
-  return passed(`${passTypeIdentifier}: ${left}`)
+  const described: { account: string; endsAt?: Date } = await setups[stored.platform].describe(stored, keys, at)
+  const { account, endsAt } = described
+  if (!endsAt) return passed(account)
+  const days = daysLeft({ notAfter: endsAt }, at)
+  const left = `${days} days left, until ${endsAt.toISOString()}`
+  if (days < WARNING_DAYS) return failed(`Only ${left}.`, fixOf(stored))
+  return passed(`${account}: ${left}`)
 }
 
 const TIMEOUT_MS = 5_000
