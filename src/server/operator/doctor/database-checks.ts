@@ -3,8 +3,8 @@ import { requireWhole } from '../../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
 import { requireUsable } from '../../../storage/db/postgres/postgres-requirements.ts'
-import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import type { CountDifference } from '../../../storage/operations/counters.ts'
+import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import {
   assertReadable,
   assertWritable,
