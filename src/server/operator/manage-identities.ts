@@ -1,15 +1,34 @@
 import { platforms as allPlatforms, type Platform } from '../../core/contract/platform.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import { type IdentityUse, type NewIdentity, SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
+import {
+  type IdentityUse,
+  type NewIdentity,
+  SERVER_IDENTITY,
+  type StoredIdentity,
+} from '../../storage/workspaces/identities-repository.ts'
 import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { assertIssuerId } from '../../wallets/google/google-identity.ts'
 import { loadServerKeys } from '../boot/server-key.ts'
 import { type Config, readSecret } from '../config.ts'
-import { readPassFiles, type AppleSecrets, readGoogleSigner, sealSecrets, toKeyPem, toPem } from '../identities/credentials.ts'
+import {
+  type AppleSecrets,
+  readGoogleSigner,
+  readPassFiles,
+  sealSecrets,
+  toKeyPem,
+  toPem,
+} from '../identities/credentials.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { findProjectsOfToken } from './manage-tokens.ts'
-import { auditOperator, getOrCreateWorkspace, getWorkspace, OperatorError, withNewStore, withStore } from './operator.ts'
+import {
+  auditOperator,
+  getOrCreateWorkspace,
+  getWorkspace,
+  OperatorError,
+  withNewStore,
+  withStore,
+} from './operator.ts'
 
 export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
 

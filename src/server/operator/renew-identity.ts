@@ -5,9 +5,22 @@ import type { StoredIdentity } from '../../storage/workspaces/identities-reposit
 import { parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
-import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { openText, readGoogleSigner, sealSecrets, storedCredentials } from '../identities/credentials.ts'
-import { type AppleFiles, auditIdentity, checkIdentity, credentialsOf, getForUpdate, getIdentity, type IdentityConfig, readFiles, readKeyFile, type ShownIdentity, show, withKeys } from './manage-identities.ts'
+import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
+import {
+  type AppleFiles,
+  auditIdentity,
+  checkIdentity,
+  credentialsOf,
+  getForUpdate,
+  getIdentity,
+  type IdentityConfig,
+  readFiles,
+  readKeyFile,
+  type ShownIdentity,
+  show,
+  withKeys,
+} from './manage-identities.ts'
 import { OperatorError, withStore } from './operator.ts'
 
 export interface RenewedFrom {
