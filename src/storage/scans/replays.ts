@@ -77,8 +77,15 @@ export class Replays extends Repository {
     if (after) query.whereRaw('(scanned_at, id) > (:at, :id)', { at: after.scannedAt.getTime(), id: after.id })
     const rows: RowOf<typeof ENTRY>[] = await query.select(ENTRY.columns)
     return rows.map((row) => {
-      const { context, ...entry } = ENTRY.read(row)
-      return { ...entry, gate: context?.gate ?? null }
+      const { context, redemption, ...entry } = ENTRY.read(row)
+      return {
+        ...entry,
+        gate: context?.gate ?? null,
+        // A policy can have 30 KB. Parse it when the entry is evaluated, between slices, not for all rows at once.
+        get redemption() {
+          return redemption === null ? null : policyOf(redemption)
+        },
+      }
     })
   }
 }
@@ -106,7 +113,7 @@ const ENTRY = mapping({
   recordedAt: time,
   scanContextKey: optionalText,
   validateAsOf: optionalText,
-  redemption: nullable({ ...json<RedemptionPolicy>(), read: policyOf }),
+  redemption: optionalText,
   reversesScanId: optionalText,
   context: nullable(json<ScanContext>()),
 })

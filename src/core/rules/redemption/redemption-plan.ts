@@ -79,7 +79,7 @@ export interface RedemptionHistory {
 /** Returns the history to read for an evaluation, so that the whole history is never read. */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
-  const all = windowsOf(policy).sort((a, b) => a.from - b.from)
+  const all = [...windowsOf(policy)].sort((a, b) => a.from - b.from)
   const areWindowsContexts = all.length > 0 && !limitsUses(policy) && scanContextKey === null
   const [first, ...others] = placesInTime(policy, realTime, validityDate)
   const exhaustible = exhaustibleWindows(policy, all)

@@ -24,9 +24,19 @@ export interface Window extends Range {
 /** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-export function windowsOf(policy: RedemptionPolicy | null): Window[] {
+/** The windows of policies: an evaluation needs them several times, and a replay evaluates one policy often. */
+const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
+
+export function windowsOf(policy: RedemptionPolicy | null): readonly Window[] {
+  if (!policy?.windows) return []
+  const known = knownWindows.get(policy) ?? readWindows(policy.windows)
+  knownWindows.set(policy, known)
+  return known
+}
+
+function readWindows(windows: NonNullable<RedemptionPolicy['windows']>): Window[] {
   const seen = new Map<string, number>()
-  return (policy?.windows ?? []).map(({ start, end, maxUses }) => {
+  return windows.map(({ start, end, maxUses }) => {
     const from = start === undefined ? -FOREVER : Date.parse(start)
     const to = end === undefined ? FOREVER : Date.parse(end)
     const bounds = `${from}/${to}`

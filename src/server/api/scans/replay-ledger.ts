@@ -15,8 +15,9 @@ const MAX_SCANS = 1_000_000
 /** The maximum number of scans of a pass, which are in memory together. No ticket of a person has more. */
 const MAX_SCANS_OF_PASS = 100_000
 
-const PASSES = 1_000
-const ROWS = 1_000
+/** The rows of a read, each with a policy of up to 30 KB. The driver converts them all at once. */
+const PASSES = 200
+const ROWS = 200
 
 const LIMIT_MS = 300_000
 
