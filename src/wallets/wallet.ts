@@ -46,11 +46,7 @@ export interface ImageFile extends ImageSize {
   bytes: Uint8Array
 }
 
-/**
- * Returns the files of an image in the requested sizes, enlarged only if the size allows it. Omits sizes that it cannot
- * fill, except scale 1.
- * @throws ImageFault, or any other error if the image does not exist
- */
+/** Omits sizes that the image cannot fill, except scale 1. @throws ImageFault, or another error if it is missing */
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
 export interface ProviderCall {
@@ -77,11 +73,7 @@ export interface Wallet {
   readonly platform: Platform
   /** The account at the platform that passes belong to: the pass type identifier, or the ID of the issuer. */
   readonly account: string
-  /**
-   * Builds everything that would be sent to the platform, and discards it.
-   * @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform, if the pass cannot be shown or the
-   * signing identity is not valid
-   */
+  /** @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform */
   check(pass: WalletPass, at: Date): Promise<void>
   /**
    * Returns what the platform would reject in a version that is to be published, with paths below its definition. The

@@ -6,7 +6,6 @@ import type { CallbackVerifier } from './google/callbacks.ts'
 import type { GoogleWallet } from './google/google-wallet.ts'
 import type { Wallet } from './wallet.ts'
 
-/** A platform as one identity uses it: its wallet, and its connection to the service of the platform. */
 export interface Side {
   wallet: Wallet
   close?(): Promise<void>

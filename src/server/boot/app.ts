@@ -194,7 +194,6 @@ function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event,
   })
 }
 
-/** Calls `onRejection` for each rejection of a limit. */
 function counted(limit: Limit, onRejection: () => void): Limit {
   return (key, cost, party) => {
     try {

@@ -174,10 +174,7 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     socket.destroy()
   }
 
-  /**
-   * Processes one request of a connection at a time. Node parses all pipelined requests and calls the handler for each
-   * at once. Here the others wait, and nothing more is read while some wait.
-   */
+  /** Node calls the handler for all pipelined requests at once. Here, the others wait, and nothing more is read. */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request

@@ -256,11 +256,7 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
 
 const PASS_TYPE = 'apple-pass-type'
 
-/**
- * A phone identifies a pass by its pass type. Under another pass type, passes on phones would never be updated again.
- * The database stores the pass type, which can change only while no phone holds a pass.
- * @throws CredentialError
- */
+/** Under another pass type, passes on phones would never be updated again. @throws CredentialError */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
   if (!apple) return
   const { passTypeIdentifier } = apple

@@ -32,7 +32,6 @@ import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 export interface ServicesOptions
   extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics'> {
   keys: ServerKeys
-  /** The address for phones and browsers, without a trailing slash. */
   publicUrl: string
   linkTtlDays: number
   /** Default: never. */

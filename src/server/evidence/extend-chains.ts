@@ -61,7 +61,6 @@ function logBroken(broken: BrokenChain[], { clock, log, loggedAt }: Chaining): v
   }
 }
 
-/** Chains entries, and returns the chains that are broken. Those are left unchanged. */
 async function chainEntries(
   tx: Repositories,
   pending: PendingEntries[],

@@ -12,11 +12,7 @@ export interface SigningKeys {
   sign(tx: Repositories, head: Head): Promise<SignedHead>
   /** A head without a signature is valid as long as there is no key: a chain never begins twice. @throws SealError */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
-  /**
-   * Encrypts keys again that are not under the current server key, so that previous ones can be retired. Keys that
-   * cannot be decrypted stay unchanged, and the log names their workspaces: they must not prevent the start of a
-   * server.
-   */
+  /** Keys that cannot be decrypted stay unchanged and are logged: they must not prevent the start of a server. */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 

@@ -153,7 +153,6 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
 }
 
 export interface Decoder {
-  /** @throws ImageFault if the image is damaged or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
   /** Ends the process. The next call of `decode` starts another. */
   close(): void
@@ -270,7 +269,6 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
   }
 }
 
-/** Lets this process exit while the decoder is idle. */
 function setBusy(child: ChildProcess, isBusy: boolean): void {
   for (const handle of [child, child.channel]) isBusy ? handle?.ref() : handle?.unref()
 }

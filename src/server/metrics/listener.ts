@@ -54,11 +54,7 @@ const PATH = '/metrics'
 
 const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
-/**
- * Serves metrics in the Prometheus text format, including Node's process metrics. It has a separate listener, so that
- * access to metrics and the API can differ, and because a worker has no other listener.
- * @throws the system error if it cannot listen on the address
- */
+/** A separate listener, so that access to metrics and the API can differ. A worker has no other one. */
 async function startMetricsListener({ host, port, registry, log }: MetricsListenerOptions): Promise<MetricsListener> {
   collectDefaultMetrics({ register: registry })
   const server = createServer(SLOW_SOCKETS, async (request, response) => {

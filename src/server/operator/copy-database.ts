@@ -18,11 +18,7 @@ export interface CopyAddresses {
   to: string
 }
 
-/**
- * Copies a database to another one, of either kind, and compares every row. The same call resumes an interrupted copy
- * (decisions/0021). A SQLite file gets its name only when it is complete. A server rejects an incomplete database.
- * @throws OperatorError, CopyError, DatabaseError, DatabaseUrlError
- */
+/** The same call resumes an interrupted copy (decisions/0021). @throws OperatorError, CopyError, DatabaseError */
 export async function copy(addresses: CopyAddresses, options: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
   const { from, to } = addresses
   const source = sqliteFile(from)

@@ -61,7 +61,6 @@ export interface OpenHandOver {
   pages: AsyncIterable<string[][]>
   /** Increases while pages are read. */
   counts: HandOverCounts
-  /** The names of the identities of the rows. An import accepts one per platform. */
   identities: Record<Platform, Set<string>>
   /** Records the hand-over in the audit log, with its counts and without values. */
   audit(at: Date): Promise<void>
@@ -71,7 +70,6 @@ export interface HandOverOptions {
   at: Date
   names: OwnNames
   signal: AbortSignal
-  /** Gets the number of passes read, out of twice the total, and the number of rows. */
   onProgress: (looked: number, rows: number) => void
 }
 

@@ -121,10 +121,7 @@ export function setDefaultIdentity(
   )
 }
 
-/**
- * Retires an identity in one workspace or in all: new passes cannot use it, and existing passes are still updated.
- * @throws OperatorError if it is still the default of a workspace or project there, or if the workspace cannot use it
- */
+/** @throws OperatorError if it is the default of a workspace or project there, or the workspace cannot use it */
 export function retireIdentity(
   config: Pick<Config, 'databaseUrl'>,
   name: string,
@@ -229,7 +226,6 @@ export async function getIdentity(store: Repositories, name: string): Promise<St
   return (await store.identities.findAny({ name })) ?? missing(name)
 }
 
-/** Returns one identity, locked until the transaction ends. @throws OperatorError */
 export async function getForUpdate(tx: Repositories, name: string): Promise<StoredIdentity> {
   return (await tx.identities.findForUpdate(name)) ?? missing(name)
 }
@@ -290,7 +286,6 @@ export async function show(
 }
 
 export interface AppleFiles {
-  /** The certificate, or a .p12 file that also holds the key. */
   certificate: string
   key?: string | undefined
   /** The passphrase of the key or the .p12 file. */

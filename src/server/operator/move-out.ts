@@ -43,11 +43,7 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
   return { ...move, workspaceId, progress: await store.moves.findProgress(workspaceId, move) }
 }
 
-/**
- * Starts to send the phones of a workspace to another address, or changes the pace of the move in progress. Servers on
- * the database do the work. A different address restarts the move.
- * @throws OperatorError
- */
+/** Servers on the database do the work. A different address restarts the move. @throws OperatorError */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
   const { url, passesASecond, at } = options
   const { id } = await getWorkspace(store, workspace)

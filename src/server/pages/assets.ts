@@ -71,7 +71,6 @@ export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4
 /** Copies the address in the hint for in-app browsers. Without the script, visitors can select it. */
 export const copyScript = browserAsset('copy.js')
 
-/** Returns the content type of a built file; undefined if it is not served. */
 export function contentTypeOf(name: string): string | undefined {
   return types[name.split('.').at(-1)!]
 }
@@ -118,7 +117,6 @@ export type PublicFileParts = Pick<PublicFile, 'contentType' | 'cacheControl' | 
   content: string | Uint8Array
 }
 
-/** The cache policy of files that browsers keep and revalidate on each use. */
 export const REVALIDATED = 'no-cache'
 
 /** Returns a file with its digest, which is its ETag. */

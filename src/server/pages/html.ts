@@ -16,7 +16,6 @@ export interface PageParts {
   main: string
   /** A language tag. Default: `en`. */
   language?: string | undefined
-  /** HTML with escaped values, for the head: metadata for other programs. */
   head?: string | undefined
   /** Additional inline style sheets, which the policy allows by their digest. */
   styles?: string[]
@@ -122,7 +121,6 @@ export function pageResponse(
   return new Response(html, { ...options, headers: { ...headers, ...(options.headers as Record<string, string>) } })
 }
 
-/** Returns the style of a shadow tree in one color scheme, regardless of the scheme of the browser. */
 export function schemeStyle(styles: readonly string[], scheme: 'light' | 'dark'): string {
   const isDark = scheme === 'dark'
   return [PAGE_STYLE, ...styles]

@@ -40,7 +40,6 @@ import { deskPath, doorPath, loadDesk, loadDoor } from './scripted-pages.ts'
 export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>
   readiness: Readiness
-  /** Debits the address limit beyond the request itself. */
   limitFiles(event: H3Event, cost: number): void
 }
 

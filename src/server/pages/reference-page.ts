@@ -49,7 +49,6 @@ interface Schema {
 
 type Shown = { method: string; path: string; operation: Operation }
 
-/** Returns the API reference as one static HTML page that loads and runs nothing. */
 export function referencePage(): Page {
   const { tags, paths } = openApiDocument()
   const all: Shown[] = Object.entries(paths).flatMap(([path, methods]) =>

@@ -153,7 +153,6 @@ async function readBuild(page: 'desk' | 'door'): Promise<Build> {
   return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)))
 }
 
-/** Bundles a page from source. @param main the entry module. Default: that of the page */
 export async function bundlePage(page: 'desk' | 'door', main?: string): Promise<Build> {
   const script = new URL(`../../../scripts/build-${page}.js`, import.meta.url)
   const { buildDesk, buildDoor } = await import(script.href)

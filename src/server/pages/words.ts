@@ -14,7 +14,6 @@ export interface PageLanguage {
   ofTexts?: string
 }
 
-/** The language for visitors who request none of ours. */
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
 /** Fills in names of wallets, and the phones of the first one. In Italian, "a(d)" becomes "ad" before an A. */

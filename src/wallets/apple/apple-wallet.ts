@@ -14,11 +14,7 @@ import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   passJson(pass: ApplePass): JsonObject
-  /**
-   * Prepares everything of a package except its signature, which is the slow part. The identity must be valid at the
-   * time.
-   * @throws ApiError PASS_ISSUING_FAILED if an image cannot be read, or the images are too large; APPLE_SIGNING_FAILED
-   */
+  /** Prepares all except the signature, which is slow. @throws ApiError PASS_ISSUING_FAILED; APPLE_SIGNING_FAILED */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
   /** A signature is valid for any package with the same content. @throws ApiError APPLE_SIGNING_FAILED */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>

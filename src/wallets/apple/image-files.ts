@@ -15,11 +15,7 @@ export interface CardImages {
   language?: string
 }
 
-/**
- * Returns the image files of a package, in PNG: only the scales that the source can fill, except for an icon, which has
- * all. There is always an icon, since phones reject a pass without one.
- * @throws ApiError PASS_ISSUING_FAILED if an image can never be decoded; any other error of loadImageFiles
- */
+/** Always includes an icon, without which phones reject a pass. @throws ApiError PASS_ISSUING_FAILED */
 async function buildImageFiles(
   { images, background, language }: CardImages,
   loadImageFiles: LoadImageFiles,

@@ -2,7 +2,6 @@ import { hash, type KeyObject, sign } from 'node:crypto'
 import { crc32, deflateRawSync } from 'node:zlib'
 import type { AppleIdentity } from './apple-identity.ts'
 
-/** Signs content by its SHA-256. The signature is detached. */
 export type Signer = (sha256: Uint8Array, at: Date) => Promise<Buffer>
 
 const id = {

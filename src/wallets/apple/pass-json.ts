@@ -34,10 +34,7 @@ export const groupNames: Record<FieldGroup, string> = {
   back: 'backFields',
 }
 
-/**
- * Returns pass.json as phones read it: the card, overridden by the definition's keys for Apple, and both overridden by
- * the keys of the service. A key with an undefined value is omitted from the JSON. Never throws.
- */
+/** Keys of the service take precedence over those of the definition, and those over the card. Never throws. */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
   const base = { ...appearance(card), ...groupingOf(pass), [card.passType]: styleFields(card) }
@@ -117,7 +114,6 @@ function appearance(card: Card): JsonObject {
   }
 }
 
-/** Returns the fields of each group, and the links as back fields, where phones make URLs clickable. */
 function styleFields(card: Card): JsonObject {
   const links = card.links.map((link, n) => ({ key: `link-${n + 1}`, label: link.label, value: link.url }))
   const unique = uniqueKeys()

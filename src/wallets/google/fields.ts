@@ -20,11 +20,7 @@ interface TextModule {
   body: string
 }
 
-/**
- * Returns every field with a value as a text module, in the order of the card, followed by the links that Google would
- * not show, or `undefined` if there are none. The last module combines what exceeds Google's limit, one line each.
- * Fields in the rows of the front keep a separate module.
- */
+/** In the order of the card, then links that Google would not show. The last one combines what exceeds the limit. */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
     .flat()
@@ -117,19 +113,16 @@ export function firstText(...texts: (string | null | undefined)[]): string | und
   return texts.find((text) => text !== null && text !== undefined && text.trim() !== '') ?? undefined
 }
 
-/** Returns the organization's name or another name of the card. Never empty. */
 export function nameOf(card: Card): string {
   return firstText(card.organizationName, card.logoText, card.description) ?? 'Pass'
 }
 
-/** Returns the image of the first role that has one, or `undefined` if none has or Google could not fetch it. */
 export function image({ publicUrl }: GoogleIssuer, card: Card, ...roles: ImageRole[]) {
   const id = roles.map((role) => card.images[role]).find((candidate) => candidate !== undefined)
   if (id === undefined || !publicUrl.startsWith('https://')) return undefined
   return { sourceUri: { uri: `${publicUrl}/images/${id}` }, contentDescription: localized(nameOf(card)) }
 }
 
-/** The color of the card. If undefined, Google chooses it. */
 export function backgroundOf(card: Card): string | undefined {
   return card.colors.background ?? undefined
 }

@@ -24,7 +24,6 @@ export interface GoogleWallet extends Wallet {
 
 export interface GoogleWalletOptions {
   identity: GoogleSigner
-  /** Images and callbacks are only included with https, since Google uses no other scheme. */
   publicUrl: string
 }
 
@@ -91,7 +90,6 @@ function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places
 const MAX_JWT_CHARACTERS = 1_800
 const MAX_LINK_OBJECTS = 5
 
-/** The length of signatures with keys of service accounts. */
 const SIGNATURE_CHARACTERS = 342
 const KEY_ID_CHARACTERS = 40
 

@@ -33,11 +33,7 @@ export function buildMessage(
   return buildTranslated(card, translations, { type, build })
 }
 
-/**
- * Shows a message on an object or on all passes of a class, exactly once. If an earlier attempt may have taken effect,
- * set `mayBeThere` to check with Google first. If the object is full, its oldest messages are dropped.
- * @throws GoogleApiError
- */
+/** Shows a message exactly once. After an attempt that may have had effect, set `mayBeThere`. @throws GoogleApiError */
 export async function sendMessage(
   api: GoogleCalls,
   { kind, id, role = 'Object' }: { kind: GoogleKind; id: string; role?: GoogleRole },

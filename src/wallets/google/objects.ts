@@ -244,7 +244,6 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
 /** Never cleared: what identifies the object, is required, or is added by Google and notifications. */
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
-/** Returns the keys of overrides without their values, to clear them later. */
 export function keysOf(overrides: Overrides): ManagedKeys {
   // JSON can contain the key of a prototype. Overrides omit it.
   const entries = Object.entries(overrides).filter(([key]) => key !== '__proto__')

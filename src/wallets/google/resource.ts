@@ -33,11 +33,7 @@ export interface GooglePlace {
   classSuffix: string
 }
 
-/**
- * Returns the names of the object and the class of a pass. IDs are unique across kinds, and an object cannot change its
- * kind, so both names contain it. Each version has separate classes, one per key if it has keys, so that another
- * version never affects its passes.
- */
+/** IDs are unique across kinds. Each version has separate classes, so that no version affects passes of another. */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
   return { kind, objectSuffix: pass.objectSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }

@@ -50,7 +50,6 @@ export function createFaults(initial: readonly Fault[] = []): Faults {
   }
 }
 
-/** Returns faults by name. @throws FaultError for an unknown name */
 export function parseFaults(names: readonly string[]): Fault[] {
   return names.map((name) => {
     const fault = faultNames.find((known) => known === name)

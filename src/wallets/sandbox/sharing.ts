@@ -22,7 +22,6 @@ export interface ShareOptions<Addresses> {
   name: string
   /** Starts the emulator. Absent for a process that only uses it and never leads. */
   start?: (() => Promise<Emulator<Addresses>>) | undefined
-  /** Receives the errors that prevent this process from taking over. It keeps trying. */
   onError: (error: unknown) => void
 }
 
@@ -30,11 +29,7 @@ const RETRY_MS = 200
 /** The number of attempts of a starting process to reach a leader that does not respond. */
 const FIRST_TRIES = 5
 
-/**
- * Leads and runs the emulator, or follows the process that does and waits for its end.
- * @throws the error that prevents this process from starting the emulator at its own start; later errors go to
- * `onError`
- */
+/** @throws the error of the emulator at the start of this process; later errors go to `onError` */
 export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
 ): Promise<SharedEmulator<Addresses>> {

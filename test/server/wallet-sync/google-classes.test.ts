@@ -4,7 +4,7 @@ import type { DefinitionInput, GoogleKind } from '../../../src/core/contract/def
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
-import type { PhoneView } from '../../../src/wallets/sandbox/google/google-phones.ts'
+import type { PhoneView } from '../../../src/wallets/sandbox/google/google-server.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { definition, makePass, publishedTemplate, publishVersion } from '../fixtures.ts'

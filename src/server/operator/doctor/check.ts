@@ -5,7 +5,6 @@ import { setups } from '../../platforms/deliveries.ts'
 
 export type Finding =
   | { status: 'PASSED' | 'SKIPPED'; message: string }
-  /** `fix` is the command or setting that fixes it. */
   | { status: 'FAILED'; message: string; fix: string }
 
 export type Check = { group: string; name: string } & Finding
@@ -21,10 +20,7 @@ export interface Examination<Facts> {
   check: (facts: Facts) => Finding | Promise<Finding>
 }
 
-/**
- * Runs the checks of a group one after the other, since a check can use the results of earlier ones.
- * @param facts what they look at, or the reason to skip them
- */
+/** Runs checks in order, since a check can use earlier results. @param facts what they look at, or a reason to skip */
 export async function examine<Facts = undefined>(
   group: string,
   all: Record<string, Examination<Facts>>,

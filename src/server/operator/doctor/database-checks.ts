@@ -36,7 +36,6 @@ export interface DatabaseOptions {
 
 const MAX_NAMED = 5
 
-/** Opens the database, unless it is a SQLite file that does not exist: opening would create it. */
 export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Database | undefined {
   const file = sqliteFile(databaseUrl)
   return file !== undefined && !existsSync(file) ? undefined : openDatabase(databaseUrl)

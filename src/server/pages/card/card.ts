@@ -214,7 +214,6 @@ export const CARD_STYLE = [
   browserFile('card.css'),
 ].join('\n')
 
-/** Returns the barcode with its text. If the format cannot encode the message, only the text is shown. */
 export function barcodeHtml({ format, message, altText }: Card['barcode']): string {
   if (message === '') return ''
   const svg = barcodeSvg(format, message)

@@ -56,7 +56,6 @@ export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'poster' | 
   variant?: string
 }
 
-/** Returns the phones only. Needs phoneStyles, and an ancestor of the class `preview`. */
 export function phonesHtml({ apple, poster, google, images, at, variant }: PhoneFacts, options: CardOptions): string {
   const named = variant ? `, ${variant}` : ''
   const phones = [

@@ -50,7 +50,6 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
   drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
 }
 
-/** Draws symbols outside the event loop, so that `barcodeSvg` finds them. Never rejects. */
 export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
   for (const { format, message } of symbols) {
     if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue

@@ -34,7 +34,6 @@ export interface GroupPageFacts {
   firsts: Record<Platform, number[]>
   /** The number of passes in a bundle for iPhones, if it is below the maximum. */
   each: number | undefined
-  /** The address of the group, without a query. */
   own: string
 }
 

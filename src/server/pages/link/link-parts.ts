@@ -32,7 +32,6 @@ export function kindOfPass(
   return (languages && description.trim()) || template
 }
 
-/** Returns a ribbon that names the platforms whose passes no real phone accepts. */
 export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[], language: PageLanguage): string {
   if (sandboxed.length === 0) return ''
   const { all, one } = language.words.sandbox
@@ -102,7 +101,6 @@ export interface SharedLink {
   language: PageLanguage
 }
 
-/** Returns the tags of a chat preview: texts and a picture that are the same for every holder. */
 export function shareTags(link: SharedLink): string {
   const { issuer, publicUrl } = link
   const description = shareDescription(link)

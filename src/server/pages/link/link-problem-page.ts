@@ -53,7 +53,6 @@ function contactHtml({ label, url }: Contact): string {
   return `<li>${text}<a dir="ltr" href="${escapeHtml(url)}" rel="noopener nofollow">${address}</a></li>`
 }
 
-/** By the reason in the details of LINK_REVOKED and LINK_INVALID. */
 const ended = new Map<unknown, ProblemKind>(
   (['revoked', 'void', 'failed', 'expired', 'suspended'] as const).map((reason) => [reason, reason]),
 )

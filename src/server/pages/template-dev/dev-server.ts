@@ -21,9 +21,7 @@ export interface TemplateDevOptions {
   port: number
   /** Reads all files again. Must not throw. */
   read: () => Promise<DevReading>
-  /** The files that it reads, as far as they are known. */
   files: () => string[]
-  /** Finds the lines of notes in the last read file. */
   locate: (notes: readonly PlacedNote[]) => Promise<PlacedNote[]>
 }
 

@@ -31,7 +31,6 @@ export function checkOverrides(definition: Definition, passType: PassType): Issu
   )
 }
 
-/** Compiles the check of a pass's values. Returns `undefined` if the overrides have no placeholders. */
 export function compileOverrides(definition: Definition, passType: PassType): ((scope: Scope) => Issue[]) | undefined {
   const [first] = placeholdersDeep(definition.apple)
   if (!first) return undefined

@@ -91,7 +91,6 @@ function isP256Key(value: string): boolean {
   }
 }
 
-/** Whether phones format the value of a field as a number. */
 export function isNumberField(field: Record<string, unknown>): boolean {
   return field.numberStyle !== undefined || field.currencyCode !== undefined
 }
@@ -100,7 +99,6 @@ const DAY_MS = 86_400_000
 
 type Report = (path: PropertyKey[], message: string, params?: object) => void
 
-/** Rules over several keys, by type. They run if the types of the keys are right. */
 const rules: Record<string, (value: never, report: Report) => void> = {
   Field(field: Record<string, unknown>, report) {
     // A field without a value is not shown.
@@ -189,7 +187,6 @@ export const Field = objectType('Field')
 
 export const RelevantDate = objectType('RelevantDate')
 
-/** The keys that a template can add to pass.json (`apple` of its definition). */
 export const Overrides = objectType('Pass')
 
 export const PassJson = z.looseObject({

@@ -29,7 +29,6 @@ export class GoogleApiError extends Error {
   readonly status: number | null
   /** Google's reason, such as quotaExceeded, or `null` if there is none. */
   readonly reason: string | null
-  /** The minimum delay before a retry. */
   readonly retryAfterSeconds: number | undefined
 
   constructor({ kind, message, status, reason, retryAfterSeconds, cause }: Details) {

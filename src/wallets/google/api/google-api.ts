@@ -49,9 +49,7 @@ export interface GoogleCalls {
   getObject(kind: GoogleKind, id: string, role?: GoogleRole): Promise<GoogleResource>
 }
 
-/** The URLs of Google, read for each request: emulators move when another process takes over. */
 export interface GoogleEndpoints {
-  /** The base URL of the REST API, including the version, without a trailing slash. */
   api: string
   token: string
 }
@@ -64,7 +62,6 @@ const googleEndpoints: GoogleEndpoints = {
 export interface GoogleApiOptions extends HttpOptions {
   identity: GoogleSigner
   endpoints?: GoogleEndpoints
-  /** The default is `REQUESTS_PER_SECOND`. */
   requestsPerSecond?: number
 }
 

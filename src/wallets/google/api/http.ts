@@ -10,7 +10,6 @@ export interface HttpRequest {
 }
 
 export interface HttpOptions {
-  /** The connections. By default, connecting times out after 3 seconds. */
   dispatcher?: Dispatcher
   /** The timeout of the whole exchange, up to the last byte of the response; 15 by default. */
   timeoutSeconds?: number
@@ -56,7 +55,6 @@ async function exchange(url: string, options: NonNullable<Parameters<typeof requ
   }
 }
 
-/** Reads a body up to the limit. Leaving the loop early closes the connection. */
 async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -48,11 +48,7 @@ const WWDR_NAME: JsonName = [
   ...ORGANIZATION,
 ]
 
-/**
- * Creates a certificate chain for development, shaped like Apple's: root, intermediate, pass certificate. The pass
- * certificate is also the TLS client certificate for the push server, whose own certificate has the same root. No phone
- * trusts it, and each call creates new keys.
- */
+/** Shaped like Apple's chain. The pass certificate is also the TLS client certificate of pushes. No phone trusts it. */
 export async function createSandboxApple(options: {
   passTypeIdentifier: string
   teamIdentifier: string

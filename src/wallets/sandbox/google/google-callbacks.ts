@@ -98,7 +98,6 @@ function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }
 
-/** Signs the parts with ECDSA, each after its length in 4 bytes, little-endian. */
 function signParts(key: KeyObject, ...parts: string[]): string {
   const framed = parts.flatMap((part) => {
     const bytes = Buffer.from(part)

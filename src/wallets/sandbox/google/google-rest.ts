@@ -19,7 +19,6 @@ export interface RestOptions {
   store: GoogleStore
   faults: Faults
   clock: () => Date
-  /** Called for every change, so that phones update. */
   onChange: (changed: StoredResource) => void
 }
 

@@ -109,7 +109,6 @@ export function mergePatch(base: Record<string, unknown>, patch: Record<string, 
   return Object.fromEntries(merged)
 }
 
-/** Returns a resource as Google does: states in lower case, and every class approved. */
 export function asAnswered(resource: Resource): Resource {
   return {
     ...resource,

@@ -65,7 +65,6 @@ export function createAccessTokens(find: FindAccount, clock: () => Date): Access
   }
 }
 
-/** Returns the claims of a JWT that is signed with RS256 and this key, or `undefined` for any other. */
 function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   const [header, claims, signature, ...rest] = jwt.split('.')
   if (!header || !claims || !signature || rest.length > 0) return undefined
