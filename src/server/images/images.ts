@@ -153,6 +153,7 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
 }
 
 export interface Decoder {
+  /** @throws ImageFault if the image is damaged or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
   /** Ends the process. The next call of `decode` starts another. */
   close(): void

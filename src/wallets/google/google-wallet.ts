@@ -24,6 +24,7 @@ export interface GoogleWallet extends Wallet {
 
 export interface GoogleWalletOptions {
   identity: GoogleSigner
+  /** Images and callbacks are only included with https, since Google uses no other scheme. */
   publicUrl: string
 }
 

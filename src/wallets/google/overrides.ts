@@ -2,6 +2,7 @@ import { isJsonObject } from '../../core/json.ts'
 import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 
+/** Keys that identify a resource or its validity. A definition must not set them. */
 const reserved = new Set(['id', 'classId', 'state'])
 
 /** Merges objects key by key; `null` removes a key. A text becomes a number or a boolean if Google requires one. */
