@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { looseName } from '../../core/rules/pass/column-names.ts'
+import { looseName } from '../../core/rules/lists/search.ts'
 import { CliError } from '../command/cli-error.ts'
 import type { CsvRow } from './csv.ts'
 import type { CheckedRow, Columns } from './row-action.ts'

@@ -1,14 +1,5 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
-/** The recent readings, so that two quick readings of a code make one scan. */
-export interface RecentScans {
-  /** Returns the attempt to make, or the outcome of the reading that it repeats. */
-  take(attempt: Attempt): Attempt | { same: Outcome }
-  resolve(attempt: Attempt, outcome: Outcome): void
-  /** Call it after a reversal: the next reading is a new scan. */
-  forget(outcome: Outcome): void
-}
-
 /** The time, in milliseconds, in which a failed attempt keeps its externalRef: the server may have recorded it. */
 const UNRESOLVED_MS = 10 * 60_000
 
@@ -17,8 +8,11 @@ interface Reading {
   outcome: Outcome | null
 }
 
-/** @param sameScanMs the period, in milliseconds, during which a second reading of a code is not a new scan */
-export function createRecentScans(sameScanMs: number): RecentScans {
+/**
+ * The recent readings, so that two quick readings of a code make one scan.
+ * @param sameScanMs the period, in milliseconds, during which a second reading of a code is not a new scan
+ */
+export function createRecentScans(sameScanMs: number) {
   const readings = new Map<string, Reading>()
 
   function forgetOld(now: number): void {
@@ -29,7 +23,8 @@ export function createRecentScans(sameScanMs: number): RecentScans {
   }
 
   return {
-    take(attempt) {
+    /** Returns the attempt to make, or the outcome of the reading that it repeats. */
+    take(attempt: Attempt): Attempt | { same: Outcome } {
       forgetOld(attempt.at.getTime())
       const key = keyOf(attempt)
       const found = readings.get(key)
@@ -40,11 +35,12 @@ export function createRecentScans(sameScanMs: number): RecentScans {
       readings.set(key, { attempt: named, outcome: null })
       return named
     },
-    resolve(attempt, outcome) {
+    resolve(attempt: Attempt, outcome: Outcome): void {
       const found = readings.get(keyOf(attempt))
       if (found?.attempt.externalRef === attempt.externalRef) found.outcome = outcome
     },
-    forget(outcome) {
+    /** Call it after a reversal: the next reading is a new scan. */
+    forget(outcome: Outcome): void {
       for (const [key, found] of readings) {
         if (found.attempt.externalRef === outcome.externalRef) readings.delete(key)
       }

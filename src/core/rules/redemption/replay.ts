@@ -50,8 +50,8 @@ export function* replayPass<Entry extends LedgerEntry>(
   entries: Iterable<Entry>,
   { policy, from, to, expiresAt }: ReplayRequest,
 ): Generator<ReplayedScan<Entry>> {
-  const before = createSide()
-  const after = createSide()
+  const before = new Side()
+  const after = new Side()
   let isVoidForGood = false
   for (const entry of entries) {
     if (entry.result === 'reversal') {
@@ -83,36 +83,29 @@ export function* replayPass<Entry extends LedgerEntry>(
 }
 
 /** The uses under one policy. */
-interface Side {
-  uses: UseRecord
+class Side {
+  readonly uses = createUseRecord()
   /** Whether the policy voided the pass after its last use. */
-  isVoid: boolean
-  use(entry: LedgerEntry, decision: ScanDecision): void
-  takeBack(scanId: string): void
-}
+  isVoid = false
+  private readonly byScan = new Map<string, RecordedUse>()
 
-function createSide(): Side {
-  const byScan = new Map<string, RecordedUse>()
-  return {
-    uses: createUseRecord(),
-    isVoid: false,
-    use(entry, { at, attempt, debit }) {
-      const use = {
-        at: isPlacedAlike(entry, attempt) ? entry.scannedAt : at,
-        scanContextKey: entry.scanContextKey,
-        isDated: entry.validateAsOf !== null,
-        chargedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
-      }
-      byScan.set(entry.id, use)
-      this.uses.add(use)
-      if (debit?.exhausts) this.isVoid = true
-    },
-    takeBack(scanId) {
-      const use = byScan.get(scanId)
-      if (!use) return
-      byScan.delete(scanId)
-      this.uses.remove(use)
-    },
+  use(entry: LedgerEntry, { at, attempt, debit }: ScanDecision): void {
+    const use = {
+      at: isPlacedAlike(entry, attempt) ? entry.scannedAt : at,
+      scanContextKey: entry.scanContextKey,
+      isDated: entry.validateAsOf !== null,
+      chargedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
+    }
+    this.byScan.set(entry.id, use)
+    this.uses.add(use)
+    if (debit?.exhausts) this.isVoid = true
+  }
+
+  takeBack(scanId: string): void {
+    const use = this.byScan.get(scanId)
+    if (!use) return
+    this.byScan.delete(scanId)
+    this.uses.remove(use)
   }
 }
 

@@ -10,13 +10,6 @@ export interface RecordedUse {
   chargedWindow: string | null
 }
 
-/** The uses of one pass. It computes histories by bisection, without reading each use. */
-export interface UseRecord {
-  add(use: RecordedUse): void
-  remove(use: RecordedUse): void
-  historyOf(plan: RedemptionPlan): RedemptionHistory
-}
-
 /** An accepted scan that was not reversed. */
 export interface AcceptedScan {
   scannedAt: Date
@@ -37,7 +30,10 @@ export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]):
   return uses.historyOf(plan)
 }
 
-export function createUseRecord(): UseRecord {
+export type UseRecord = ReturnType<typeof createUseRecord>
+
+/** Creates a record of the uses of one pass. It computes histories by bisection, without reading each use. */
+export function createUseRecord() {
   const all: number[] = []
   const undated: number[] = []
   const byContext = new Map<string | null, number[]>()
@@ -55,15 +51,15 @@ export function createUseRecord(): UseRecord {
   }
 
   return {
-    add(use) {
+    add(use: RecordedUse): void {
       const at = use.at.getTime()
       for (const times of timesOf(use)) times.splice(placeAfter(times, at), 0, at)
     },
-    remove(use) {
+    remove(use: RecordedUse): void {
       const at = use.at.getTime()
       for (const times of timesOf(use)) times.splice(placeAfter(times, at) - 1, 1)
     },
-    historyOf({ realTime, scanContextKey, counted, windows }) {
+    historyOf({ realTime, scanContextKey, counted, windows }: RedemptionPlan): RedemptionHistory {
       const inContext = byContext.get(scanContextKey) ?? []
       const next = placeAfter(undated, realTime.getTime())
       return {
