@@ -46,7 +46,7 @@ export function renewIfNew(
   return renew(config, name, given, (text, known, keys) => text === readSecrets(known, keys))
 }
 
-export function assertRenewable(config: IdentityConfig, name: string, given: RenewedFrom): Promise<void> {
+function assertRenewable(config: IdentityConfig, name: string, given: RenewedFrom): Promise<void> {
   return withStore(config.databaseUrl, async (store) => assertFits(await getIdentity(store, name), given))
 }
 
