@@ -51,7 +51,6 @@ import { Projects } from './workspaces/projects-repository.ts'
 import { Tokens } from './workspaces/tokens-repository.ts'
 import { Workspaces } from './workspaces/workspaces-repository.ts'
 
-/** The repositories of a store, by name. */
 const repositories = {
   settings: Settings,
   workspaces: Workspaces,
@@ -129,7 +128,6 @@ export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
   forJobs(party: string): Store
 }
 
-/** Options of a store for requests. */
 export interface RequestStoreOptions {
   /** Whether the request writes so much that requests that are not large take precedence. */
   isLarge?: boolean

@@ -14,7 +14,6 @@ export type RowKey = Knex.RawBinding[]
 /** A page of rows, each as text. */
 export interface RowTexts {
   texts: string[]
-  /** The key of the last row. */
   last: RowKey | undefined
 }
 
@@ -102,7 +101,6 @@ export class RowsDigest {
     this.sum = BigInt(`0x${known.sum}`)
   }
 
-  /** Adds rows to the digest, each as text. */
   add(texts: string[]): void {
     let sum = this.sum
     for (const text of texts) sum += BigInt(`0x${hash('sha256', text)}`)
@@ -136,7 +134,6 @@ export interface Column {
 export interface Table {
   name: string
   columns: Column[]
-  /** The columns of the primary key. */
   key: string[]
 }
 
@@ -148,7 +145,6 @@ const ROW_NUMBER = 'row_number'
 
 const POSITIONS = new Set(['events.position', 'passes.change_position', 'templates.name_position'])
 
-/** Returns the tables to copy, ordered by name. */
 export async function tablesOf(db: Knex): Promise<Table[]> {
   const tables = new Map<string, Table>()
   for (const { tbl, name, type, key } of await columnsOf(db)) {

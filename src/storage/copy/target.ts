@@ -16,7 +16,6 @@ export const ANEW = 'remove the copied data (the database, or FILE.copy) and sta
 /** The entry of the statements that complete the copy, next to the entries of tables. */
 const ENDING = ''
 
-/** Whether a copy into the database is incomplete. */
 export function isHalfCopied(db: Knex): Promise<boolean> {
   return db.schema.hasTable(PROGRESS)
 }
@@ -39,7 +38,6 @@ export async function holdsTables(db: Knex): Promise<boolean> {
 /** Tables that migrations fill. Their rows are replaced. */
 const FILLED = ['sequences']
 
-/** Returns the first of the tables that has rows. */
 export async function findFilled(db: Knex, tables: string[]): Promise<string | undefined> {
   for (const name of tables) if (!FILLED.includes(name) && (await db(name).first(db.raw('1')))) return name
   return undefined

@@ -96,7 +96,6 @@ function withHex(db: Knex, row: object, binary: string[]): object {
 
 /** A statement that changes many rows, each to its own values. */
 export interface RowsUpdate {
-  /** The name of the statement. */
   name: string
   table: string
   set: Columns
@@ -104,7 +103,6 @@ export interface RowsUpdate {
   read?: Columns
 }
 
-/** A row and its new values. */
 export interface RowChange {
   id: string
   set: Row
@@ -154,7 +152,6 @@ function fieldsOf<Item>(columns: Columns, rowOf: (item: Item) => Row | undefined
 
 /** A lookup for many items: the columns and values of each item. */
 export interface Lookup {
-  /** The name of the statement. */
   name: string
   given: Columns
   items: Row[]

@@ -9,6 +9,7 @@ import {
   type KeyType,
 } from '../../core/rules/lists/cursor.ts'
 import { beginningColumn, isPostgres } from './dialect.ts'
+import { countRows } from './repository.ts'
 
 /** The parameters of every list endpoint. All other query parameters are filters. */
 export interface ListRequest {
@@ -19,13 +20,16 @@ export interface ListRequest {
   sortDir: 'asc' | 'desc'
 }
 
-/** A request for a list with a fixed order. */
 export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 
 /** The order of lists that cannot be sorted otherwise. */
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
-/** A key that a list can be sorted by. */
+/** Returns the specification of a list that is sorted by ID, which ascends with the time of creation. */
+export function byId(name: string): ListSpec {
+  return { name, id: `${name}.id`, sorts: { createdAt: { key: `${name}.id` } } }
+}
+
 export interface Sort {
   /** The key in SQL: indexed after the workspace and before the id, and never null unless `isNullable`. */
   key: string
@@ -64,18 +68,21 @@ export interface ListPage<Row> {
 /**
  * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that each page costs the same. The page
  * is found first, so that joins read only its rows and cannot mislead the planner.
- * @param select adds columns and joins to a query of the rows of the page. The joins must neither drop nor multiply rows
+ * @param read converts a row of the page
+ * @param select adds columns and joins to a query of the rows of the page; by default, all columns of the table. The joins must
+ * neither drop nor multiply rows
  * @param count returns the total without counting rows. It is called only for a full first page
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
-export async function listPage<Row extends { id: string }>(
+export async function listPage<Row extends { id: string }, Item>(
   db: Knex,
   filtered: Knex.QueryBuilder,
   spec: ListSpec,
   request: ListRequest,
-  select: (query: Knex.QueryBuilder) => Knex.QueryBuilder,
+  read: (row: Row) => Item,
+  select = (query: Knex.QueryBuilder): Knex.QueryBuilder => query.select(`${spec.name}.*`),
   count: () => Promise<number> = () => countRows(filtered),
-): Promise<ListPage<Row>> {
+): Promise<ListPage<Item>> {
   const { limit, cursor: _, offset: __, sortBy, sortDir, ...filters } = request
   const sort = sortOf(db, spec.sorts[sortBy]!)
   const keyType = keyTypeOf(sort, spec)
@@ -106,7 +113,7 @@ export async function listPage<Row extends { id: string }>(
           listKey,
         )
       : null
-  return { rows: shown, total, limit, offset, nextCursor, hasMore }
+  return { rows: shown.map(read), total, limit, offset, nextCursor, hasMore }
 }
 
 /** The order of a list, and the row after which a page begins. */
@@ -166,7 +173,6 @@ function inParts(
   return db.from(db.unionAll(limited).as('parts')).select('page_id', 'sort_key')
 }
 
-/** The start of a page. */
 interface PagePlace {
   /** Undefined for the first page and for a page at an offset. */
   cursor: Cursor | undefined
@@ -205,11 +211,6 @@ export async function totalOf(
 ): Promise<number> {
   if (found > limit) return Math.max(await count(), offset + found)
   return found > 0 || offset === 0 ? offset + found : Math.min(await count(), offset)
-}
-
-async function countRows(filtered: Knex.QueryBuilder): Promise<number> {
-  const row = await filtered.clone().count({ n: '*' }).first()
-  return Number(row.n)
 }
 
 function orderOf({ key }: Sort, id: string, direction: 'asc' | 'desc'): string {

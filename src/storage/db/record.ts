@@ -16,7 +16,6 @@ type Fields = Record<string, AnyField>
 
 /** Converts records to rows and back. Each stored field is listed once, as a field of the mapping. */
 export interface Mapping<F extends Fields> {
-  /** The names of the columns. */
   columns: string[]
   read(row: Row<F>): Values<F>
   /** Returns the columns of a record. Omits those of undefined fields. */
@@ -32,10 +31,8 @@ type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Text
 
-/** The records of a mapping. */
 export type RecordOf<M> = M extends Mapping<infer F> ? Values<F> : never
 
-/** The rows of a mapping. */
 export type RowOf<M> = M extends Mapping<infer F> ? Row<F> : never
 
 /** Creates a field whose values are stored as they are. */

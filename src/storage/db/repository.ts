@@ -30,7 +30,6 @@ export abstract class Repository {
     this.emit = connected.onEvent ?? rejectWrite
   }
 
-  /** Restricts a query to the projects in scope. */
   protected inScope<Q extends Knex.QueryBuilder>(query: Q, column: string): Q {
     return (this.scope ? query.whereIn(column, this.scope) : query) as Q
   }
@@ -46,7 +45,6 @@ export abstract class Repository {
   }
 }
 
-/** Returns the number of rows of a query. */
 export async function countRows(query: Knex.QueryBuilder): Promise<number> {
   const { n } = await query.clone().count({ n: '*' }).first()
   return Number(n)

@@ -23,7 +23,6 @@ export function elementsOfJson(db: Knex, json: string): string {
   return isPostgres(db) ? `json_array_elements(${json}::json) as given(value)` : `json_each(${json}) as given`
 }
 
-/** Returns the IDs of a JSON array, as a subselect. */
 export function idsOfJson(db: Knex, json: string): string {
   return isPostgres(db)
     ? `select json_array_elements_text(${json}::json)::uuid`
@@ -40,7 +39,6 @@ export function rowsAsJson(db: Knex, values: string): string {
   return isPostgres(db) ? `json_agg(json_build_array(${values}))::text` : `json_group_array(json_array(${values}))`
 }
 
-/** Returns a text as a JSON string. */
 export function quoteJson(db: Knex, text: string): string {
   return isPostgres(db) ? `to_json(${text})::text` : `json_quote(${text})`
 }
@@ -57,12 +55,10 @@ export function parseList(value: string | string[]): string[] {
   return typeof value === 'string' ? JSON.parse(value) : value
 }
 
-/** Returns random bytes as SQL. */
 export function randomBytes(db: Knex, count: 16): string {
   return isPostgres(db) ? 'uuid_send(gen_random_uuid())' : `randomblob(${count})`
 }
 
-/** Returns a text as an ID. */
 export function asId(db: Knex, text: string): string {
   return isPostgres(db) ? `cast(${text} as uuid)` : text
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { madeAt, newId } from '../../core/ids.ts'
 import { idIsChosen, joinPasses } from '../db/dialect.ts'
-import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import { Repository } from '../db/repository.ts'
 
 /** A log message that a device sent about a pass. The device is not authenticated. */
@@ -44,8 +44,6 @@ export const MAX_LOGS_OF_WORKSPACE = 5_000
 /** The number of messages that one statement deletes: far more than a request adds. */
 const TRIMMED = 200
 
-const SPEC: ListSpec = { name: 'device_logs', id: 'device_logs.id', sorts: { createdAt: { key: 'device_logs.id' } } }
-
 /** The messages that devices sent to the log endpoint of the PassKit web service. */
 export class DeviceLogs extends Repository {
   /** Inserts messages, and deletes the oldest ones of their passes and of the workspace above the limits. */
@@ -78,12 +76,11 @@ export class DeviceLogs extends Repository {
     const projectIds = this.narrow(projectId)
     if (projectIds) joinPasses(this.db, filtered, 'device_logs.pass_id').whereIn('passes.project_id', projectIds)
     const request = { ...page, ...NEWEST_FIRST, projectId, passId }
-    const listed = await listPage<Row>(this.db, filtered, SPEC, request, (query) =>
+    return listPage(this.db, filtered, byId('device_logs'), request, toDeviceLog, (query) =>
       query
         .join('passes', 'passes.id', 'device_logs.pass_id')
         .select('device_logs.id', 'pass_id', 'external_pass_id', 'device', 'message'),
     )
-    return { ...listed, rows: listed.rows.map(toDeviceLog) }
   }
 
   /** Concurrent calls can leave a few messages too many, which the next call deletes. */

@@ -52,7 +52,6 @@ export class ChainHeads extends Repository {
     return row && { publicKey: row.public_key, sealedKey: row.sealed_key }
   }
 
-  /** Returns the keys of all workspaces. */
   async listKeys(): Promise<(ChainKeys & { workspaceId: string })[]> {
     const rows: KeyRow[] = await this.db('chain_keys').select()
     return rows.map((row) => ({ workspaceId: row.workspace_id, publicKey: row.public_key, sealedKey: row.sealed_key }))
@@ -65,7 +64,6 @@ export class ChainHeads extends Repository {
     return (await this.findKeys(workspaceId))!
   }
 
-  /** Replaces the sealed form of the same key. */
   async resealKey(workspaceId: string, sealedKey: string): Promise<void> {
     await this.db('chain_keys').where({ workspace_id: workspaceId }).update({ sealed_key: sealedKey })
   }

@@ -1,6 +1,6 @@
 import { type ChainName, chainNames } from '../../core/rules/evidence/chain.ts'
 import type { ChainedEntry, SignedHead } from '../../core/rules/evidence/verification.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 import { asJson } from '../db/values.ts'
 import { HEAD, type HeadRow } from './chain-heads.ts'
 import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
@@ -84,7 +84,6 @@ export class ChainReader extends Repository {
     return rows.map(({ id, workspace_id }) => ({ id, workspaceId: workspace_id ?? WHOLE_DATABASE }))
   }
 
-  /** Returns the IDs of entries that are waiting to be chained. */
   async listPendingIds(chain: ChainName): Promise<string[]> {
     const lists: string[] = await this.db('chain_pending').where({ chain }).pluck('entry_ids')
     return lists.flatMap((list): string[] => JSON.parse(list))
@@ -110,13 +109,10 @@ export class ChainReader extends Repository {
   }
 
   private async countUnchained(chain: ChainName): Promise<number> {
-    const row = await this.db(chainedTables[chain].table).whereRaw('not chained').count({ n: '*' }).first()
-    return Number((row as { n: number | string } | undefined)?.n ?? 0)
+    return countRows(this.db(chainedTables[chain].table).whereRaw('not chained'))
   }
 
-  /** Returns the number of signed chains. */
   async countHeads(): Promise<number> {
-    const row = await this.db('chain_heads').where('sequence', '>', 0).count({ n: '*' }).first()
-    return Number(row?.n ?? 0)
+    return countRows(this.db('chain_heads').where('sequence', '>', 0))
   }
 }

@@ -19,7 +19,6 @@ export interface ChainKey {
 
 /** Consecutive entries that one statement wrote and that are not chained yet. */
 export interface PendingEntries extends ChainKey {
-  /** The ID of the first entry. */
   id: string
   /** Whether the entries are older than the chain, or an older server wrote them. */
   isAdopted: boolean
@@ -50,7 +49,6 @@ export class Chains extends Repository {
     ])
   }
 
-  /** Whether any entry is waiting to be chained. */
   async hasPending(): Promise<boolean> {
     if (await this.db('chain_pending').first('id')) return true
     for (const chain of chainNames) if (await this.unchained(chain).first('id')) return true
@@ -120,7 +118,6 @@ export class Chains extends Repository {
     )
   }
 
-  /** Returns the entries of a chain by ID. */
   readEntries(chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
     return readEntries(this.db, chain, ids)
   }

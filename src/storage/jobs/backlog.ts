@@ -39,7 +39,6 @@ export interface FailedJobFilter {
   ids?: string[] | undefined
 }
 
-/** Jobs of a kind for passes of one identity. */
 export interface JobsOfIdentity {
   kind: JobKind
   platform: Platform
@@ -58,7 +57,6 @@ interface Row {
   lapses: number
 }
 
-/** The condition that a failed job is quarantined. */
 export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 
 /** The maximum number of jobs per statement. */
@@ -115,7 +113,6 @@ export class Backlog extends Repository {
     return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
   }
 
-  /** Permanently deletes failed jobs, and returns their number. */
   async delete(ids: string[]): Promise<number> {
     return this.failed({ ids }).delete()
   }

@@ -52,7 +52,6 @@ export interface Instance {
 
 /** The state that servers with shared rate limits exchange: each writes its own row and reads all. */
 export class Instances extends Repository {
-  /** Stores the heartbeat and the usage of a server. */
   async write({ id, heartbeat, usage }: Instance): Promise<void> {
     await this.db('instances')
       .insert({ id, heartbeat, usage: JSON.stringify(usage) })
@@ -60,13 +59,11 @@ export class Instances extends Repository {
       .merge()
   }
 
-  /** Lists all servers except one. */
   async listOthers(id: string): Promise<Instance[]> {
     const rows: { id: string; heartbeat: number; usage: string }[] = await this.db('instances').whereNot({ id })
     return rows.map((row) => ({ ...row, usage: JSON.parse(row.usage) }))
   }
 
-  /** Removes servers. */
   async delete(ids: string[]): Promise<void> {
     await this.db('instances').whereIn('id', ids).delete()
   }
@@ -85,7 +82,6 @@ export class Settings extends Repository {
     return (await this.find(name)) ?? value
   }
 
-  /** Removes a setting if it is set. */
   async delete(name: string): Promise<void> {
     await this.db('settings').where({ name }).delete()
   }

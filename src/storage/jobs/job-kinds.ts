@@ -29,7 +29,6 @@ export type Priority = (typeof priorities)[number]
  * them may be the cause, so each process runs one of them at a time.
  */
 const queues = [...regularQueues, 'quarantine'] as const
-/** The name of a queue. */
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes the queues from workspaces in shared keys. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
@@ -68,7 +67,6 @@ const platformKinds = Object.fromEntries(
   }),
 ) as Record<PlatformKind, KindQueue>
 
-/** Kinds of work with their queues. */
 export const kinds = {
   ...platformKinds,
   'send-notification': { queue: 'pushes', priorities: ['urgent'] },
@@ -82,7 +80,6 @@ export const kinds = {
 } as const satisfies Record<string, KindQueue>
 /** The kind of a job, which says its queue and its handler (server/background/job-handlers.ts). */
 export type JobKind = keyof typeof kinds
-/** Every kind of job. */
 export const jobKinds = Object.keys(kinds) as JobKind[]
 
 /** A queue with one of its priorities. */
@@ -109,7 +106,6 @@ export function placeOf({ kind, isBulk = false }: { kind: JobKind; isBulk?: bool
   return queuePlaces.find((place) => isSamePlace(place, { queue, priority }))!
 }
 
-/** Whether two jobs have the same queue and the same priority. */
 export function isSamePlace(one: QueuePlace, other: QueuePlace): boolean {
   return one.queue === other.queue && one.priority === other.priority
 }

@@ -41,7 +41,6 @@ export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 's
   isQuarantined: boolean
 }
 
-/** Options of a claim. */
 export interface ClaimOptions {
   limit: number
   leaseSeconds: number

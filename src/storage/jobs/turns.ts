@@ -17,7 +17,6 @@ export interface TurnOptions {
 export interface NextTurn {
   /** The next workspace, or `undefined` if no workspace has a job that can run. */
   workspaceId: string | undefined
-  /** The time of the next scheduled job. */
   nextRunAt: Date | undefined
 }
 
@@ -35,7 +34,6 @@ export function waitsIn(queue: Queue): string {
   return `claim_token is null and failed_at is null and ${condition}`
 }
 
-/** Selects whether a job of the same kind and subject is running. */
 const isRunning = `select 1 from jobs running where running.subject = jobs.subject and running.kind = jobs.kind
   and running.claim_token is not null limit 1`
 

@@ -9,7 +9,6 @@ export interface BroadcastClass {
   classSuffix: string
 }
 
-/** The outcome of the message to a class. */
 export interface ClassOutcome {
   status: Exclude<DeliveryState, 'PENDING'>
   error: string | null

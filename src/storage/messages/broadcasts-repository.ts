@@ -5,7 +5,7 @@ import { CAPPED_PLATFORM, type Platform } from '../../core/contract/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { constant, deleteReturningIds, idsMadeAt, insertSelected } from '../db/dialect.ts'
-import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import {
   json,
   mapping,
@@ -18,7 +18,7 @@ import {
   text,
   time,
 } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 import { countsOf } from '../operations/counters.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
@@ -47,7 +47,6 @@ const BROADCAST = mapping({
   updatedAt: time,
 })
 
-/** A broadcast and its progress. */
 export interface StoredBroadcast extends RecordOf<typeof BROADCAST> {
   body: WrittenText
   googleVia: GoogleVia
@@ -62,8 +61,6 @@ export interface NewBroadcast extends NewMessage {
   projectId: string
   googleVia?: GoogleVia
 }
-
-const SPEC: ListSpec = { name: 'broadcasts', id: 'broadcasts.id', sorts: { createdAt: { key: 'broadcasts.id' } } }
 
 /** The broadcasts of projects, their progress, and the creation of their notifications. */
 export class Broadcasts extends Repository {
@@ -96,8 +93,7 @@ export class Broadcasts extends Repository {
   async list(workspaceId: string, projectId: string, request: PageRequest): Promise<ListPage<StoredBroadcast>> {
     const filtered = this.rows(workspaceId).where('broadcasts.project_id', projectId)
     const sorted = { ...request, ...NEWEST_FIRST, projectId }
-    const page = await listPage<Row>(this.db, filtered, SPEC, sorted, (query) => query.select('broadcasts.*'))
-    return { ...page, rows: page.rows.map((row) => toBroadcast(row)!) }
+    return listPage(this.db, filtered, byId('broadcasts'), sorted, (row: Row) => toBroadcast(row)!)
   }
 
   /** Deletes the broadcast if it is still scheduled at that time. Returns whether it was. */
@@ -179,7 +175,6 @@ export class Broadcasts extends Repository {
     return made
   }
 
-  /** Counts the notifications of a broadcast by status. */
   async countByStatus(
     workspaceId: string,
     id: string,
@@ -213,9 +208,8 @@ export class Broadcasts extends Repository {
     const messages: { n: number | string }[] = await meant()
       .groupBy('passes.google_identity_id')
       .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
-    const count = async (some: Knex.QueryBuilder) => Number((await some.count({ n: '*' }).first()).n)
-    const inClasses = await count(installed().whereIn('class_suffix', meant().select('class_suffix')))
-    const reached = await count(meant().whereNotNull('class_suffix'))
+    const inClasses = await countRows(installed().whereIn('class_suffix', meant().select('class_suffix')))
+    const reached = await countRows(meant().whereNotNull('class_suffix'))
     return { messages: messages.map(({ n }) => Number(n)), others: inClasses - reached }
   }
 
@@ -248,7 +242,6 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
 
 /** The audience of a broadcast. */
 export interface Forecast {
-  /** The number of issued passes. */
   passCount: number
   /** The number of these passes that are registered by a device. */
   apple: number
@@ -271,8 +264,8 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
   const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
   const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
   // Run these sequentially: on large projects each is slow, and other reads need connections.
-  const all = await passes.clone().count({ n: '*' }).first()
-  const apple = await passes.clone().whereExists(registered).count({ n: '*' }).first()
+  const passCount = await countRows(passes)
+  const apple = await countRows(passes.clone().whereExists(registered))
   const google: { n: number | string }[] = await passes
     .clone()
     .whereExists(installed)
@@ -280,8 +273,8 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
     .count({ n: '*' })
   const capped = await crowded(db, passes, at).first()
   return {
-    passCount: Number(all.n),
-    apple: Number(apple.n),
+    passCount,
+    apple,
     google: google.map(({ n }) => Number(n)),
     overCap: Number(capped.n),
   }

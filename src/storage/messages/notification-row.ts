@@ -15,7 +15,6 @@ import {
   time,
 } from '../db/record.ts'
 
-/** The state of a notification on one platform. */
 export interface PlatformState {
   status: DeliveryState
   error: string | null
@@ -49,7 +48,6 @@ export type StateColumns = Record<`${Platform}_status`, DeliveryState> & Record<
 /** The column with the time at which a notification takes a place under the cap. */
 export const CAPPED_AT = `${CAPPED_PLATFORM}_due_at` as const
 
-/** Returns the states of a new notification. */
 export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `${Platform}_status`> {
   const columns = platforms.map((platform) => [
     `${platform}_status`,
@@ -58,7 +56,6 @@ export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `$
   return Object.fromEntries(columns)
 }
 
-/** A row of `notifications`. */
 export interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumns {
   body: string
   body_by_language: string | null
@@ -116,14 +113,12 @@ export async function insertMessage(
   return inserted.length > 0
 }
 
-/** Returns the columns of a message's text. */
 function bodyColumns(body: WrittenText): Pick<NotificationRow, 'body' | 'body_by_language'> {
   if (typeof body === 'string') return { body, body_by_language: null }
   const [first = ''] = Object.values(body)
   return { body: first, body_by_language: JSON.stringify(body) }
 }
 
-/** Returns a message's text from its columns. */
 export function toBody({ body, body_by_language }: Pick<NotificationRow, 'body' | 'body_by_language'>): WrittenText {
   return body_by_language === null ? body : JSON.parse(body_by_language)
 }

@@ -5,7 +5,7 @@ import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { deleteReturningIds, NEVER } from '../db/dialect.ts'
-import { type ListPage, type ListSpec, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import { Repository } from '../db/repository.ts'
 import {
   CAPPED_AT,
@@ -28,12 +28,6 @@ export interface NotificationChange extends Partial<StateColumns> {
   started_at?: number
   [CAPPED_AT]?: null
   device_count?: number
-}
-
-const SPEC: ListSpec = {
-  name: 'notifications',
-  id: 'notifications.id',
-  sorts: { createdAt: { key: 'notifications.id' } },
 }
 
 /** The maximum number of places that are read per pass: at 3 per day, those of most of a year. */
@@ -71,8 +65,7 @@ export class Notifications extends Repository {
     const filtered = this.ofPasses(workspaceId, [passId])
     const sorted = { ...request, ...NEWEST_FIRST, passId }
     const select = (query: Knex.QueryBuilder) => selectNotification(this.db, query)
-    const page = await listPage<NotificationRow>(this.db, filtered, SPEC, sorted, select)
-    return { ...page, rows: page.rows.map(toNotification) }
+    return listPage(this.db, filtered, byId('notifications'), sorted, toNotification, select)
   }
 
   /** Deletes the notification if it is still scheduled at that time. Returns whether it was. */

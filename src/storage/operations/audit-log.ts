@@ -3,7 +3,7 @@ import { type Actor, type AuditAction, targetKind } from '../../core/audit.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
-import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { byId, type ListPage, type ListRequest, listPage, NEWEST_FIRST } from '../db/list-query.ts'
 import { mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { Chains } from '../evidence/chains.ts'
@@ -52,13 +52,6 @@ export interface AuditFilters {
 }
 
 export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
-
-const SPEC: ListSpec = {
-  name: 'audit_entries',
-  id: 'audit_entries.id',
-  // IDs ascend with the time.
-  sorts: { createdAt: { key: 'audit_entries.id' } },
-}
 
 /** The audit log: who did what to which row, and when. Entries are written in the transaction of the action. */
 export class AuditLog extends Repository {
@@ -111,9 +104,7 @@ export class AuditLog extends Repository {
     if (actions) where('action', actions)
     if (since) query.where('audit_entries.id', '>=', idBound(since.getTime()))
     if (until) query.where('audit_entries.id', '<', idBound(until.getTime() + 1))
-    const sorted = { ...request, sortBy: 'createdAt', sortDir: 'desc' as const }
-    const page = await listPage<Row>(this.db, query, SPEC, sorted, (rows) => rows.select('audit_entries.*'))
-    return { ...page, rows: page.rows.map(toEntry) }
+    return listPage(this.db, query, byId('audit_entries'), { ...request, ...NEWEST_FIRST }, toEntry)
   }
 
   /** Returns who recorded a scan, according to the ledger; `undefined` if the scan is unknown or older than the audit log. */

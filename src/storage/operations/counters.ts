@@ -15,7 +15,6 @@ export const GATE_CHARACTERS = 100
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
 
-/** The name of a counter. */
 export type CounterName =
   | 'passes'
   | 'passes-by-hour'
@@ -59,7 +58,6 @@ const projectAndTemplate = (row: string) => ({
   template_id: orNone(`${row}.template_id`),
 })
 
-/** The result and reason of a scan. */
 const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
 
 /** Every counter except the one by gate. */
@@ -145,7 +143,6 @@ export function keyOf({ name, parts }: Counter, row: string): string[] {
   return [`${row}.workspace_id`, `'${name}'`, key, hour, project_id, template_id, kind]
 }
 
-/** Returns the condition under which a row counts, in SQL. */
 export function conditionOf({ isCounted }: Counter, row: string): string {
   return isCounted?.(row) ?? 'true'
 }

@@ -11,7 +11,7 @@ import {
   rowsOfPasses,
   whileSearchForgets,
 } from '../db/dialect.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 import { eraseScans } from '../evidence/entries.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
@@ -25,11 +25,9 @@ export interface Holdings {
   notifications: number
   scans: number
   events: number
-  /** Pending deliveries of those events. */
   pendingDeliveries: number
 }
 
-/** The label of an erased pass. */
 const ERASED_LABEL = 'Erased'
 
 /** Returns the external ID of an erased pass: unique and without personal data. */
@@ -43,13 +41,13 @@ const ENDED = 'The data of the pass was erased.'
 export class Erasure extends Repository {
   /** Counts the rows with data of the holder of a pass, by kind. */
   async count(workspaceId: string, passId: string): Promise<Holdings> {
-    const events = await Promise.all(this.events(workspaceId, passId).map(countOf))
-    const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countOf(this.pendingOf(some))))
+    const events = await Promise.all(this.events(workspaceId, passId).map(countRows))
+    const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countRows(this.pendingOf(some))))
     return {
-      variables: await countOf(rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId])),
-      images: await countOf(this.ofPass('pass_images', workspaceId, passId)),
-      notifications: await countOf(this.ofPass('notifications', workspaceId, passId)),
-      scans: await countOf(this.ofPass('scans', workspaceId, passId)),
+      variables: await countRows(rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId])),
+      images: await countRows(this.ofPass('pass_images', workspaceId, passId)),
+      notifications: await countRows(this.ofPass('notifications', workspaceId, passId)),
+      scans: await countRows(this.ofPass('scans', workspaceId, passId)),
       events: sum(events),
       pendingDeliveries: sum(pending),
     }
@@ -175,11 +173,6 @@ export class Erasure extends Repository {
   }
 }
 
-async function countOf(query: Knex.QueryBuilder): Promise<number> {
-  const row = await query.clone().count({ n: '*' }).first()
-  return Number(row.n)
-}
-
 function sum(numbers: number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
 }
@@ -210,7 +203,6 @@ export class Retention extends Repository {
     return deletedOf(ids)
   }
 
-  /** Deletes events without deliveries. */
   async deleteEvents(before: Date, limit: number, after?: string): Promise<Deleted> {
     const deliveries = this.db('delivery_keys').whereRaw('event_id = events.id').select(this.db.raw('1'))
     const old = this.older('events', before, after).whereNotExists(deliveries)

@@ -20,7 +20,6 @@ interface StoredFigure extends Figure {
   packed: Uint8Array | null
 }
 
-/** A figure of a project, to be stored. */
 export interface NewFigure extends Figure {
   projectId: string
 }

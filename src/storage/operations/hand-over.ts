@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { Uuid } from '../../core/ids.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pass-row.ts'
 
 /** Selects the passes to export. Omitted fields do not filter. */
@@ -24,13 +24,10 @@ export interface HandOverPass {
 
 /** Reads passes with the data that another server needs to take them over, by ID (decisions/0020). */
 export class HandOver extends Repository {
-  /** Counts the matching passes. */
   async count(workspaceId: string, filter: HandOverFilter): Promise<number> {
-    const row = await this.passes(workspaceId, filter).count({ n: '*' }).first()
-    return Number(row?.n)
+    return countRows(this.passes(workspaceId, filter))
   }
 
-  /** Returns the variables of the next passes after one, by ID. */
   async listVariables(
     workspaceId: string,
     filter: HandOverFilter,

@@ -2,7 +2,7 @@ import { messagedPlatforms } from '../../core/contract/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
 
@@ -89,7 +89,6 @@ export class Moves extends Repository {
     )
   }
 
-  /** Changes the pace of the move. */
   async setPace(workspaceId: string, passesASecond: number): Promise<void> {
     await this.db('moves').where({ workspace_id: workspaceId }).update({ passes_per_second: passesASecond })
   }
@@ -209,11 +208,8 @@ export class Moves extends Repository {
       .where('phone.workspace_id', workspaceId)
       .select(this.db.raw(`${state} as state, count(*) as n`, [startedAt.getTime()]))
       .groupByRaw('1')
-    const row = await this.db('moved_passes')
-      .where({ workspace_id: workspaceId, move_id: id })
-      .count({ n: '*' })
-      .first()
-    const counts = { passes: Number(row?.n), moved: 0, silent: 0, refused: 0, waiting: 0 }
+    const passes = await countRows(this.db('moved_passes').where({ workspace_id: workspaceId, move_id: id }))
+    const counts = { passes, moved: 0, silent: 0, refused: 0, waiting: 0 }
     for (const { state, n } of rows) counts[state] = Number(n)
     return counts
   }

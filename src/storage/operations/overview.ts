@@ -4,7 +4,7 @@ import type { Connections, Database, Dialect } from '../db/database.ts'
 import { isPoolerError } from '../db/database-errors.ts'
 import { toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { isSamePlace, type JobKind, type QueuePlace, queuePlaces } from '../jobs/job-kinds.ts'
 import { Doors } from '../workspaces/doors-repository.ts'
@@ -15,14 +15,12 @@ import type { RejectedKind } from './rejections.ts'
 export interface QueueOverview extends QueuePlace {
   /** Jobs that can run now. */
   due: number
-  /** Jobs that are scheduled for later. */
   later: number
   running: number
   /** The scheduled time of the oldest due job; null if no job is due. */
   oldestDueAt: Date | null
 }
 
-/** An endpoint whose last attempt failed. */
 export interface FailingWebhook {
   id: string
   workspaceName: string
@@ -36,14 +34,11 @@ export interface Overview {
   at: Date
   /** All queues with their priorities, including empty ones. */
   queues: QueueOverview[]
-  /** The kinds of discarded jobs, if there are any. */
   discarded: { kind: JobKind; count: number }[]
-  /** The kinds of quarantined jobs, if there are any. */
   quarantined: { kind: JobKind; count: number }[]
   webhooks: { sound: number; failing: number; disabled: number }
   /** Deliveries that are waiting for an attempt. */
   deliveries: { due: number; later: number }
-  /** The usage of each workspace and its limits. */
   usage: UsageOverview[]
   /** Doors seen within the last five minutes, and the scans that doors have not uploaded. */
   doors: { online: number; pendingScans: number }
@@ -69,7 +64,6 @@ const ONLINE_MS = 300_000
 /** A published version, or a class of it, that Google rejects, with Google's message. */
 export interface RejectedVersion {
   workspaceName: string
-  /** The name of the template. */
   name: string
   version: number
   message: string
@@ -126,7 +120,7 @@ export class Overviews extends Repository {
   private async rejected(): Promise<Overview['rejected']> {
     const countOf = async (kind: RejectedKind) => {
       const some = this.db('rejections').where({ kind }).limit(MAX_COUNTED).select('kind')
-      return Number((await this.db.from(some.as('some')).count({ n: '*' }).first()).n)
+      return countRows(this.db.from(some.as('some')))
     }
     return { version: await countOf('version'), class: await countOf('class'), pass: await countOf('pass') }
   }
@@ -231,7 +225,6 @@ export class Overviews extends Repository {
 
 /** Checks of the database by an operator, to find out why nothing works. */
 
-/** Throws if the database is not readable. */
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
   // SQLite opens the file only when it reads from it.

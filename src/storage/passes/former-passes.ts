@@ -121,14 +121,12 @@ export class FormerPasses extends Repository {
     )
   }
 
-  /** Like `Registrations.has`. */
   async has(workspaceId: string, copyId: string, deviceId: string): Promise<boolean> {
     return (
       (await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).first('device_id')) !== undefined
     )
   }
 
-  /** Like `Registrations.isFull`. */
   async isFull(workspaceId: string, copyId: string, maxDevices: number): Promise<boolean> {
     const devices = this.registrations(workspaceId, copyId)
     return (await devices.offset(maxDevices - 1).first('device_id')) !== undefined

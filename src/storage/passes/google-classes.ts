@@ -22,7 +22,6 @@ export interface StoredClass extends Omit<RecordOf<typeof CLASS>, 'classValues'>
 
 type Row = RowOf<typeof CLASS>
 
-/** A class to claim, for a template version. */
 export interface NewClass extends ClassClaim {
   templateVersionId: string
 }
@@ -129,7 +128,6 @@ export class GoogleClasses extends Repository {
   }
 }
 
-/** Returns the unique key of a class as text. */
 export function keyOf({ templateVersionId, keyDigest }: Pick<NewClass, 'templateVersionId' | 'keyDigest'>): string {
   return `${templateVersionId} ${keyDigest}`
 }

@@ -6,7 +6,6 @@ import { Repository } from '../db/repository.ts'
 export interface SentObject {
   kind: GoogleKind
   objectSuffix: string
-  /** The class of the object. */
   classSuffix: string
   /** The template version that it shows. */
   templateVersionId: string

@@ -11,7 +11,6 @@ import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts
 /** The state that a link to a group is checked against. */
 export interface GroupLinkState {
   generation: number
-  /** Whether all links of the workspace are closed. */
   areLinksClosed: boolean
 }
 
@@ -65,7 +64,6 @@ export class Groups extends Repository {
     return row && { generation: row.generation ?? 0, areLinksClosed: row.links_closed_at !== null }
   }
 
-  /** Invalidates all existing links to the group. */
   async raiseLinkGeneration(workspaceId: string, groupId: string): Promise<void> {
     await this.db('group_links')
       .insert({ workspace_id: workspaceId, group_id: groupId, generation: 1 })

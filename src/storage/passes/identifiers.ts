@@ -120,7 +120,6 @@ export async function replaceIndex(db: Knex, workspaceId: string, pass: PassCont
   await insertWindows(db, workspaceId, [pass])
 }
 
-/** Whether the identifier is the current code of the pass. */
 export async function isActiveIdentifier(
   db: Knex,
   workspaceId: string,

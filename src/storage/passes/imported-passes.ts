@@ -26,7 +26,6 @@ export interface ImportedPass extends NewPass {
   importDigest: string
 }
 
-/** The imported names that are already in use. */
 export interface TakenNames {
   serialNumbers: Set<string>
   googleObjectIds: Set<string>
@@ -168,7 +167,6 @@ export class ImportedPasses extends Repository {
   }
 }
 
-/** Returns the columns of an imported pass. */
 function toImportedRow(workspaceId: string, pass: ImportedPass, at: Date) {
   const isIssued = pass.status === 'ISSUED'
   const now = at.getTime()

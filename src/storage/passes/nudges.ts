@@ -6,7 +6,6 @@ import { Repository } from '../db/repository.ts'
 
 /** The result of a check of due passes. */
 export interface Nudged {
-  /** The number of devices that are to be pushed again. */
   devices: number
   /** Their passes, without duplicates. */
   passIds: string[]

@@ -75,7 +75,6 @@ export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   }
 }
 
-/** Restricts a query to passes that were issued at a time. */
 export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const moments = { at: at.getTime() }
   return query

@@ -9,12 +9,11 @@ import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/
 import { COUNTED_AS_NONE, countsOf } from '../operations/counters.ts'
 import { whereGroupKey } from './groups-repository.ts'
 import { heldPasses, holding, whereStale } from './held-passes.ts'
-import { issuingPasses, lapsedPasses, type PassRow, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
+import { issuingPasses, lapsedPasses, type StoredPass, selectPass, toPass, UNISSUED } from './pass-row.ts'
 
 /** The comparison of a label. `prefix` and `contains` ignore case. */
 export type LabelMatch = 'exact' | 'prefix' | 'contains'
 
-/** A comparison with an integer. */
 export interface NumericFilter {
   comparison: '=' | '>=' | '<='
   value: number
@@ -70,8 +69,7 @@ export async function listPasses(
   if (request.created?.from) query.where(id, '>=', idBound(request.created.from.getTime()))
   if (request.created?.to) query.where(id, '<', idBound(request.created.to.getTime() + 1))
   const count = isCounted(request) ? () => countPasses(db, workspaceId, request, facts) : undefined
-  const page = await listPage<PassRow>(db, query, specFor(id), request, (rows) => selectPass(db, rows), count)
-  return { ...page, rows: page.rows.map(toPass) }
+  return listPage(db, query, specFor(id), request, toPass, (rows) => selectPass(db, rows), count)
 }
 
 /** Returns the rows that the list iterates over, and the name of the pass ID in them. */
@@ -203,7 +201,6 @@ interface Facts {
   now: number
   /** Whether no pass of the workspace that is past its expiry is still stored as ISSUED. */
   isSwept: boolean
-  /** The unissued passes that workers are issuing. */
   issuing: string[]
   /** Deleted projects that passes still refer to. */
   leaving: string[]

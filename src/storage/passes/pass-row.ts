@@ -23,7 +23,6 @@ import {
 } from '../db/record.ts'
 import { type IdentityIds, identityFields, identityIdsOf } from '../workspaces/identities-repository.ts'
 
-/** The stored fields of a pass. */
 const PASS = mapping({
   id: text,
   workspaceId: text,
@@ -81,7 +80,6 @@ const JOINED = mapping({
   webServiceUrl: optionalText,
 })
 
-/** A pass as it is stored. */
 export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINED> {
   /** The name of the present holder's copy: the ID of the pass until it is transferred. */
   copyId: string
@@ -110,7 +108,6 @@ export type NewPass = Pick<
   | 'appleToken'
 > &
   Partial<IdentityIds> & {
-    /** Default: none. */
     googleClassId?: string | null
     group?: PassGroup | null
     /** The SHA-256 digest of the scannable code. */

@@ -27,7 +27,6 @@ export interface StoredRegistration extends RecordOf<typeof REGISTRATION> {}
 
 /** A device that must be pushed because its pass changed. */
 export interface OutdatedRegistration extends PushedRegistration, Pick<StoredRegistration, 'pushToken'> {
-  /** The current wallet version of the pass. */
   walletVersion: number
   appleIdentityId: string | null
 }
@@ -239,7 +238,6 @@ export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (strin
 /** The order in which devices are locked, to prevent deadlocks. It is the order of their key, as for writes by device. */
 export const IN_ORDER = ['device_id', 'pass_id']
 
-/** The number of devices per statement. */
 const CHUNK = 500
 
 const passIdsOf = (devices: { passId: string }[]) => [...new Set(devices.map(({ passId }) => passId))]

@@ -13,12 +13,11 @@ import {
   text,
   time,
 } from '../db/record.ts'
-import { type Connected, Repository } from '../db/repository.ts'
+import { type Connected, countRows, Repository } from '../db/repository.ts'
 import { heldPasses } from './held-passes.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
 import { walletTables } from './wallet-tables.ts'
 
-/** The filters of a list of wallets. */
 export interface WalletFilter {
   projectId?: string[] | undefined
   platform?: Platform[] | undefined
@@ -128,7 +127,7 @@ export class Wallets extends Repository {
   private async countAll(workspaceId: string, arms: Arm[]): Promise<number> {
     let total = 0
     await this.inParts(workspaceId, async (part) => {
-      for (const { wallets } of arms) total += Number((await part(wallets).count({ n: '*' }).first()).n)
+      for (const { wallets } of arms) total += await countRows(part(wallets))
     })
     return total
   }

@@ -21,7 +21,6 @@ export interface WalletTable {
   columns: Record<'held_version' | 'held_since' | 'fetched_at' | 'pushed_version' | 'pushed_at' | 'last_error', string>
 }
 
-/** The wallets of each platform. */
 export const walletTables: Record<Platform, WalletTable> = {
   apple: {
     table: 'apple_registrations',
@@ -55,7 +54,6 @@ export const walletTables: Record<Platform, WalletTable> = {
   },
 }
 
-/** The repositories of the wallets of each platform. */
 export const walletRepositories = {
   registrations: Registrations,
   googleObjects: GoogleObjects,

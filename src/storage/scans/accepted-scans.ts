@@ -50,7 +50,6 @@ export interface AskedCounts {
   plan: Pick<RedemptionPlan, 'counted' | 'windows'>
 }
 
-/** A pass and the time at which it was accepted. */
 export interface PlaceOfUse {
   passId: string
   at: Date
@@ -84,7 +83,6 @@ interface SegmentRow {
 
 /** Accepted scans that were not reversed, which policies count. Scans without a context form a separate context. */
 export class AcceptedScans extends Repository {
-  /** Inserts uses of passes. */
   async insert(workspaceId: string, scans: NewAcceptedScan[]): Promise<void> {
     const rows = scans.map((scan) => ({
       scan_id: scan.scanId,

@@ -22,7 +22,6 @@ export interface ScanFigures {
   lastScanAt: Date | null
 }
 
-/** The statistics of a gate. */
 export interface GateFigures {
   /** The first 100 characters of its name; null for scans without a gate. */
   gate: string | null
@@ -45,7 +44,6 @@ export interface TimeFigures {
 
 const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
 
-/** The statistics of the ledger. */
 export class ScanStats extends Repository {
   /**
    * Returns the statistics by project, ordered by ID. Rows without a project come last, under null. Scans keep their project after
@@ -286,11 +284,9 @@ interface ScanSum extends Row {
   result: string
   /** Empty for a reversal, and if only results were requested. */
   reason: string
-  /** The time of the last scan. */
   last: number
 }
 
-/** Filters rows by project and template. */
 function narrowed(query: Knex.QueryBuilder, table: string, { projectId, templateId }: ScanStatsRequest) {
   if (projectId) query.whereIn(`${table}.project_id`, projectId)
   if (templateId) query.whereIn(`${table}.template_id`, templateId)

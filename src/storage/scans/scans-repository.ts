@@ -96,8 +96,7 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   const sorted: ListRequest = { ...request, sortBy: 'scannedAt', sortDir: 'desc' }
   const isCounted = !passId && !scanned?.from && !scanned?.to
   const count = isCounted ? () => countListed(db, workspaceId, request) : undefined
-  const page = await listPage<ScanRow>(db, query, SPEC, sorted, (rows) => rows.select('scans.*'), count)
-  return { ...page, rows: page.rows.map(SCAN.read) }
+  return listPage(db, query, SPEC, sorted, SCAN.read, undefined, count)
 }
 
 /** Counts the scans that match the filters, if counters cover all of these. */

@@ -30,7 +30,6 @@ export interface SnapshotRequest {
 
 /** A page of the changes between two snapshots. */
 export interface SnapshotChanges {
-  /** The current entries. */
   rows: SnapshotEntry[]
   /** The IDs of erased passes. */
   removed: string[]

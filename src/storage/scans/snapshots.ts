@@ -27,9 +27,7 @@ export interface StoredSnapshot extends RecordOf<typeof SNAPSHOT> {}
 
 /** The changes between the beginnings of two snapshots. */
 export interface ChangesRequest {
-  /** The earlier snapshot. */
   since: StoredSnapshot
-  /** The later snapshot. */
   until: StoredSnapshot
 }
 

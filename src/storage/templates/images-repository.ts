@@ -51,7 +51,6 @@ export class Images extends Repository {
     return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
   }
 
-  /** Returns the existing images among the IDs. */
   async list(workspaceId: string, ids: string[]): Promise<StoredImage[]> {
     return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
   }
@@ -71,7 +70,6 @@ export class Images extends Repository {
     return new Set<string>(await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).pluck('id'))
   }
 
-  /** Whether the image exists, in any workspace. */
   async isPublic(id: string): Promise<boolean> {
     return (await this.db('images').where({ id }).first('id')) !== undefined
   }

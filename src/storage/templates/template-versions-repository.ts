@@ -162,7 +162,6 @@ export class TemplateVersions extends Repository {
       .pluck('id')
   }
 
-  /** Returns the overrides of versions for a platform, by ID. */
   async listOverrides(workspaceId: string, ids: string[], platform: keyof Overrides): Promise<Map<string, unknown>> {
     const rows: { id: string; overrides: string | null }[] = await this.db('template_versions')
       .where({ workspace_id: workspaceId })

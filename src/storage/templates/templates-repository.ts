@@ -85,8 +85,7 @@ export class Templates extends Repository {
       })
     }
     if (request.key) query.whereIn('templates.key', request.key)
-    const page = await listPage<Row>(this.db, query, SPEC, request, (rows) => rows.select('templates.*'))
-    return { ...page, rows: page.rows.map(toTemplate) }
+    return listPage(this.db, query, SPEC, request, toTemplate)
   }
 
   /**

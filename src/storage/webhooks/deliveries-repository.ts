@@ -4,7 +4,7 @@ import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
 import { type Columns, insertRows, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
 import { idIsChosen } from '../db/dialect.ts'
-import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { Repository } from '../db/repository.ts'
 import {
@@ -12,7 +12,6 @@ import {
   type DeliveryRow,
   type DueDelivery,
   insertAttempts,
-  listAttempts,
   type PayloadRow,
   PROGRESS,
   type ProgressRow,
@@ -30,7 +29,6 @@ export interface Target {
   generation: number
 }
 
-/** A stored event. */
 export interface EventRow {
   id: string
   type: Delivery['eventType']
@@ -44,15 +42,6 @@ export interface DeliveryFilters extends ListRequest {
 }
 
 type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures: number; endpoint_updated_at: number }
-
-/** IDs ascend with the creation time. */
-const specOf = (id: string): ListSpec => ({ name: 'webhook_deliveries', id, sorts: { createdAt: { key: id } } })
-
-/** Pages that are filtered by status or last attempt read deliveries, other pages read their keys. */
-const specs = {
-  webhook_deliveries: specOf('webhook_deliveries.id'),
-  delivery_keys: specOf('delivery_keys.id'),
-}
 
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 
@@ -76,9 +65,16 @@ export class Deliveries extends Repository {
     return row && payloadOf(row)
   }
 
-  /** Returns the attempts, oldest first. */
-  listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
-    return listAttempts(this.db, workspaceId, deliveryId)
+  /** Oldest first. */
+  async listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
+    const ofDelivery = this.db('webhook_attempts').where({ workspace_id: workspaceId, delivery_id: deliveryId })
+    const rows = await ofDelivery.orderBy('number')
+    return rows.map((row) => ({
+      at: new Date(row.started_at),
+      durationMs: row.duration_ms,
+      responseCode: row.response_code,
+      error: row.error,
+    }))
   }
 
   /** Returns a page of the deliveries of a workspace, newest first (decisions/0012). */
@@ -87,6 +83,7 @@ export class Deliveries extends Repository {
     // Most deliveries have succeeded, so filters by endpoint or type are more selective.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
+    // Pages that are filtered by status or last attempt read deliveries, other pages read their keys.
     const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
     const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
     if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
@@ -94,10 +91,7 @@ export class Deliveries extends Repository {
     if (status && !isByProgress) filtered.join('webhook_deliveries', 'webhook_deliveries.id', 'delivery_keys.id')
     if (status) filtered.whereIn('webhook_deliveries.status', status)
     if (lastAttempt) filtered.whereNotNull('webhook_deliveries.last_error')
-    const page = await listPage<DeliveryRow>(this.db, filtered, specs[table], request, (query) =>
-      query.select('webhook_deliveries.*'),
-    )
-    return { ...page, rows: page.rows.map(toDelivery) }
+    return listPage(this.db, filtered, { ...byId(table), name: 'webhook_deliveries' }, request, toDelivery)
   }
 
   /** Makes a delivery due now. The caller has locked its endpoint. */

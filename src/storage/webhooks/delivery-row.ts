@@ -33,7 +33,6 @@ const ENVELOPE = mapping({
   webhookId: text,
   eventId: text,
   eventType: plain<Delivery['eventType']>(),
-  /** The generation of the endpoint when the delivery was queued. */
   generation: number,
   createdAt: time,
   updatedAt: time,
@@ -41,7 +40,6 @@ const ENVELOPE = mapping({
 
 export interface StoredDelivery extends RecordOf<typeof ENVELOPE>, DeliveryProgress {}
 
-/** The columns that attempts change. */
 export type ProgressRow = RowOf<typeof PROGRESS>
 
 export interface DeliveryRow extends RowOf<typeof ENVELOPE>, ProgressRow {}
@@ -99,7 +97,6 @@ export interface RecordedAttempt {
   progress: DeliveryProgress
 }
 
-/** Inserts attempts with one statement. */
 export async function insertAttempts(db: Knex, workspaceId: string, made: RecordedAttempt[]): Promise<void> {
   const rows = made.map(({ id, attempt, progress }) => ({
     workspace_id: workspaceId,
@@ -115,17 +112,4 @@ export async function insertAttempts(db: Knex, workspaceId: string, made: Record
 
 export interface StoredAttempt extends Omit<Attempt, 'at'> {
   at: Date
-}
-
-/** Returns the attempts, oldest first. */
-export async function listAttempts(db: Knex, workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
-  const rows = await db('webhook_attempts')
-    .where({ workspace_id: workspaceId, delivery_id: deliveryId })
-    .orderBy('number')
-  return rows.map((row) => ({
-    at: new Date(row.started_at),
-    durationMs: row.duration_ms,
-    responseCode: row.response_code,
-    error: row.error,
-  }))
 }

@@ -10,7 +10,6 @@ export interface LoggedEvent {
   id: string
   type: EventType
   place: Place
-  /** The envelope, as JSON. */
   envelope: string
 }
 
@@ -41,7 +40,6 @@ export class EventLog extends Repository {
     return last ?? PLACE_BEFORE_ALL
   }
 
-  /** Returns the first event at or after a time. */
   async findFirstId(workspaceId: string, since: Date): Promise<string | undefined> {
     const first: { id: string } | undefined = await this.of(workspaceId)
       .where('id', '>=', idBound(since.getTime()))

@@ -1,5 +1,5 @@
 import type { Webhook } from '../../core/contract/webhooks.ts'
-import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
 import {
   json,
@@ -59,20 +59,12 @@ export interface WebhookToSend extends StoredWebhook {
   hasStale: boolean
 }
 
-/** The fields for creating or changing an endpoint. */
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
 export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
 
 const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_deliveries.webhook_id = webhooks.id
   and webhook_deliveries.generation < webhooks.generation and webhook_deliveries.status = 'PENDING') as has_stale`
-
-const SPEC: ListSpec = {
-  name: 'webhooks',
-  id: 'webhooks.id',
-  // IDs ascend with the creation time.
-  sorts: { createdAt: { key: 'webhooks.id' } },
-}
 
 /** The endpoints of webhooks, their sealed secrets, and their state. */
 export class Webhooks extends Repository {
@@ -137,15 +129,9 @@ export class Webhooks extends Repository {
     return row && WEBHOOK.read(row)
   }
 
-  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
-    const page = await listPage<Row>(
-      this.db,
-      this.db('webhooks').where('webhooks.workspace_id', workspaceId),
-      SPEC,
-      request,
-      (query) => query.select('webhooks.*'),
-    )
-    return { ...page, rows: page.rows.map(WEBHOOK.read) }
+  list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
+    const ofWorkspace = this.db('webhooks').where('webhooks.workspace_id', workspaceId)
+    return listPage(this.db, ofWorkspace, byId('webhooks'), request, WEBHOOK.read)
   }
 
   /** Changes an endpoint; returns `undefined` if it does not exist. New event types are subscribed from now. */

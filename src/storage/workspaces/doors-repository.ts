@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import { updateRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
-import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import {
   mapping,
   optionalNumber,
@@ -13,7 +13,7 @@ import {
   text,
   time,
 } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 
 const DOOR = mapping({
   id: text,
@@ -47,7 +47,6 @@ export interface NewDoorInvitation {
   expiresAt: Date
 }
 
-/** The invitation that was claimed. */
 export interface ClaimedInvitation {
   workspaceId: string
   projectId: string
@@ -67,9 +66,6 @@ export interface DoorState extends DoorReport {
 /** The number of remaining uses of an invitation that was revoked. */
 const ENDED = -1
 
-const SPEC: ListSpec = { name: 'doors', id: 'doors.id', sorts: { createdAt: { key: 'doors.id' } } }
-
-/** The fields of a door that can change. */
 export interface DoorChange {
   name?: string | undefined
   gate?: string | undefined
@@ -78,11 +74,9 @@ export interface DoorChange {
 export interface DoorListRequest extends ListRequest {
   projectId?: string[] | undefined
   revoked?: boolean | undefined
-  /** Only this door. */
   id?: string | undefined
 }
 
-/** Doors, and invitations for doors. */
 export class Doors extends Repository {
   /** Creates an invitation and returns its ID. The caller has locked the project. */
   async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
@@ -117,11 +111,8 @@ export class Doors extends Repository {
       .where('uses_left', '>', 0)
       .where('expires_at', '>', at.getTime())
       .first(this.db.raw('count(*) as n, sum(uses_left) as uses'))
-    const doors = await this.live(at)
-      .where({ 'doors.workspace_id': workspaceId, 'doors.project_id': projectId })
-      .count({ n: '*' })
-      .first()
-    return { invitations: Number(open.n), uses: Number(open.uses ?? 0), doors: Number(doors?.n) }
+    const live = this.live(at).where({ 'doors.workspace_id': workspaceId, 'doors.project_id': projectId })
+    return { invitations: Number(open.n), uses: Number(open.uses ?? 0), doors: await countRows(live) }
   }
 
   /**
@@ -157,7 +148,6 @@ export class Doors extends Repository {
       .where('expires_at', '>', at.getTime())
   }
 
-  /** Turns a token into a door. */
   async insert(workspaceId: string, door: { id: string; projectId: string; gate: string }, at: Date): Promise<void> {
     const { id, projectId, gate } = door
     const row = { id, workspace_id: workspaceId, project_id: projectId, gate, last_seen_at: at.getTime() }
@@ -178,8 +168,7 @@ export class Doors extends Repository {
       const ofDoor = this.db('tokens').whereRaw('tokens.id = doors.id').select(this.db.raw('1'))
       filtered.whereExists(revoked ? ofDoor.whereNotNull('revoked_at') : ofDoor.whereNull('revoked_at'))
     }
-    const page = await listPage<Row>(this.db, filtered, SPEC, request, selectDoor)
-    return { ...page, rows: page.rows.map(toDoor) }
+    return listPage(this.db, filtered, byId('doors'), request, toDoor, selectDoor)
   }
 
   /** Changes the name or the gate of a door. Returns false if it does not exist. */
@@ -208,7 +197,6 @@ export class Doors extends Repository {
     await this.revokeTokens(workspaceId, ids, at)
   }
 
-  /** Saves the reports of doors with one statement. */
   async setSeen(workspaceId: string, states: DoorState[]): Promise<void> {
     const changes = states.map(({ doorId, at, version, pendingScans }) => ({
       id: doorId,
@@ -221,9 +209,9 @@ export class Doors extends Repository {
 
   /** Counts the active doors of all workspaces that were seen since a time, and the pending scans of all active doors. */
   async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
-    const online = await this.live(at).where('last_seen_at', '>=', seenSince.getTime()).count({ n: '*' }).first()
+    const online = await countRows(this.live(at).where('last_seen_at', '>=', seenSince.getTime()))
     const pending = await this.live(at).where('pending_scans', '>', 0).sum({ n: 'pending_scans' }).first()
-    return { online: Number(online?.n), pendingScans: Number(pending?.n ?? 0) }
+    return { online, pendingScans: Number(pending?.n ?? 0) }
   }
 
   private revokeTokens(workspaceId: string, ids: string[] | Knex.QueryBuilder, at: Date) {

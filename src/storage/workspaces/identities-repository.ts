@@ -53,7 +53,6 @@ export function accountOf({ passTypeIdentifier, issuerId }: StoredIdentity): str
   return passTypeIdentifier ?? issuerId
 }
 
-/** The fields of a new identity. */
 export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
 
 /** The identities that passes are made under; null is that of the server. */
@@ -72,7 +71,6 @@ export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
   return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
 }
 
-/** An identity that is granted to a workspace. */
 interface GrantedRow extends Row {
   is_retired: boolean
 }
@@ -110,7 +108,6 @@ export class Identities extends Repository {
     return inserted.length > 0 ? stored : undefined
   }
 
-  /** Returns the identity with a name, pass type, or issuer. */
   async findAny(
     text: Partial<Pick<StoredIdentity, 'name' | 'passTypeIdentifier' | 'issuerId'>>,
   ): Promise<StoredIdentity | undefined> {
@@ -150,10 +147,8 @@ export class Identities extends Repository {
   /** Returns a page of the identities that are granted to a workspace. Identities that it can no longer use are retired. */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
     const granted = joinGrants(this.db('identities'), workspaceId)
-    const page = await listPage<GrantedRow>(this.db, granted, SPEC, request, (query) =>
-      joinGrants(query, workspaceId).select(GRANTED),
-    )
-    return { ...page, rows: page.rows.map(toGranted) }
+    const select = (query: Knex.QueryBuilder) => joinGrants(query, workspaceId).select(GRANTED)
+    return listPage(this.db, granted, SPEC, request, toGranted, select)
   }
 
   /** Returns an identity that is granted to a workspace, and locks it until the transaction ends. */
@@ -178,7 +173,6 @@ export class Identities extends Repository {
     await this.db('identities').where({ id, sealed: before }).update({ sealed })
   }
 
-  /** Allows a workspace to use an identity. */
   async insertGrant(workspaceId: string, identityId: string): Promise<void> {
     await this.db('workspace_identities')
       .insert({ workspace_id: workspaceId, identity_id: identityId, is_retired: false })
@@ -267,7 +261,6 @@ export interface IdentityUse {
   project?: string
 }
 
-/** Joins the identities that are granted to a workspace. */
 function joinGrants(identities: Knex.QueryBuilder, workspaceId: string): Knex.QueryBuilder {
   return identities
     .join({ granted: 'workspace_identities' }, 'granted.identity_id', 'identities.id')

@@ -7,7 +7,7 @@ import {
   type WorkspaceLimits,
 } from '../../core/rules/pass/workspace-limits.ts'
 import { lockRows } from '../db/dialect.ts'
-import { Repository } from '../db/repository.ts'
+import { countRows, Repository } from '../db/repository.ts'
 
 /** The columns of a workspace's limits; null means the default. */
 export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
@@ -99,17 +99,19 @@ export class Usage extends Repository {
   }
 
   async countWebhooks(workspaceId: string): Promise<number> {
-    return countOf(this.db('webhooks').where({ workspace_id: workspaceId }))
+    return countRows(this.db('webhooks').where({ workspace_id: workspaceId }))
   }
 
   async countDrafts(workspaceId: string, templateId: string): Promise<number> {
-    return countOf(this.drafts(workspaceId).where({ template_id: templateId }))
+    return countRows(this.drafts(workspaceId).where({ template_id: templateId }))
   }
 
   /** Counts notifications and broadcasts that are scheduled after a time. */
   async countScheduled(workspaceId: string, at: Date): Promise<number> {
     const scheduled = (table: string) =>
-      countOf(this.db(table).where({ workspace_id: workspaceId, started_at: null }).where('send_at', '>', at.getTime()))
+      countRows(
+        this.db(table).where({ workspace_id: workspaceId, started_at: null }).where('send_at', '>', at.getTime()),
+      )
     return (await scheduled('notifications')) + (await scheduled('broadcasts'))
   }
 
@@ -124,11 +126,10 @@ export class Usage extends Repository {
    */
   async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
     const waiting = this.waitingJobs().where({ workspace_id: workspaceId })
-    if (atMost === undefined) return countOf(waiting)
-    return countOf(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
+    if (atMost === undefined) return countRows(waiting)
+    return countRows(this.db(waiting.select(this.db.raw('1')).limit(atMost).as('some')))
   }
 
-  /** Returns the usage of all limited resources of a workspace. */
   async read(workspaceId: string, at: Date): Promise<WorkspaceUsage> {
     const drafts = this.drafts(workspaceId).groupBy('template_id').count({ n: '*' }).as('drafts')
     const most = await this.db(drafts).max({ n: 'n' }).first()
@@ -186,9 +187,4 @@ export class Usage extends Repository {
   private drafts(workspaceId: string) {
     return this.db('template_versions').where({ workspace_id: workspaceId }).whereRaw(`stage = 'draft'`)
   }
-}
-
-async function countOf(query: Knex.QueryBuilder): Promise<number> {
-  const row = await query.count({ n: '*' }).first()
-  return Number(row.n)
 }

@@ -21,7 +21,6 @@ export interface StoredProject extends RecordOf<typeof PROJECT> {}
 
 type Row = RowOf<typeof PROJECT>
 
-/** The fields for creating or changing a project. */
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
 export interface ProjectCounts {
@@ -44,7 +43,6 @@ const SPEC: ListSpec = {
   },
 }
 
-/** The projects of workspaces and their counts. */
 export class Projects extends Repository {
   async insert(workspaceId: string, fields: ProjectFields, at: Date): Promise<StoredProject> {
     const project = { id: newId(at), ...fields, ...identityIdsOf({}), createdAt: at, updatedAt: at }
@@ -73,11 +71,8 @@ export class Projects extends Repository {
     return this.db('projects').orderBy('id').select({ workspaceId: 'workspace_id' }, 'id')
   }
 
-  async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
-    const page = await listPage<Row>(this.db, this.ofWorkspace(workspaceId), SPEC, request, (query) =>
-      query.select('projects.*'),
-    )
-    return { ...page, rows: page.rows.map(PROJECT.read) }
+  list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredProject>> {
+    return listPage(this.db, this.ofWorkspace(workspaceId), SPEC, request, PROJECT.read)
   }
 
   /** Returns `undefined` if the project does not exist. */

@@ -42,7 +42,6 @@ export interface StoredToken extends RecordOf<typeof TOKEN> {}
 
 type Row = RowOf<typeof TOKEN>
 
-/** A token with the limits and usage of its workspace. */
 export interface TokenWithWorkspace extends StoredToken {
   workspace: {
     name: string
@@ -59,7 +58,6 @@ export interface TokenWithWorkspace extends StoredToken {
 /** The usage of an empty workspace. Also used for doors, whose scans do not add stored data. */
 const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
 
-/** A token that expires soon. */
 export interface EndingToken {
   id: string
   name: string
@@ -148,7 +146,6 @@ export class Tokens extends Repository {
     return this.db('tokens').where({ name }).orderBy('id').pluck('id')
   }
 
-  /** Whether no token of any workspace was ever used. */
   async isUnused(): Promise<boolean> {
     return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
   }

@@ -20,7 +20,6 @@ export interface StoredWorkspace extends RecordOf<typeof WORKSPACE> {}
 
 type Row = RowOf<typeof WORKSPACE>
 
-/** The workspaces and their state. */
 export class Workspaces extends Repository {
   /** Creates a workspace; returns `undefined` if the name is in use. */
   async insert(
@@ -55,7 +54,6 @@ export class Workspaces extends Repository {
     return (await this.db<Row>('workspaces').orderBy('name')).map(WORKSPACE.read)
   }
 
-  /** Whether the server has no other workspace. */
   async isOnly(id: string): Promise<boolean> {
     return (await this.db('workspaces').whereNot({ id }).first('id')) === undefined
   }

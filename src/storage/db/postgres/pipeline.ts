@@ -6,7 +6,6 @@ export interface Sent {
   sql: string
   bindings?: unknown[]
   options?: { name?: string; isSilent?: boolean }
-  /** The result from the database. */
   response?: unknown
 }
 
@@ -30,7 +29,6 @@ export interface Waiting {
   reject(error: unknown): void
 }
 
-/** Settings of PostgreSQL, by name. */
 export type Settings = Record<string, string | number>
 
 /** The members of a pg connection that statements use. */

@@ -11,7 +11,6 @@ import {
   type Waiting,
 } from './pipeline.ts'
 
-/** The options of a client for PostgreSQL. */
 export interface PostgresOptions {
   /** Settings of PostgreSQL that apply to all its statements. */
   settings?: Settings

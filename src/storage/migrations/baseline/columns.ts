@@ -18,7 +18,6 @@ export interface ColumnTypes {
   ofCounts: string
 }
 
-/** Returns the column types of this database. */
 export function columnTypes(db: Knex): ColumnTypes {
   return inDialect(db, {
     postgres: () => ({
