@@ -306,7 +306,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     return messages.length + others
   },
   'broadcastClasses.findOutcome': (tx, intruder, ids) => tx.broadcastClasses.findOutcome(intruder, theirClass(ids)),
-  'broadcastClasses.isTold': (tx, intruder) => tx.broadcastClasses.hasMessages(intruder, 'their-class'),
+  'broadcastClasses.hasMessages': (tx, intruder) => tx.broadcastClasses.hasMessages(intruder, 'their-class'),
   'broadcastClasses.listErrors': (tx, intruder, ids) =>
     tx.broadcastClasses.listErrors(intruder, theirClass(ids).broadcastId, 10),
   'broadcastClasses.nack': (tx, intruder, ids) => tx.broadcastClasses.nack(intruder, theirClass(ids)),

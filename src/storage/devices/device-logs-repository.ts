@@ -2,29 +2,24 @@ import type { Knex } from 'knex'
 import { madeAt, newId } from '../../core/ids.ts'
 import { idIsChosen, joinPasses } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { mapping, optionalText, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-/** A log message that a device sent about a pass. The device is not authenticated. */
-export interface NewDeviceLog {
-  passId: string
+const LOG = mapping({
+  id: text,
+  passId: text,
+  externalPassId: text,
   /** The digest of the device that the message names; null if it names none. */
-  device: string | null
-  message: string
-}
+  device: optionalText,
+  message: text,
+})
 
-export interface StoredDeviceLog extends NewDeviceLog {
-  id: string
-  externalPassId: string
+export interface StoredDeviceLog extends RecordOf<typeof LOG> {
   at: Date
 }
 
-interface Row {
-  id: string
-  pass_id: string
-  external_pass_id: string
-  device: string | null
-  message: string
-}
+/** A log message that a device sent about a pass. The device is not authenticated. */
+export type NewDeviceLog = Pick<StoredDeviceLog, 'passId' | 'device' | 'message'>
 
 /** The filters of a list of messages. */
 export interface DeviceLogFilter {
@@ -49,13 +44,7 @@ export class DeviceLogs extends Repository {
   /** Inserts messages, and deletes the oldest ones of their passes and of the workspace above the limits. */
   async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
     await this.db('device_logs').insert(
-      logs.map(({ passId, device, message }) => ({
-        id: newId(at),
-        workspace_id: workspaceId,
-        pass_id: passId,
-        device,
-        message,
-      })),
+      logs.map((log) => ({ ...LOG.write({ ...log, id: newId(at) }), workspace_id: workspaceId })),
     )
     for (const passId of new Set(logs.map((log) => log.passId))) {
       await this.trim(() => this.ofWorkspace(workspaceId).where({ pass_id: passId }), MAX_LOGS_OF_PASS)
@@ -101,7 +90,6 @@ export class DeviceLogs extends Repository {
   }
 }
 
-function toDeviceLog(row: Row): StoredDeviceLog {
-  const { id, pass_id: passId, external_pass_id: externalPassId, device, message } = row
-  return { id, passId, externalPassId, device, message, at: madeAt(id) }
+function toDeviceLog(row: RowOf<typeof LOG>): StoredDeviceLog {
+  return { ...LOG.read(row), at: madeAt(row.id) }
 }

@@ -1,6 +1,7 @@
 import type { Platform } from '../../core/contract/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { idIsChosen, toDate } from '../db/dialect.ts'
+import { mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
@@ -19,17 +20,20 @@ export interface BacklogCounts {
   oldestRunAt: Date | null
 }
 
+const FAILED = mapping({
+  id: text,
+  workspaceId: text,
+  kind: plain<JobKind>(),
+  subject: text,
+  correlationId: optionalText,
+  attempts: number,
+  failedAt: time,
+})
+
 /** A discarded or quarantined job, with its last error. */
-export interface FailedJob {
-  id: string
+export interface FailedJob extends RecordOf<typeof FAILED> {
   state: 'failed' | 'quarantined'
-  workspaceId: string
-  kind: JobKind
-  subject: string
-  correlationId: string | null
-  attempts: number
   error: string
-  failedAt: Date
 }
 
 /** A filter of failed jobs. All given conditions must match. */
@@ -45,15 +49,8 @@ export interface JobsOfIdentity {
   identityId: string | null
 }
 
-interface Row {
-  id: string
-  workspace_id: string
-  kind: JobKind
-  subject: string
-  correlation_id: string | null
-  attempts: number
+interface Row extends RowOf<typeof FAILED> {
   last_error: string
-  failed_at: number
   lapses: number
 }
 
@@ -92,15 +89,9 @@ export class Backlog extends Repository {
   async listFailed(filter: FailedJobFilter, limit: number): Promise<FailedJob[]> {
     const rows: Row[] = await this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
     return rows.map((row) => ({
-      id: row.id,
+      ...FAILED.read(row),
       state: row.lapses >= MAX_JOB_LAPSES ? 'quarantined' : 'failed',
-      workspaceId: row.workspace_id,
-      kind: row.kind,
-      subject: row.subject,
-      correlationId: row.correlation_id,
-      attempts: row.attempts,
       error: row.last_error,
-      failedAt: new Date(row.failed_at),
     }))
   }
 

@@ -5,20 +5,24 @@ import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retr
 import { insertForEach, insertRows } from '../db/bulk-rows.ts'
 import { bindIds, constant, idIsChosen, insertSelected, isAmong, isUnlocked, rowLock } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
+import { mapping, optionalText, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { FanOutChunk } from '../messages/broadcasts-repository.ts'
 import type { JobOutcome } from '../operations/store-events.ts'
 import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
 import { mayRun, type NextTurn, nextTurn, type TurnOptions, waitsIn } from './turns.ts'
 
-/** A job that this worker holds until its lease ends. Every write must present the claim token. */
-export interface Job {
-  id: string
-  workspaceId: string
-  kind: JobKind
+const JOB = mapping({
+  id: text,
+  workspaceId: text,
+  kind: plain<JobKind>(),
   /** The row that the job is for. */
-  subject: string
-  correlationId: string | null
+  subject: text,
+  correlationId: optionalText,
+})
+
+/** A job that this worker holds until its lease ends. Every write must present the claim token. */
+export interface Job extends RecordOf<typeof JOB> {
   /** The number of runs, including this one. */
   attempts: number
   claimToken: string
@@ -36,7 +40,7 @@ export interface NewJob {
 }
 
 /** A job that was taken from a worker that died, hangs, or lost its connection. */
-export interface RescuedJob extends Pick<Job, 'id' | 'workspaceId' | 'kind' | 'subject' | 'correlationId'> {
+export interface RescuedJob extends RecordOf<typeof JOB> {
   /** Whether it lapsed so often that it does not run again. */
   isQuarantined: boolean
 }
@@ -50,15 +54,7 @@ export interface ClaimOptions {
   workspaceId?: string
 }
 
-interface Row {
-  id: string
-  workspace_id: string
-  kind: JobKind
-  subject: string
-  correlation_id: string | null
-  attempts: number
-  claim_token: string
-}
+type Row = RowOf<typeof JOB>
 
 /**
  * The outbox: deferred work is a row that is written in the transaction of its cause. A claim moves `run_at` to the end
@@ -175,15 +171,15 @@ export class Jobs extends Repository {
     const place = this.db.raw('row_number() over (partition by kind, subject order by run_at, id) as place')
     const placed = this.db.from(due.forUpdate().skipLocked().as('due')).select('id', place)
     const chosen = this.db.from(placed.as('placed')).where({ place: 1 }).select('id')
-    const rows: Row[] = await this.db('jobs')
+    const rows: (Row & { attempts: number; claim_token: string })[] = await this.db('jobs')
       .whereRaw(idIsChosen(this.db, chosen))
       .update({
         claim_token: randomUUID(),
         run_at: at.getTime() + leaseSeconds * 1000,
         attempts: this.db.raw('attempts + 1'),
       })
-      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'attempts', 'claim_token'])
-    return rows.map((row) => ({ ...toJob(row), attempts: row.attempts, claimToken: row.claim_token }))
+      .returning([...JOB.columns, 'attempts', 'claim_token'])
+    return rows.map((row) => ({ ...JOB.read(row), attempts: row.attempts, claimToken: row.claim_token }))
   }
 
   /**
@@ -298,12 +294,12 @@ export class Jobs extends Repository {
         failed_at: this.db.raw(`case when ${isOver} then cast(? as bigint) end`, [at.getTime()]),
         last_error: this.db.raw(`case when ${isOver} then ? else last_error end`, [QUARANTINE_REASON]),
       })
-      .returning(['id', 'workspace_id', 'kind', 'subject', 'correlation_id', 'failed_at'])
+      .returning([...JOB.columns, 'failed_at'])
     if (rows.some((row) => row.failed_at === null)) this.onDue('quarantine')
     return rows.map((row) => {
       const isQuarantined = row.failed_at !== null
       this.emitRuns(row.kind, isQuarantined ? 'quarantined' : 'lapsed', 1)
-      return { ...toJob(row), isQuarantined }
+      return { ...JOB.read(row), isQuarantined }
     })
   }
 
@@ -337,8 +333,3 @@ const COLUMNS = {
 } as const
 
 const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)
-
-function toJob(row: Pick<Row, 'id' | 'workspace_id' | 'kind' | 'subject' | 'correlation_id'>) {
-  const { id, kind, subject } = row
-  return { id, kind, subject, workspaceId: row.workspace_id, correlationId: row.correlation_id }
-}

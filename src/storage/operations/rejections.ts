@@ -1,19 +1,21 @@
 import type { PlatformRejection } from '../../core/contract/wallets.ts'
+import { mapping, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-export interface StoredRejection extends Omit<PlatformRejection, 'at'> {
-  at: Date
-}
+const REJECTION = mapping({
+  platform: plain<PlatformRejection['platform']>(),
+  code: plain<PlatformRejection['code']>(),
+  message: text,
+  at: time,
+})
+
+export interface StoredRejection extends RecordOf<typeof REJECTION> {}
 
 /** The kind of rejected subject: a whole template version, a class that some of its passes share, or a pass. */
 export type RejectedKind = 'version' | 'class' | 'pass'
 
-interface Row {
+interface Row extends RowOf<typeof REJECTION> {
   subject: string
-  platform: PlatformRejection['platform']
-  code: PlatformRejection['code']
-  message: string
-  at: number
 }
 
 /** The permanent rejections of template versions, classes, and passes: the latest per platform. */
@@ -22,16 +24,13 @@ export class Rejections extends Repository {
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('rejections').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
-    return new Map(
-      rows.map(({ subject, platform, code, message, at }) => [subject, { platform, code, message, at: new Date(at) }]),
-    )
+    return new Map(rows.map((row) => [row.subject, REJECTION.read(row)]))
   }
 
   /** Replaces the platform's previous rejection of the subject. */
   async insert(workspaceId: string, kind: RejectedKind, subject: string, rejection: StoredRejection): Promise<void> {
-    const { platform, code, message } = rejection
     await this.db('rejections')
-      .insert({ workspace_id: workspaceId, subject, kind, platform, code, message, at: rejection.at.getTime() })
+      .insert({ workspace_id: workspaceId, subject, kind, ...REJECTION.write(rejection) })
       .onConflict(['workspace_id', 'subject', 'platform'])
       .merge()
   }

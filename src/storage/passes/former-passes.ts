@@ -1,5 +1,6 @@
 import { Uuid } from '../../core/ids.ts'
 import { insertRows, isOneOf } from '../db/bulk-rows.ts'
+import { mapping, number, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
@@ -9,27 +10,25 @@ export const FORMER_PASS_DAYS = 30
 
 const DAY_MS = 24 * 3_600_000
 
+const FORMER = mapping({
+  /** The serial number that this server gave the copy. */
+  serialNumber: text,
+  /** The serial number of another provider; null if the pass was not imported. */
+  importedSerialNumber: optionalText,
+  workspaceId: text,
+  passId: text,
+  /** The template version of its last rendering. */
+  templateVersionId: text,
+  appleToken: text,
+  updateTag: number,
+  modifiedAt: time,
+  endedAt: time,
+})
+
 /** A pass from the view of its former holder. */
 export interface FormerPass
-  extends Pick<StoredPass, 'workspaceId' | 'copyId' | 'serialNumber' | 'appleToken' | 'modifiedAt'> {
-  passId: string
-  /** The template version of its last rendering. */
-  templateVersionId: string
-}
-
-interface Row {
-  /** The serial number that this server gave the copy. */
-  serial_number: string
-  /** The serial number of another provider; null if the pass was not imported. */
-  imported_serial_number: string | null
-  workspace_id: string
-  pass_id: string
-  template_version_id: string
-  apple_token: string
-  update_tag: number
-  modified_at: number
-  ended_at: number
-}
+  extends Omit<RecordOf<typeof FORMER>, 'importedSerialNumber' | 'updateTag' | 'endedAt'>,
+    Pick<StoredPass, 'copyId'> {}
 
 /** Returns the pass as its former holder sees it: void, without personal data and without a code. */
 export function asFormer(
@@ -66,17 +65,17 @@ export class FormerPasses extends Repository {
   /** Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices must be pushed. */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass
-    const row: Row = {
-      serial_number: copyId,
-      imported_serial_number: serialNumber === copyId ? null : serialNumber,
-      workspace_id: workspaceId,
-      pass_id: id,
-      template_version_id: pass.templateVersionId,
-      apple_token: pass.appleToken,
-      update_tag: 0,
-      modified_at: Math.max(at.getTime() - (at.getTime() % 1000), modifiedAt.getTime() + 1000),
-      ended_at: at.getTime(),
-    }
+    const row = FORMER.write({
+      serialNumber: copyId,
+      importedSerialNumber: serialNumber === copyId ? null : serialNumber,
+      workspaceId,
+      passId: id,
+      templateVersionId: pass.templateVersionId,
+      appleToken: pass.appleToken,
+      updateTag: 0,
+      modifiedAt: new Date(Math.max(at.getTime() - (at.getTime() % 1000), modifiedAt.getTime() + 1000)),
+      endedAt: at,
+    })
     await this.db('former_passes').insert(row)
     const registrations = () => this.db('apple_registrations').where({ workspace_id: workspaceId, pass_id: id })
     const held: { device_id: string; push_token: string }[] = await registrations().select('device_id', 'push_token')
@@ -98,7 +97,7 @@ export class FormerPasses extends Repository {
     at: Date,
   ): Promise<FormerPass | undefined> {
     const own = Uuid.safeParse(serialNumber).data ?? null
-    const row: Row | undefined = await this.db('former_passes')
+    const row: RowOf<typeof FORMER> | undefined = await this.db('former_passes')
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where((copy) => {
         copy.where({ 'former_passes.imported_serial_number': null, 'former_passes.serial_number': own })
@@ -108,17 +107,9 @@ export class FormerPasses extends Repository {
       .where('ended_at', '>', at.getTime() - FORMER_PASS_DAYS * DAY_MS)
       .orderBy('ended_at', 'desc')
       .first('former_passes.*')
-    return (
-      row && {
-        workspaceId: row.workspace_id,
-        copyId: row.serial_number,
-        serialNumber: row.imported_serial_number ?? row.serial_number,
-        passId: row.pass_id,
-        templateVersionId: row.template_version_id,
-        appleToken: row.apple_token,
-        modifiedAt: new Date(row.modified_at),
-      }
-    )
+    if (!row) return undefined
+    const { serialNumber: copyId, importedSerialNumber, updateTag, endedAt, ...former } = FORMER.read(row)
+    return { ...former, copyId, serialNumber: importedSerialNumber ?? copyId }
   }
 
   async has(workspaceId: string, copyId: string, deviceId: string): Promise<boolean> {

@@ -1,5 +1,15 @@
 import type { GoogleKind } from '../../core/contract/definition.ts'
-import { mapping, number, optionalText, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import {
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** The object of a pass as it was last sent to Google. IDs are without the issuer. */
@@ -13,6 +23,8 @@ export interface SentObject {
 
 /** An object of a different kind than the pass has now. It is expired and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
+
+const FORMER = mapping({ kind: plain<GoogleKind>(), objectSuffix: text, templateVersionId: text })
 
 const OBJECT = mapping({
   passId: text,
@@ -49,8 +61,6 @@ interface Row extends RowOf<typeof OBJECT> {
   holders: number
 }
 
-type FormerRow = Record<'object_suffix' | 'kind' | 'template_version_id', string>
-
 /** The Google objects of passes: the current object, its number of holders, and the objects of former templates and holders. */
 export class GoogleObjects extends Repository {
   /** Returns the objects of passes. Omits passes without one. */
@@ -61,18 +71,18 @@ export class GoogleObjects extends Repository {
 
   /** Returns the earlier objects of a pass with the same holder. */
   async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
-    const rows: FormerRow[] = await this.db('google_former_objects')
+    const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: false })
       .orderBy('object_suffix')
-    return rows.map(toFormer)
+    return rows.map(FORMER.read)
   }
 
   /** Returns the objects of former holders that are not expired at Google yet. */
   async listTransferred(workspaceId: string, passId: string): Promise<FormerObject[]> {
-    const rows: FormerRow[] = await this.db('google_former_objects')
+    const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: true })
       .whereNull('expired_at')
-    return rows.map(toFormer)
+    return rows.map(FORMER.read)
   }
 
   /**
@@ -98,9 +108,7 @@ export class GoogleObjects extends Repository {
       .insert({
         workspace_id: workspaceId,
         pass_id: passId,
-        object_suffix: object.objectSuffix,
-        kind: object.kind,
-        template_version_id: object.templateVersionId,
+        ...FORMER.write(object),
         holders,
         ...change,
       })
@@ -183,9 +191,7 @@ export class GoogleObjects extends Repository {
     await this.db('google_former_objects').insert({
       workspace_id: workspaceId,
       pass_id: passId,
-      object_suffix: before.objectSuffix,
-      kind: (before.sent ?? sent).kind,
-      template_version_id: (before.sent ?? sent).templateVersionId,
+      ...FORMER.write(before.sent ?? { ...sent, objectSuffix: before.objectSuffix }),
       holders,
     })
     const returning = await former().where({ object_suffix: sent.objectSuffix }).first('holders')
@@ -264,10 +270,6 @@ export class GoogleObjects extends Repository {
       })
       .select(this.db.raw('1'))
   }
-}
-
-function toFormer(row: FormerRow): FormerObject {
-  return { kind: row.kind as GoogleKind, objectSuffix: row.object_suffix, templateVersionId: row.template_version_id }
 }
 
 function toObject(row: Row): StoredGoogleObject {

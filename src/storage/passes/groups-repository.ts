@@ -3,7 +3,8 @@ import type { PassStatus } from '../../core/contract/common.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
-import { beginningColumn, joinChosenPasses, toDate } from '../db/dialect.ts'
+import { beginningColumn, joinChosenPasses } from '../db/dialect.ts'
+import { flag, mapping, optionalTime, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
@@ -20,25 +21,21 @@ export interface GroupAtDoor {
   scanContextKey: string | null
 }
 
-/** A pass of a group, and whether it was accepted in the scan context. */
-export interface GroupMemberRow {
-  passId: string
-  externalPassId: string
-  label: string
+const MEMBER = mapping({
+  passId: text,
+  externalPassId: text,
+  label: text,
   /** The stored status: an ISSUED pass past expiresAt is not marked as EXPIRED. */
-  status: PassStatus
-  expiresAt: Date | null
-  isUsed: boolean
-}
+  status: plain<PassStatus>(),
+  expiresAt: optionalTime,
+  isUsed: flag,
+})
 
-interface MemberColumns {
+/** A pass of a group, and whether it was accepted in the scan context. */
+export interface GroupMemberRow extends RecordOf<typeof MEMBER> {}
+
+interface MemberColumns extends RowOf<typeof MEMBER> {
   n: number
-  id: string
-  external_pass_id: string
-  label: string
-  status: PassStatus
-  expires_at: number | null
-  is_used: boolean | 0 | 1
 }
 
 /** Groups of passes. A group exists while it has a pass. */
@@ -105,16 +102,7 @@ export class Groups extends Repository {
       atDoorSql(this.db),
     )
     const members: GroupMemberRow[][] = asked.map(() => [])
-    for (const { n, id, external_pass_id, label, status, expires_at, is_used } of rows) {
-      members[n]!.push({
-        passId: id,
-        externalPassId: external_pass_id,
-        label,
-        status,
-        expiresAt: toDate(expires_at),
-        isUsed: Boolean(is_used),
-      })
-    }
+    for (const row of rows) members[row.n]!.push(MEMBER.read(row))
     return members
   }
 }
@@ -122,7 +110,7 @@ export class Groups extends Repository {
 function atDoorSql(db: Knex): string {
   const first = `select id from passes
     where group_id = given.group_id and workspace_id = given.workspace_id order by id limit ${MAX_GROUP_AT_DOOR + 1}`
-  return `select n, passes.id, external_pass_id, label, status, expires_at,
+  return `select n, passes.id as pass_id, external_pass_id, label, status, expires_at,
       exists (select 1 from accepted_scans where accepted_scans.workspace_id = given.workspace_id
         and pass_id = passes.id and scan_context_key = given.context) as is_used
     from given ${joinChosenPasses(db, first)} order by n, passes.id`

@@ -3,23 +3,27 @@ import type { ScanContext } from '../../core/contract/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
+import { mapping, number, optionalText, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { bytesOfHex } from '../db/values.ts'
 import { toHex } from '../passes/identifiers.ts'
 import { createRangeCounts, segmentsOf } from './range-counts.ts'
 
-export interface NewAcceptedScan {
-  scanId: string
-  passId: string
-  projectId: string | null
-  templateId: string
-  scanContextKey: string | null
-  scannedAt: Date
+const ACCEPTED = mapping({
+  scanId: text,
+  passId: text,
+  projectId: optionalText,
+  templateId: text,
+  /** Empty for a scan without a context. */
+  scanContextKey: { read: (key: string | null) => key, write: (key: string | null) => key ?? NO_CONTEXT },
+  scannedAt: time,
   /** The window that the use was debited from, if several windows matched. */
-  debitedWindow: string | null
+  debitedWindow: optionalText,
   /** The validity date as YYYY-MM-DD, if the scan was made as of a date. Such a scan has no time of day. */
-  validityDate: string | null
-}
+  validityDate: optionalText,
+})
+
+export interface NewAcceptedScan extends RecordOf<typeof ACCEPTED> {}
 
 /** The number and time of the uses of a pass, in total and in one scan context. */
 export interface UseCounts {
@@ -55,16 +59,19 @@ export interface PlaceOfUse {
   at: Date
 }
 
-interface HistoryRow {
+const FOUND = mapping({
+  total: number,
+  firstAt: optionalTime,
+  lastAt: optionalTime,
+  inContext: number,
+  contextFirstAt: optionalTime,
+  contextLastAt: optionalTime,
+  previousAt: optionalTime,
+  nextAt: optionalTime,
+})
+
+interface HistoryRow extends RowOf<typeof FOUND> {
   n: number
-  total: number
-  first_at: number | null
-  last_at: number | null
-  in_context: number
-  context_first_at: number | null
-  context_last_at: number | null
-  previous_at: number | null
-  next_at: number | null
   is_stale: boolean | 0 | 1
 }
 
@@ -84,17 +91,7 @@ interface SegmentRow {
 /** Accepted scans that were not reversed, which policies count. Scans without a context form a separate context. */
 export class AcceptedScans extends Repository {
   async insert(workspaceId: string, scans: NewAcceptedScan[]): Promise<void> {
-    const rows = scans.map((scan) => ({
-      scan_id: scan.scanId,
-      workspace_id: workspaceId,
-      pass_id: scan.passId,
-      project_id: scan.projectId,
-      template_id: scan.templateId,
-      scan_context_key: scan.scanContextKey ?? NO_CONTEXT,
-      scanned_at: scan.scannedAt.getTime(),
-      debited_window: scan.debitedWindow,
-      validity_date: scan.validityDate,
-    }))
+    const rows = scans.map((scan) => ({ ...ACCEPTED.write(scan), workspace_id: workspaceId }))
     await insertRows(this.db, 'accepted_scans', rows)
   }
 
@@ -130,19 +127,7 @@ export class AcceptedScans extends Repository {
     }))
     const rows = await selectForEach<HistoryRow>(this.db, workspaceId, { ...HISTORY, items }, historySql(this.db))
     const found: FoundHistory[] = []
-    for (const row of rows) {
-      const history = {
-        total: row.total,
-        firstAt: toDate(row.first_at),
-        lastAt: toDate(row.last_at),
-        inContext: row.in_context,
-        contextFirstAt: toDate(row.context_first_at),
-        contextLastAt: toDate(row.context_last_at),
-        previousAt: toDate(row.previous_at),
-        nextAt: toDate(row.next_at),
-      }
-      found[row.n] = { history, isStaleCode: Boolean(row.is_stale) }
-    }
+    for (const row of rows) found[row.n] = { history: FOUND.read(row), isStaleCode: Boolean(row.is_stale) }
     return found
   }
 

@@ -58,12 +58,9 @@ export interface TokenWithWorkspace extends StoredToken {
 /** The usage of an empty workspace. Also used for doors, whose scans do not add stored data. */
 const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
 
-export interface EndingToken {
-  id: string
-  name: string
-  workspaceName: string
-  expiresAt: Date
-}
+const ENDING = mapping({ id: text, name: text, workspaceName: text, expiresAt: time })
+
+export interface EndingToken extends RecordOf<typeof ENDING> {}
 
 /** A token to store, with only its digest. */
 export interface NewToken extends Pick<StoredToken, 'name' | 'role' | 'scopes' | 'projectIds' | 'expiresAt'> {
@@ -127,12 +124,7 @@ export class Tokens extends Repository {
       .orderBy('tokens.expires_at')
       .limit(limit)
       .select('tokens.id', 'tokens.name', 'tokens.expires_at', { workspace_name: 'workspaces.name' })
-    return rows.map((row) => ({
-      id: row.id,
-      name: row.name,
-      workspaceName: row.workspace_name,
-      expiresAt: new Date(row.expires_at),
-    }))
+    return rows.map(ENDING.read)
   }
 
   /** Returns the tokens of a workspace in the order of creation, without those of doors. */
