@@ -158,7 +158,7 @@ export function countRows(counter: Counter, rows: string, where: string, sign = 
 }
 
 /** Returns a select of what a counter should be, from its rows. */
-export function countAll(counter: Counter): string {
+function countAll(counter: Counter): string {
   return countRows(counter, counter.table, conditionOf(counter, 'one'))
 }
 

@@ -320,7 +320,7 @@ export function figureSources(db: Knex): FigureSource[] {
 }
 
 /** Returns the source of scans by reason, which the ledger allows to recount. */
-export function scanSource(): FigureSource {
+function scanSource(): FigureSource {
   return {
     name: 'scanned',
     table: 'scans',
