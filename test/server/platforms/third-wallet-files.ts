@@ -46,8 +46,7 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Services } from '../context.ts'
 import { createFakeWallet, service } from '../../wallets/fake/wallet.ts'
 import { emitHoldings } from '../wallet-sync/holders.ts'
-import type { Delivery, PlatformSetup } from './delivery.ts'
-import { render } from './link-errors.ts'
+import { type Delivery, type PlatformSetup, render } from './delivery.ts'
 
 const Callback = z.object({ id: z.string(), event: z.enum(['saved', 'removed']) })
 
