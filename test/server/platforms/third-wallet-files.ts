@@ -114,7 +114,7 @@ import type { StoredPass } from './pass-row.ts'
 export class FakeWallets {
   private readonly db: Knex
 
-  constructor(db: Knex) {
+  constructor({ db }: { db: Knex }) {
     this.db = db
   }
 
@@ -199,20 +199,17 @@ export const changedFiles: Record<string, readonly Edit[]> = {
     isStale: 'wallet.sent_version < passes.wallet_version',
     devices: 'sum(wallet.holders)',
     columns: {
-      held: 'wallet.sent_version',
+      held_version: 'wallet.sent_version',
       held_since: 'wallet.sent_at',
       fetched_at: 'cast(null as bigint)',
-      pushed: 'wallet.sent_version',
+      pushed_version: 'wallet.sent_version',
       pushed_at: 'wallet.sent_at',
       last_error: 'cast(null as text)',
     },
   },
 `,
     ],
-    [
-      'walletRepositories = {\n',
-      'walletRepositories = {\n  fakeWallets: ({ db }: { db: Knex }) => new FakeWallets(db),\n',
-    ],
+    ['walletRepositories = {\n', 'walletRepositories = {\n  fakeWallets: FakeWallets,\n'],
   ],
   'src/storage/db/migrate.ts': [
     [
