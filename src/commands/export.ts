@@ -105,12 +105,12 @@ export default class Export extends BaseCommand {
         `They have several identities for ${platform}: ${found.join(', ')}. An import accepts one: export each with --identity.`,
       )
     }
-    if (unissued > 0) this.note(`${count(unissued)} passes that are not issued are omitted.`)
+    if (unissued > 0) this.note(`Omitted passes that are not issued: ${count(unissued)}.`)
     if (devicesLeftOut > 0)
-      this.note(`${count(devicesLeftOut)} phones are omitted: import accepts 100 per pass, with IDs without spaces.`)
+      this.note(`Omitted phones: ${count(devicesLeftOut)}. An import accepts 100 per pass, and no IDs with spaces.`)
     if (valuesLeftOut > 0) {
       this.note(
-        `${count(valuesLeftOut)} values of variables are omitted: they are empty, or have the name of a column of the pass itself.`,
+        `Omitted values of variables: ${count(valuesLeftOut)}. They are empty, or their name is a column of the file.`,
       )
     }
     this.note(

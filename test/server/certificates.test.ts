@@ -14,7 +14,7 @@ test.each([
   [6, [['error', 6]]],
   [0, [['error', 0]]],
   [-1, [['error', -1]]],
-])('%d days before its end a certificate is warned of as it should be', (days, expected) => {
+])('warns of a certificate %d days before its end as documented', (days, expected) => {
   const lines: { level: number; daysLeft: number }[] = []
   const stream = new Writable({
     write(chunk, _, done) {

@@ -121,7 +121,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await hasLocations(await openOne())).toBe(true)
   })
 
-  test('a pass without a barcode and with empty values is taken, and so are its changes', async () => {
+  test('accepts a pass without a barcode and with empty values, and its changes', async () => {
     const workspace = await api.workspace()
     const { id, ...pass } = await issuedPass(workspace, {
       definition: definition({

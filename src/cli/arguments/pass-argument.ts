@@ -93,7 +93,7 @@ export function splitVariable(text: string): [name: string, value: string] {
 }
 
 export const existingFlag = Flags.option({
-  summary: 'Action for an existing pass that differs: keep accepts it, update changes it (default: fail).',
+  summary: 'Action for an existing pass with other values: keep it or update it (default: fail).',
   options: ['keep', 'update'] as const,
 })()
 

@@ -8,7 +8,7 @@ import type { IssueColumns } from './rows.ts'
 /** The outcomes of a row; `valid` only if the token cannot read passes. */
 export type IssueOutcome = 'created' | 'updated' | 'valid' | 'failed' | Standing
 
-/** The handling of an existing pass that differs: keep it or update it. If not set, the row fails. */
+/** The action for an existing pass with other values: keep it or update it. If not set, the row fails. */
 export type Existing = 'keep' | 'update'
 
 const otherTemplateOutcome = { name: 'otherTemplate', title: '  Of another template', within: 'failed' } as const

@@ -132,15 +132,13 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
         this.set(await value())
       },
     })
-  flag('passes_database_up', 'Whether the database responded to the last check.', async () =>
+  flag('passes_database_up', '1 if the database responded to the last check, else 0.', async () =>
     (await readOverview()) ? 1 : 0,
   )
-  flag('passes_database_damaged', 'Whether SQLite found its file damaged, so that writes are rejected.', () =>
+  flag('passes_database_damaged', '1 if SQLite found its file damaged, so that writes are rejected, else 0.', () =>
     isDamaged() ? 1 : 0,
   )
-  flag('passes_database_writable', 'Whether the last write to the database was committed.', () =>
-    watch.isWritable() ? 1 : 0,
-  )
+  flag('passes_database_writable', '1 if the last write was committed, else 0.', () => (watch.isWritable() ? 1 : 0))
   flag(
     'passes_clock_skew_seconds',
     'Seconds by which the clock of this server is ahead of PostgreSQL.',
@@ -156,7 +154,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   )
   gauge(
     'passes_jobs_oldest_due_age_seconds',
-    'The age of the oldest due job.',
+    'Waiting time of the oldest due job; 0 if none is due.',
     ['queue', 'priority'],
     ({ queues, at }) =>
       queues.map(({ queue, priority, oldestDueAt }) => [
@@ -167,8 +165,11 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   gauge('passes_jobs_set_aside', 'Discarded jobs, which wait for an operator.', ['kind'], ({ discarded }) =>
     discarded.map(({ kind, count }) => [{ kind }, count]),
   )
-  gauge('passes_jobs_quarantined', 'Quarantined jobs, during which workers stopped.', ['kind'], ({ quarantined }) =>
-    quarantined.map(({ kind, count }) => [{ kind }, count]),
+  gauge(
+    'passes_jobs_quarantined',
+    'Jobs during which a worker stopped or hung three times.',
+    ['kind'],
+    ({ quarantined }) => quarantined.map(({ kind, count }) => [{ kind }, count]),
   )
   gauge('passes_webhooks', 'Webhooks by state.', ['state'], ({ webhooks }) =>
     Object.entries(webhooks).map(([state, count]) => [{ state }, count]),
@@ -179,16 +180,19 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   ])
   gauge(
     'passes_refused',
-    'Versions, classes and passes that a platform rejects permanently.',
+    'Template versions, shared classes, and passes that a platform rejects permanently.',
     ['kind'],
     ({ rejected }) => Object.entries(rejected).map(([kind, count]) => [{ kind }, count]),
   )
-  gauge('passes_doors_online', 'Doors that were seen within the last five minutes.', [], ({ doors }) => [
+  gauge('passes_doors_online', 'Active doors that were seen within the last 5 minutes.', [], ({ doors }) => [
     [{}, doors.online],
   ])
-  gauge('passes_doors_pending_scans', 'Scans that doors decided and have not uploaded yet.', [], ({ doors }) => [
-    [{}, doors.pendingScans],
-  ])
+  gauge(
+    'passes_doors_pending_scans',
+    'Offline scans that are not uploaded yet, by the last report of each door.',
+    [],
+    ({ doors }) => [[{}, doors.pendingScans]],
+  )
   gauge('passes_usage', 'The usage of limited resources by all workspaces.', ['limit'], ({ usage }) =>
     usage.map(({ limit, total }) => [{ limit }, total]),
   )

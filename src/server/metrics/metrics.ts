@@ -35,11 +35,9 @@ export function createMetrics() {
     labelNames: Label[] = [],
   ) => new Histogram({ name, help, labelNames, buckets, registers })
 
-  const limitRefusals = counter(
-    'passes_limit_refusals_total',
-    'Requests rejected because a workspace was at a limit.',
-    ['limit'],
-  )
+  const limitRefusals = counter('passes_limit_refusals_total', 'Requests rejected by a limit of the workspace.', [
+    'limit',
+  ])
   // Start at zero: alerts on an increase miss the first one of a series that did not exist.
   for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
   const deviceLogs = counter('passes_device_logs_total', 'Messages that devices sent to the log endpoint.', ['about'])
@@ -58,7 +56,7 @@ export function createMetrics() {
       'method',
       'route',
     ]),
-    rateLimited: counter('passes_rate_limited_requests_total', 'Requests rejected by rate limits.', ['limit']),
+    rateLimited: counter('passes_rate_limited_requests_total', 'Requests rejected by a rate limit.', ['limit']),
 
     limitRefusals,
     events: counter('passes_events_total', 'Committed events of passes.', ['type']),
@@ -67,7 +65,7 @@ export function createMetrics() {
     deviceLogs,
     droppedRegistrations: counter(
       'passes_registrations_dropped_total',
-      'Registrations removed because Apple no longer knows the device.',
+      'Device registrations removed because Apple reported their push token as invalid.',
     ),
     nudges: counter('passes_nudges_total', 'Devices pushed again because they did not fetch a change.'),
     movedPasses: counter('passes_moved_passes_total', 'Passes whose phones are moved to another address.'),
@@ -88,10 +86,11 @@ export function createMetrics() {
       'provider',
       'identity',
     ]),
-    identityPaused: gauge('passes_identity_paused', 'Whether the work of an identity waits for its platform.', [
-      'provider',
-      'identity',
-    ]),
+    identityPaused: gauge(
+      'passes_identity_paused',
+      '1 while updates for the identity wait because its platform does not respond, else 0.',
+      ['provider', 'identity'],
+    ),
   }
 }
 

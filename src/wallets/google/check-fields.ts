@@ -42,7 +42,7 @@ function checkRecord(type: RecordType, value: unknown, path: Issue['path'], foun
   }
   for (const [key, { isRequired }] of type.fields) {
     if (isRequired && !(key in value))
-      found.push({ path: [...path, key], message: `Google requires it of ${type.name}` })
+      found.push({ path: [...path, key], message: `Google requires this field in a ${type.name}` })
   }
   if (type.name === 'Image' && 'sourceUri' in value === 'privateImageId' in value) {
     found.push({ path: [...path, 'sourceUri'], message: 'Google accepts only one of sourceUri and privateImageId' })

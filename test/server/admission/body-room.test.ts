@@ -7,7 +7,7 @@ import { makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
 const MIB = 1024 * 1024
 
-test('a workspace has its part of the room, all have no more than there is, and what is left comes back', () => {
+test('limits reserved bytes per workspace and in total, and frees them at the end', () => {
   const room = createBodyRoom({ processBytes: 30, workspaceBytes: 20 })
   const [first, second, other] = [room.enter('a'), room.enter('a'), room.enter('b')]
   first.reserve(15)
@@ -23,7 +23,7 @@ test('a workspace has its part of the room, all have no more than there is, and 
   expect(() => second.reserve(1)).toThrow(expect.objectContaining({ code: 'TOO_MANY_REQUESTS' }))
 })
 
-test('a door has no more bytes of bodies than it leaves to others, and gets them back', () => {
+test('limits a door to half of the remaining body bytes, and frees them at the end', () => {
   const room = createBodyRoom({ processBytes: 100, workspaceBytes: 20 })
   const door = room.enter('a', 'door')
   door.reserve(10)
@@ -38,7 +38,7 @@ test('a door has no more bytes of bodies than it leaves to others, and gets them
   room.enter('a', 'door').reserve(5)
 })
 
-test('a door has no more requests in flight than it leaves', () => {
+test('limits a door to half of the remaining requests in flight', () => {
   const inFlight = createInFlight()
   const fill = (door?: string) => {
     const leaves: (() => void)[] = []
@@ -58,7 +58,7 @@ test('a door has no more requests in flight than it leaves', () => {
 describe('large bodies', () => {
   const api = useApi('sqlite')
 
-  test('a workspace that sends more than its part of them at once is 429, and another is not', async () => {
+  test('a workspace above its share of large bodies gets 429, and another does not', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     const headers = { 'content-length': String(8 * MIB) }
     const controllers: ReadableStreamDefaultController[] = []
@@ -80,7 +80,7 @@ describe('large bodies', () => {
     expect((await workspace.send('POST', '/v1/passes/batch', { body: {}, headers })).status).toBe(400)
   })
 
-  test('a door that announces the largest reports leaves the other doors and the owner their part', async () => {
+  test('a door with the largest reports leaves other doors and the owner their share', async () => {
     const owner = await api.workspace()
     const project = await makeProject(owner, 'Spring fair')
     const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()

@@ -133,7 +133,7 @@ describe('parties of a key', () => {
     [1, 40],
     [9, 9],
     [49, 1],
-  ])('%i greedy ones leave a fair part to one that sends %f a second', (greedy, gentlePerSecond) => {
+  ])('%i greedy parties leave a fair share to one that sends %f per second', (greedy, gentlePerSecond) => {
     const { refused, ...passed } = compete(greedy, gentlePerSecond)
     expect(refused).toBe(0)
     expect(passed.greedy + passed.gentle).toBeGreaterThan(0.9 * rate.perSecond * 10)

@@ -24,7 +24,7 @@ describe('with a limit', () => {
   const api = useApi('sqlite', { rateLimit: { perSecond, burst } })
   stopTime()
 
-  test('a token has its burst and its requests a second, and then 429 RATE_LIMITED with Retry-After', async () => {
+  test('above its burst and rate, a token gets 429 RATE_LIMITED with Retry-After', async () => {
     const workspace = await api.workspace()
     const other = await api.workspace()
     const answers = await attempts(30, () => workspace.call(contract.tokens.current, {}))
@@ -35,7 +35,7 @@ describe('with a limit', () => {
     expect((await other.call(contract.tokens.current, {})).status).toBe(200)
   })
 
-  test('a client that guesses tokens is limited by address, like a stranger', async () => {
+  test('a client that guesses tokens is limited by address', async () => {
     const answers = await attempts(200, () => guess(api))
     expect(refused(answers)).toBeGreaterThan(0)
     expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(50)
@@ -91,7 +91,7 @@ describe('endpoints without a token', () => {
     expect((await guess(api)).status).toBe(503)
   })
 
-  test('a token is not refused for what its address did without one', async () => {
+  test('requests without a token do not affect tokens of the same address', async () => {
     const workspace = await api.workspace()
     expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
   })

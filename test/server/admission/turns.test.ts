@@ -6,7 +6,7 @@ import { useApi } from '../../support/api.ts'
 
 const body = '{}'
 
-describe('what a request counts as at the eventLoop', () => {
+describe('the cost of a request for the event loop', () => {
   const api = useApi('sqlite')
 
   test.each([
@@ -34,7 +34,7 @@ describe('what a request counts as at the eventLoop', () => {
 describe('requests that render definitions', () => {
   const api = useApi('sqlite')
 
-  test('are at work two at a time for a workspace, and four at a time for all', async () => {
+  test('run two at a time per workspace, and four at a time in total', async () => {
     const workspaces = [await api.workspace(), await api.workspace(), await api.workspace()]
     const { eventLoop } = api.services
     const inWork: string[] = []

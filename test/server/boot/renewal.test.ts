@@ -91,7 +91,7 @@ function fingerprintOf({ certificate }: AppleChain): string {
   return new X509Certificate(readFileSync(certificate)).fingerprint256
 }
 
-test('files are taken once two looks found the same, and not while only one of them is new', () => {
+test('loads files after two equal checks, and not while only one of them is new', () => {
   const { put, told, taken, look, lookTwice, signer } = watchFiles()
   lookTwice()
   put({ certificate: renewed.certificate })
@@ -151,7 +151,7 @@ test('rejects a certificate that phones would reject, reports it once, and takes
   expect(signer()).toBe(fingerprintOf(renewed))
 })
 
-test('another team is refused although the identifier is the same, with both named', async () => {
+test('rejects another team with the same identifier, and names both', async () => {
   const { paths, told, lookTwice, signer } = watchFiles()
   const other = await sandboxChain({ passTypeIdentifier: passType, teamIdentifier: 'OTHERTEAM1' })
   writeFileSync(paths.certificate, other.certificatePem)

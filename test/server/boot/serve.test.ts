@@ -49,7 +49,7 @@ test('the first token is made when it can be shown, and each start mentions it u
   await third.close()
 })
 
-test('a start that cannot hand over a token makes none, and the next one that can does', async () => {
+test('a start that cannot show a token creates none, and the next one that can does', async () => {
   const databaseUrl = await emptyDatabase('sqlite')
   const silent = await startWith({ databaseUrl }, { makesFirstToken: false })
   expect(silent).toMatchObject({ firstToken: undefined, lacksToken: true })
@@ -59,7 +59,7 @@ test('a start that cannot hand over a token makes none, and the next one that ca
   await shown.close()
 })
 
-describe('a start that would lose phones is refused:', () => {
+describe('rejects a start that would lose phones:', () => {
   test.each([
     ['no public URL', undefined],
     ['a public URL that is not https', 'http://passes.example.com'],

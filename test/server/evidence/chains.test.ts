@@ -144,7 +144,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(entries[1]).toMatchObject({ salt: null, commitment: expect.anything() })
   })
 
-  test('one altered value in any column of any row is found and named', async () => {
+  test('detects and names one altered value in any column of any row', async () => {
     const { database, store } = await openChained(dialect)
     const beside = await insertWorkspace(store, 'beside')
     await dropTriggers(database)
@@ -191,7 +191,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a removed, inserted or moved entry is found, with its links or without', async () => {
+  test('detects a removed, inserted, or moved entry, with and without its links', async () => {
     const { database, store, workspaceId } = await openChained(dialect)
     await dropTriggers(database)
     const [block, ...later] = await store.chains.listBlocks({ workspaceId, chain: 'scans' }, 0, 10)
@@ -261,7 +261,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await verifyChains(store, 'scans')).toMatchObject({ chains: [{ erased: 8, faultCount: 0 }] })
   })
 
-  test('a new server key takes the signing keys over', async () => {
+  test('signing keys survive a new server key', async () => {
     const { store, chaining, scan, passes } = await openChained(dialect)
     const current = Buffer.alloc(32, 8)
     await createSigningKeys({ current, previous: [keys.current] }).reseal(store, chaining.log)
@@ -302,7 +302,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(told).toHaveLength(2)
   })
 
-  test('a head that is put back, or of another key, is found, and what follows is not signed', async () => {
+  test('detects a restored head, or one of another key, and signs nothing after it', async () => {
     const { database, store, workspaceId, extend, scan, passes } = await openChained(dialect)
     await dropTriggers(database)
     const key = { workspace_id: workspaceId, chain: 'scans' }
@@ -339,7 +339,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await faultsOf(store)).map(({ kind }) => kind)).toContain('unsigned')
   })
 
-  test('a chain that was written with its proof verifies without the database, with the right key alone', async () => {
+  test('an exported chain with its proof verifies with its key and without the database', async () => {
     const { store } = await openChained(dialect)
     let text = ''
     for await (const part of proveChain(store, { workspace: 'acme', chain: 'scans' })) text += part
@@ -357,7 +357,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await verify(text, anotherKey())).faults[0]).toMatchObject({ kind: 'unsigned' })
   })
 
-  test('retention takes the beginning out of an audit chain and leaves the rest sound', async () => {
+  test('an audit chain stays valid after retention deletes its start', async () => {
     const { database, store, audit, extend, chaining, workspaceId } = await openChained(dialect)
     const late = new Date(start.getTime() + 3_600_000)
     await audit(late)
@@ -372,7 +372,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('two servers that chain at once chain each entry once', async () => {
+  test('two servers that chain concurrently chain each entry once', async () => {
     const { store, extend, scan, passes } = await openChained(dialect)
     for (let n = 0; n < 20; n += 1) await scan(passes[0].id)
     await Promise.all([extend(), extend(), extend()])

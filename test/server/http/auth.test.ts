@@ -34,11 +34,11 @@ describe.each(oneDialect)('on %s', (dialect) => {
       return { status, errorCode: (body as { errorCode: string }).errorCode }
     }
 
-    test('asks for a token', async () => {
+    test('requires a token', async () => {
       expect(await rejection({})).toMatchObject({ status: 401, errorCode: codeOf(route, 'UNAUTHORIZED') })
     })
 
-    test('refuses a malformed, an unknown, a revoked and an expired token', async () => {
+    test('rejects malformed, unknown, revoked, and expired tokens', async () => {
       const at = api.now
       const expired = await api.token(workspace.id, { expiresAt: at })
       const revoked = await api.token(workspace.id)
@@ -52,7 +52,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       expect(await rejection(bearer(expired))).toMatchObject({ status: 401, errorCode: codeOf(route, 'TOKEN_EXPIRED') })
     })
 
-    test('refuses two different tokens at once, whichever of them is sound', async () => {
+    test('rejects two different tokens in one request, even if one is valid', async () => {
       for (const [first, second] of [
         [workspace.token, newToken()],
         [newToken(), workspace.token],
@@ -62,7 +62,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       }
     })
 
-    test('refuses the tokens of a workspace that is suspended or past its expiry', async () => {
+    test('rejects tokens of a suspended or expired workspace', async () => {
       const [suspended, ended] = [await api.workspace(), await api.workspace()]
       await api.services.store.transaction((tx) => tx.workspaces.setSuspended(suspended.id, api.now))
       await api.database.writer('workspaces').where({ id: ended.id }).update({ expires_at: api.now.getTime() })
@@ -76,13 +76,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
       })
     })
 
-    test('lets a token with nothing but its scope past the door', async () => {
+    test('accepts a token with only the required scope', async () => {
       const token = await api.token(workspace.id, { scopes: route.scope ? [route.scope] : [] })
       expect([401, 403]).not.toContain((await rejection(bearer(token))).status)
     })
   })
 
-  test.each(scoped)('$name refuses a token with every scope but its own, and names that one', async ({ route }) => {
+  test.each(scoped)('$name rejects a token with every scope except its own, and names that one', async ({ route }) => {
     const token = await api.token(workspace.id, { scopes: scopes.filter((scope) => scope !== route.scope) })
     const { status, body } = await api.send(route.method, targetOf(route, { params: { id } }), {
       headers: bearer(token),
@@ -92,7 +92,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(body).toMatchObject({ details: { scope: route.scope } })
   })
 
-  test.each(ownersOnly)('$name refuses a member', async ({ route }) => {
+  test.each(ownersOnly)('$name rejects a member', async ({ route }) => {
     const token = await api.token(workspace.id, { role: 'member' })
     const { status, body } = await api.send(route.method, targetOf(route, { params: { id } }), {
       headers: bearer(token),
@@ -101,7 +101,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(body).toMatchObject({ errorCode: codeOf(route, 'FORBIDDEN'), details: { role: 'owner' } })
   })
 
-  test('a token is taken in either header, and in both when they agree', async () => {
+  test('accepts a token in either header, and in both if they are equal', async () => {
     const { token } = workspace
     for (const headers of [
       bearer(token),
@@ -121,7 +121,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await statusOf(current, headers)).toEqual([401, code])
   })
 
-  test('a revocation, an expiry and a suspension hold within a second', async () => {
+  test('a revocation, an expiry, and a suspension take effect within a second', async () => {
     const other = await api.workspace()
     const expiring = await api.token(other.id, { expiresAt: new Date(api.now.getTime() + 500) })
     const revoked = await api.token(other.id)

@@ -11,7 +11,7 @@ import { useApi } from '../../support/api.ts'
 const log = pino({ level: 'silent' })
 const at = new Date('2026-03-01T12:00:00Z')
 
-test('a token with any one character changed is refused before the database is asked', async () => {
+test('rejects a token with one changed character without a database read', async () => {
   let reads = 0
   const findByDigest = async () => {
     reads += 1
@@ -64,7 +64,7 @@ describe('on a database', () => {
     expect(reads).toBe(before)
   })
 
-  test('a token that is revoked ends, although the clock has gone back since it was cached', async () => {
+  test('a cached token ends with its revocation even if the clock was set back', async () => {
     const workspace = await api.workspace()
     const { store, log: silent } = api.services
     const authenticate = createAuthenticate(store, silent)
@@ -77,7 +77,7 @@ describe('on a database', () => {
     await expect(use(1)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
   })
 
-  test('the last use of a token is noted, at most once a minute', async () => {
+  test('stores the last use of a token at most once a minute', async () => {
     const workspace = await api.workspace()
     const { store } = api.services
     const lastUsed = async () => {

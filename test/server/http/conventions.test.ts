@@ -40,7 +40,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const rawType = (route: Route): Record<string, string> =>
     route.rawBody ? { 'content-type': route.rawBody.contentTypes[0]! } : {}
 
-  test.each(allRoutes)('$name refuses an unknown parameter', async ({ route }) => {
+  test.each(allRoutes)('$name rejects an unknown parameter', async ({ route }) => {
     for (const name of ['surprise', '__proto__', 'constructor']) {
       const target = targetOf(route, { params: { id }, query: { [name]: '1' } })
       const options = route.rawBody ? { body: 'x', headers: rawType(route) } : {}
@@ -48,14 +48,14 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test.each(withJson)('$name refuses an unknown property', async ({ route }) => {
+  test.each(withJson)('$name rejects an unknown property', async ({ route }) => {
     for (const name of ['surprise', '__proto__', 'constructor']) {
       const answer = await rejection(route, targetOf(route, { params: { id } }), { body: `{"${name}":1}` })
       expect(answer, name).toMatchObject(invalidAt(route, [name], 'Unknown property'))
     }
   })
 
-  test.each(withIds)('$name refuses an id that is no UUID', async ({ route }) => {
+  test.each(withIds)('$name rejects an ID that is not a UUID', async ({ route }) => {
     for (const bad of ['7', 'null', `${id}0`, '%00', '%F0%9F%98%80', '..%2f', `${id}%20`]) {
       const target = route.path.replaceAll(/\{\w+\}/g, bad)
       const answer = await rejection(route, target)
@@ -68,28 +68,28 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test.each(withIds)('$name refuses a path that cannot be decoded', async ({ route }) => {
+  test.each(withIds)('$name rejects a path that cannot be decoded', async ({ route }) => {
     for (const bad of ['%E0%A4', '%', '%zz']) {
       const answer = await rejection(route, route.path.replaceAll(/\{\w+\}/g, bad))
       expect(answer, bad).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
   })
 
-  test.each(withJson)('$name refuses malformed JSON', async ({ route }) => {
+  test.each(withJson)('$name rejects malformed JSON', async ({ route }) => {
     for (const body of ['{', '{"a":1,}', "{'a':1}", 'undefined', '{}{}']) {
       const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
       expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'INVALID_FORMAT') })
     }
   })
 
-  test.each(withJson)('$name refuses JSON that is no object', async ({ route }) => {
+  test.each(withJson)('$name rejects JSON that is not an object', async ({ route }) => {
     for (const body of ['null', '[]', '1', '"text"', 'true']) {
       const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
       expect(answer, body).toMatchObject({ status: 400, errorCode: codeOf(route, 'VALIDATION_ERROR') })
     }
   })
 
-  test.each(withJson)('$name refuses nesting without an end', async ({ route }) => {
+  test.each(withJson)('$name rejects too deep nesting', async ({ route }) => {
     for (const body of [
       `${'['.repeat(400_000)}${']'.repeat(400_000)}`,
       `{"a":${'{"a":'.repeat(100)}1${'}'.repeat(101)}`,
@@ -101,7 +101,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test.each(withBody)('$name refuses another content type', async ({ route }) => {
+  test.each(withBody)('$name rejects another content type', async ({ route }) => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'image/gif', '']) {
       const options = { body: '{}', headers: { 'content-type': type } }
       const answer = await rejection(route, targetOf(route, { params: { id } }), options)
@@ -109,12 +109,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test.each(withJson)('$name takes JSON with a charset', async ({ route }) => {
+  test.each(withJson)('$name accepts JSON with a charset', async ({ route }) => {
     const options = { body: '{"surprise":1}', headers: { 'content-type': 'Application/JSON; charset=utf-8' } }
     expect(await rejection(route, targetOf(route, { params: { id } }), options)).toMatchObject({ status: 400 })
   })
 
-  test.each(withJson)('$name refuses bytes that are no UTF-8', async ({ route }) => {
+  test.each(withJson)('$name rejects bytes that are not UTF-8', async ({ route }) => {
     for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
       const body = Buffer.concat([Buffer.from('{"surprise":"'), Buffer.from(bytes), Buffer.from('"}')])
       const answer = await rejection(route, targetOf(route, { params: { id } }), { body })
@@ -122,7 +122,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test.each(withJson)('$name refuses another charset than UTF-8', async ({ route }) => {
+  test.each(withJson)('$name rejects a charset other than UTF-8', async ({ route }) => {
     for (const charset of ['iso-8859-1', '"windows-1252"', 'utf-16', 'UTF-7']) {
       const options = { body: '{}', headers: { 'content-type': `application/json; charset=${charset}` } }
       const answer = await rejection(route, targetOf(route, { params: { id } }), options)
@@ -130,7 +130,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test.each(withBody)('$name refuses a body that says it is compressed', async ({ route }) => {
+  test.each(withBody)('$name rejects a body that is declared as compressed', async ({ route }) => {
     for (const coding of ['gzip', 'br', 'identity, gzip']) {
       const options = { body: '{}', headers: { ...rawType(route), 'content-encoding': coding } }
       const answer = await rejection(route, targetOf(route, { params: { id } }), options)
@@ -138,13 +138,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('a body that ends before it is whole is no fault of ours', async () => {
+  test('a truncated body is not a server error', async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     const answer = await workspace.send('POST', '/v1/projects', { body })
     expect(answer.body).toMatchObject({ errorCode: 'INVALID_FORMAT', message: 'The body is incomplete.' })
   })
 
-  test.each(withBody)('$name refuses a body over its limit, announced or not', async ({ route }) => {
+  test.each(withBody)('$name rejects a body over its limit, announced or not', async ({ route }) => {
     const limit = maxBodyBytesOf(route)
     const body = new Uint8Array(limit + 1).fill(0x20)
     const target = targetOf(route, { params: { id } })
@@ -157,7 +157,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(exactly.status, exactly.message).toBe(400)
   })
 
-  test.each(withoutJson)('$name takes no body, or an empty object for none', async ({ route }) => {
+  test.each(withoutJson)('$name accepts no body, or an empty object', async ({ route }) => {
     const target = targetOf(route, { params: { id } })
     for (const body of ['{"a":1}', '[]', 'null', '""', 'text']) {
       const answer = await rejection(route, target, { body })
@@ -167,7 +167,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const body of ['{}', ' {\n} ']) expect(await rejection(route, target, { body }), body).toEqual(without)
   })
 
-  test.each(paths)('$path answers 405 to any other method, and names its own', async ({ route, methods }) => {
+  test.each(paths)('$path returns 405 to any other method, and names its own', async ({ route, methods }) => {
     const all = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
     const taken = all.filter((name) => methods.includes((name === 'HEAD' ? 'GET' : name) as 'GET'))
     for (const method of all.filter((name) => !taken.includes(name))) {
@@ -178,7 +178,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each(allRoutes.filter(({ route }) => route.method === 'GET'))(
-    '$name answers HEAD as it answers GET',
+    '$name responds to HEAD as to GET',
     async ({ route }) => {
       const target = targetOf(route, { params: { id } })
       const [get, head] = [await workspace.send('GET', target), await workspace.send('HEAD', target)]
@@ -188,7 +188,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   )
 
   test.each(['/images/x', '/assets/x', '/docs', '/openapi.json', '/healthz', '/readyz', '/l/x'])(
-    '%s answers 405 to POST',
+    '%s returns 405 to POST',
     async (path) => {
       const answer = await workspace.send('POST', path)
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])

@@ -10,7 +10,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test.each(['a', 'order-4711', 'A.b_c-9', 'x'.repeat(128)])('the correlation id %s is taken over', async (id) => {
+  test.each(['a', 'order-4711', 'A.b_c-9', 'x'.repeat(128)])('keeps the correlation ID %s', async (id) => {
     for (const [method, path] of [
       ['GET', '/healthz'],
       ['GET', '/v1/projects'],
@@ -24,21 +24,21 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each(['', 'x'.repeat(129), 'a b', 'a;b', '<script>', 'é', '../x'])(
-    'the correlation id %j is replaced',
+    'replaces the correlation ID %j',
     async (id) => {
       const answer = await api.send('GET', '/healthz', { headers: { 'x-correlation-id': id } })
       expect(answer.headers.get('x-correlation-id')).toMatch(uuid)
     },
   )
 
-  test('without one each request gets its own', async () => {
+  test('a request without a correlation ID gets its own', async () => {
     const answers = [await api.send('GET', '/healthz'), await api.send('GET', '/healthz')]
     const ids = answers.map(({ headers }) => headers.get('x-correlation-id'))
     expect(ids[0]).toMatch(uuid)
     expect(ids[0]).not.toBe(ids[1])
   })
 
-  test('it follows a request into its jobs and their events', async () => {
+  test('jobs and events of a request have its correlation ID', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const correlation = { 'x-correlation-id': 'import-2026' }

@@ -38,7 +38,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const ask = (workspace: TestWorkspace, { route, sortBy }: Walk, query: object = {}) =>
     workspace.call(route, { params, query: { limit: 1, ...(sortBy && { sortBy }), ...query } } as RouteCall<Route>)
 
-  test('a cursor that was made up, altered, or made in another workspace, list or sort is one 400 everywhere', async () => {
+  test('a forged, altered, or mismatched cursor is the same 400 in every list', async () => {
     const real: { walk: Walk; cursor: string }[] = []
     for (const walk of walks) {
       const first = await ask(own, walk)

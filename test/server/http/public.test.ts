@@ -15,12 +15,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const state = { database: true, migrations: true, worker: true }
   const api = useApi(dialect, { readiness: async () => state })
 
-  test('/healthz says that the process is alive, to anyone', async () => {
+  test('/healthz reports a running process, without a token', async () => {
     const { status, body } = await api.send('GET', '/healthz')
     expect([status, body]).toEqual([200, { status: 'ok' }])
   })
 
-  test('/readyz says whether the server can work, and what keeps it from it', async () => {
+  test('/readyz reports whether the server is ready, and if not, the reason', async () => {
     const ready = await api.send('GET', '/readyz')
     expect([ready.status, ready.body]).toEqual([200, { status: 'ready', checks: state }])
     state.worker = false
@@ -32,13 +32,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
   })
 
-  test('/ leads to the reference', async () => {
+  test('/ redirects to the reference', async () => {
     const { status, headers } = await api.send('GET', '/')
     expect([status, headers.get('location')]).toEqual([302, './docs'])
   })
 
   test.each(['/', '/healthz', '/readyz', '/openapi.json', '/docs', '/docs/errors', '/docs/try'])(
-    '%s answers HEAD as GET, to anyone',
+    '%s responds to HEAD as to GET, without a token',
     async (path) => {
       const [get, head] = [await api.send('GET', path), await api.send('HEAD', path)]
       expect(head.status).toBe(get.status)
@@ -46,13 +46,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
-  test('/openapi.json is the description that the contract makes, to anyone', async () => {
+  test('/openapi.json is the document of the contract, without a token', async () => {
     const { status, headers, body } = await api.send('GET', '/openapi.json')
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
     expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument())))
   })
 
-  test('/docs/try is a page that may load its own files and nothing else, to anyone', async () => {
+  test('/docs/try can load only its own files, without a token', async () => {
     const { status, headers, text } = await api.send('GET', '/docs/try')
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers.get('content-security-policy')).toBe(
@@ -152,7 +152,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('a file of another content has another path: an old one is not found', async () => {
+  test('a changed file has a new path, and its old path is not found', async () => {
     expect((await api.send('GET', '/assets/swagger-ui.0000000000000000.css')).status).toBe(404)
     expect((await api.send('GET', '/assets/docs.js')).status).toBe(404)
   })

@@ -17,7 +17,7 @@ const allOf = (dialect: TestDialect) => ({
 describe.each(dialects)('on %s', (dialect) => {
   const allIsWell = allOf(dialect)
 
-  test('a migrated database that answers is ready', async () => {
+  test('a migrated, reachable database is ready', async () => {
     const { database } = await openTestStore(dialect)
     expect(await createReadiness({ database, ...state })()).toEqual(allIsWell)
   })

@@ -25,7 +25,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return (body as { errorCode?: string }).errorCode
   }
 
-  test('a token ends in a year where nothing else is said, and never where that is said', async () => {
+  test('a token expires in a year by default, and never on request', async () => {
     const { id } = await api.workspace()
     expect((await make(id)).token.expiresAt).toEqual(inSeconds(365 * DAY))
     expect((await make(id, null)).token.expiresAt).toBeNull()
@@ -51,13 +51,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([await codeFor(first), await codeFor(second)]).toEqual(['TOKEN_EXPIRED', undefined])
   })
 
-  test('an overlap never lets a token live longer than it would have', async () => {
+  test('an overlap never extends the lifetime of a token', async () => {
     const { id } = await api.workspace()
     const soon = await make(id, inSeconds(60))
     expect((await rotate(id, soon.token.id)).previous.expiresAt).toEqual(inSeconds(60))
   })
 
-  test('one of two concurrent rotations makes a token; ended, revoked, and mismatched tokens make none', async () => {
+  test('one of two concurrent rotations creates a token; ended, revoked, and mismatched tokens create none', async () => {
     const [{ id }, other] = [await api.workspace(), await api.workspace()]
     const { token } = await make(id)
     const results = await Promise.allSettled([rotate(id, token.id), rotate(id, token.id), rotate(id, token.id)])
@@ -117,7 +117,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await open(pass)).status).toBe(200)
   })
 
-  test('a workspace works until the moment that it ends at, and again when that is moved', async () => {
+  test('a workspace works until its end, and again if the end is moved', async () => {
     const workspace = await api.workspace()
     await write((tx) => tx.workspaces.setExpiry(workspace.id, inSeconds(60)))
     expect((await workspace.ok(contract.workspace.get, {})).expiresAt).toBe(inSeconds(60).toISOString())

@@ -2,7 +2,7 @@ import knex from 'knex'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 
-describe('on a failure', () => {
+describe('after a failure', () => {
   const api = useApi('sqlite')
 
   afterEach(() => {
@@ -18,7 +18,7 @@ describe('on a failure', () => {
     return { status: response.status, headers: response.headers, body: await response.json() }
   }
 
-  test('a fault of ours is 500 INTERNAL_ERROR with the correlation id, and tells nothing of our insides', async () => {
+  test('an unexpected error is 500 INTERNAL_ERROR with the correlation ID, and without internals', async () => {
     for (const error of [
       new Error('secret at 10.0.0.1:5432'),
       'secret',
@@ -54,7 +54,7 @@ describe('on a failure', () => {
     expect(JSON.stringify(body)).not.toContain('secret')
   })
 
-  test('a pool without a free connection is 503 too', async () => {
+  test('an exhausted connection pool is 503', async () => {
     const { status } = await answerTo(new knex.KnexTimeoutError('full'))
     expect(status).toBe(503)
   })

@@ -27,7 +27,7 @@ async function addBroken({ id: workspaceId }: TestWorkspace) {
   })
 }
 
-test('an identity that cannot be used stops its own passes, and no others', async () => {
+test('an unusable identity affects only its own passes', async () => {
   const workspace = await api.workspace()
   const { id } = await workspace.ok(contract.projects.create, { body: { name: 'Broken' } })
   const broken = await addBroken(workspace)

@@ -31,7 +31,7 @@ function copy(): Config {
   return configOf(folder)
 }
 
-test('a whole folder stays as it is', async () => {
+test('keeps a complete folder unchanged', async () => {
   const config = copy()
   const before = filesOf(config)
   await loadSandboxApple(config, at)
@@ -48,14 +48,17 @@ const files = ['root.pem', 'wwdr.pem', 'pass.pem', 'pass.key', 'apns.pem', 'apns
 /** The key that signs further pass certificates. Old sandboxes lack it. */
 const later = 'wwdr.key'
 
-test.each(isLong ? files : ['root.pem', 'apns.key'])('a folder without %s is replaced by a whole one', async (name) => {
-  const config = copy()
-  rmSync(join(config.sandboxFolder!, 'apple', name))
-  await loadSandboxApple(config, at)
-  expect(readdirSync(join(config.sandboxFolder!, 'apple-2')).sort()).toEqual([...files, later].sort())
-})
+test.each(isLong ? files : ['root.pem', 'apns.key'])(
+  'replaces a folder without %s with a complete one',
+  async (name) => {
+    const config = copy()
+    rmSync(join(config.sandboxFolder!, 'apple', name))
+    await loadSandboxApple(config, at)
+    expect(readdirSync(join(config.sandboxFolder!, 'apple-2')).sort()).toEqual([...files, later].sort())
+  },
+)
 
-test('a folder that an older program made stays as it is', async () => {
+test('keeps a folder of an older program unchanged', async () => {
   const config = copy()
   rmSync(join(config.sandboxFolder!, 'apple', later))
   const before = filesOf(config)

@@ -33,7 +33,7 @@ function misbehaving() {
 
 const [STUCK, CRASHING, FINE] = [0, 1, 2]
 
-test('a decoder that is stuck is killed, one that crashes is gone, and the next image has a new one', async () => {
+test('a stuck decoder is killed, and the next image after a kill or crash gets a new one', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const decode = misbehaving()
@@ -57,7 +57,7 @@ test('an idle decoder that dies is replaced, and the next image does not fail', 
   expect((await decode(FINE)).width).not.toBe(pid)
 })
 
-test('the process knows none of our settings', async () => {
+test('the process gets no settings of the server', async () => {
   vi.stubEnv('PASSES_SERVER_KEY', 'secret')
   onTestFinished(() => {
     vi.unstubAllEnvs()
@@ -66,7 +66,7 @@ test('the process knows none of our settings', async () => {
   expect((await misbehaving()(FINE)).height).toBeLessThanOrEqual(4)
 })
 
-test('a program that cannot start is our fault, not that of the image', async () => {
+test('a decoder that cannot start is a server error, not an image error', async () => {
   const program = join(temporaryFolder(), 'child.mjs')
   writeFileSync(program, 'process.exit(3)')
   const decoder = createDecoder({ log, program })

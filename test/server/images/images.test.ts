@@ -99,7 +99,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await upload(workspace, sent)).toMatchObject({ status: 200, body: { id, bytes } })
   })
 
-  test('the type is what the bytes say, not what the sender calls them', async () => {
+  test('the bytes determine the type, not the declared content type', async () => {
     const answer = await upload(await api.workspace(), await jpeg(), 'image/png')
     expect(answer.body).toMatchObject({ contentType: 'image/jpeg' })
   })
@@ -138,7 +138,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answer.body).toMatchObject({ errorCode: 'INVALID_INPUT' })
   })
 
-  test('a progressive jpeg with as many scans as are allowed is taken', async () => {
+  test('accepts a progressive JPEG with the maximum number of scans', async () => {
     const answer = await upload(await api.workspace(), withScans(await progressive(), 32), 'image/jpeg')
     expect([answer.status, answer.body]).toMatchObject([201, { width: 64, height: 64 }])
   })
@@ -204,7 +204,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each(['018f2f5e-7c1a-7000-8000-0123456789ab', 'x', '..%2f..%2fetc%2fpasswd'])(
-    'an image that is not there is 404: %s',
+    'an unknown image is 404: %s',
     async (id) => {
       const answer = await api.send('GET', `/images/${id}`)
       expect([answer.status, answer.body]).toMatchObject([404, { errorCode: 'NOT_FOUND' }])

@@ -12,16 +12,16 @@ const type = 'pass.test.api'
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test.each(['%00', 'a%00b', '%ED%A0%80', '%E0%A4%A', 'x'.repeat(256)])('%s is the id of no device', async (device) => {
+  test.each(['%00', 'a%00b', '%ED%A0%80', '%E0%A4%A', 'x'.repeat(256)])('rejects the device ID %s', async (device) => {
     expect((await api.send('GET', `/apple/v1/devices/${device}/registrations/${type}`)).status).toBe(400)
   })
 
-  test.each(['%00', '%E0%A4%A', '..%2f'])('%s is the name of nothing', async (part) => {
+  test.each(['%00', '%E0%A4%A', '..%2f'])('%s is an unknown name', async (part) => {
     const { status } = await api.send('GET', `/apple/v1/passes/${part}/${part}`)
     expect([400, 401]).toContain(status)
   })
 
-  test('a pass takes 10,000 devices, refuses one more, and still knows those that it has', async () => {
+  test('a pass accepts 10,000 devices and rejects one more, and known ones can register again', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
@@ -47,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(warn).toHaveBeenCalledOnce()
   })
 
-  test('a phone without a tag gets every pass it has registered, changed or not', async () => {
+  test('a phone without a tag gets every registered pass, changed or not', async () => {
     const workspace = await api.workspace()
     const passes = [await issuedPass(workspace), await issuedPass(workspace), await issuedPass(workspace)]
     const list = async (query = '') => {

@@ -7,7 +7,7 @@ import { english, pageLanguage } from '../../../src/server/pages/words.ts'
 
 const languageOf = (header: string) => pageLanguage(new Headers({ 'accept-language': header }))
 
-test.each(spokenLanguages)('pages speak %s, every sentence of them, from the side that it is read from', (tag) => {
+test.each(spokenLanguages)('pages have every text in %s, in its direction', (tag) => {
   const language = languageOf(tag)
   expect(language.tag).toBe(tag)
   const said = [...stringsDeep(language.words)]
@@ -46,7 +46,7 @@ test.each([
   ['sv', 'en', 'en'],
   ['constructor, __proto__, de"><script>', 'en', 'en'],
   [`${'x,'.repeat(5_000)}de`, 'en', 'en'],
-])('the visitor who asks for %j reads %s', (header, tag, locale) => {
+])('Accept-Language %j gives %s', (header, tag, locale) => {
   expect(languageOf(header)).toMatchObject({ tag, locale })
 })
 

@@ -188,7 +188,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await make({ show: 'Hamlet', door: 'B' })
   })
 
-  test('a pass that changes its key moves to the class of that, and a key that no pass has is free', async () => {
+  test('a pass with a changed key moves to the class of the new key, and unused keys are free', async () => {
     const { workspace, make, update } = await theatre()
     const [hamlet, lear] = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Lear', door: 'B' })]
     await api.runJobs()
@@ -240,7 +240,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await shown(stays)).classId).toBe(after.classId)
   })
 
-  test('a pass takes what its class said along into another version', async () => {
+  test('a pass keeps the fields of its class in another version', async () => {
     const { workspace, template, make, update } = await theatre()
     const passes = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Hamlet', door: 'A' })]
     await update(passes[0]!, { door: 'B' })
@@ -256,7 +256,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('a class that changes while it is sent with its first object is sent again', async () => {
+  test('resends a class that changes while it is sent with its first object', async () => {
     const { workspace, make, update } = await theatre()
     const pass = await make({ show: 'Hamlet', door: 'A' })
     const { store, google, issuing, wallets, clock } = api.services
@@ -306,7 +306,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await shown(next)).says).toBe('Hamlet, Door B')
   })
 
-  test('a changed class that Google refuses is said of its passes, and of no others', async () => {
+  test('a changed class that Google rejects is reported only on its passes', async () => {
     const { workspace, template, make, update } = await theatre()
     const [hamlet, lear] = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Lear' })]
     await api.runJobs()

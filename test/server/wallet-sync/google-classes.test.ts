@@ -116,7 +116,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a link that is opened before the update of another kind has run leaves nothing of the old kind valid', async () => {
+  test('opening a link before an update of the kind leaves no valid object of the old kind', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace, { definition: ofKind('generic') })
     const pass = await makePass(workspace, template.id)

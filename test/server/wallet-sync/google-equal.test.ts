@@ -112,7 +112,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(google.asked()).toEqual([1, versions + 1])
   })
 
-  test('a send that started before a recorded one, and was not recorded, makes nothing equal', async () => {
+  test('an unrecorded send that started before a recorded one prevents skipping', async () => {
     const { workspace, ids, update } = await held(1)
     const [id] = ids as [string]
     const { store, google: sync } = api.services

@@ -13,7 +13,7 @@ import { eventually, gate, openServices, type TestServices } from '../jobs/fixtu
 const handlers = { 'issue-pass': issuePasses }
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a pass is ISSUING while it is rendered, then ISSUED with one event that says what it was issued with', async () => {
+  test('a pass is ISSUING while it is rendered, then ISSUED with one event that lists its platforms', async () => {
     const held = gate()
     const services = await openServices(dialect, held.pass)
     const id = await insertPass(services)
@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await eventsOf(services, id)).toMatchObject([{ type: 'pass.issued' }])
   })
 
-  test('a worker that hangs past its lease is overtaken, and what it does afterwards changes nothing', async () => {
+  test('another worker takes over from one that hangs, whose later writes have no effect', async () => {
     const held = gate()
     let calls = 0
     const services = await openServices(dialect, async () => {

@@ -10,7 +10,7 @@ const DAY_SECONDS = 86_400
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('a pass goes from QUEUED to ISSUED, once, with the links of an installable pass', async () => {
+  test('a pass changes from QUEUED to ISSUED once, with the links of an installable pass', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const queued = await makePass(workspace, template.id)
@@ -27,7 +27,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await api.database.writer('jobs').where({ workspace_id: workspace.id })).toEqual([])
   })
 
-  test('pass.issued holds exactly what the specification names', async () => {
+  test('pass.issued has exactly the specified fields', async () => {
     const workspace = await api.workspace()
     const project = await makeProject(workspace)
     const content = { ...definition(), expiresAt: '2027-05-31', redemption: { maxUses: 2 } }
@@ -136,7 +136,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await workspace.refused(get, { params: { id: id.toUpperCase() } })).toMatchObject(expected)
   })
 
-  test('one of many passes shows its own values, and nothing of another', async () => {
+  test('each of many passes shows only its own values', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const make = (marker: string) =>

@@ -41,7 +41,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('messages for them are sent so, too', async () => {
+  test('messages are also sent in parts', async () => {
     const { workspace, ids } = await passesOnMany()
     const told = parts('list')
     const sent = await Promise.all(

@@ -102,7 +102,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect((await find(workspace))!.progress).toMatchObject({ passes: 2, moved: 1, silent: 1 })
   })
 
-  test('the address is asked for the newest pass of each identity and template that phones hold', async () => {
+  test('checks the address with the newest held pass of each identity and template', async () => {
     const workspace = await api.workspace()
     const { store } = api.services
     const [older, newer] = [await heldPass(workspace), await heldPass(workspace)]
@@ -131,7 +131,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect(asked.toSorted()).toEqual([`pass.test.own ${newer.id}`, `${type} ${ofBrand.id}`].toSorted())
   })
 
-  test('the one address that the server ever had is refused, and a new one of it is not', async () => {
+  test('rejects the only address that the server ever had, and accepts a new one', async () => {
     const workspace = await api.workspace()
     const { store } = api.services
     const check = (url: string) => checkTarget(store, workspace.id, { url, passTypeIdentifier: undefined })

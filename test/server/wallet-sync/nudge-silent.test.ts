@@ -66,7 +66,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect(await watch(workspace, pass, looks)).toHaveLength(3)
   })
 
-  test('one that has fetched is left alone, and nothing is kept when all have', async () => {
+  test('does not push phones that have fetched, and stores nothing when all have', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     await phones.addApple(workspace.id, pass.id)
@@ -85,7 +85,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect(await api.database.reader('nudges').where({ pass_id: pass.id })).toEqual([])
   })
 
-  test('moments that passed while no server ran are one push, and one by hand counts for the spacing', async () => {
+  test('times that passed without a server are one push, and a manual push counts for the interval', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     await phones.addApple(workspace.id, pass.id)
@@ -98,7 +98,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect(await watch(workspace, pass, [5, 6, 20, 60])).toEqual([])
   })
 
-  test('a crowd is pushed in parts, each device once, and no other workspace waits', async () => {
+  test('pushes many devices in parts, each once, without delaying other workspaces', async () => {
     const [crowd, other] = [await api.workspace(), await api.workspace()]
     const [shown, own] = [await issuedPass(crowd), await issuedPass(other)]
     await phones.addApple(other.id, own.id)
@@ -159,7 +159,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect(await writer('nudges').where({ workspace_id: workspace.id })).toEqual([])
   })
 
-  test('two servers at once push each phone once', async () => {
+  test('two concurrent servers push each phone once', async () => {
     const workspace = await api.workspace()
     const passes = [await issuedPass(workspace), await issuedPass(workspace)]
     for (const pass of passes) {

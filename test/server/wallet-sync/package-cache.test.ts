@@ -120,7 +120,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(openedIn('en', archive)('Azul')).toBe('Gate')
   })
 
-  test('a new certificate and a new address of the web service are other content', async () => {
+  test('a new certificate and a new web service address change the content', async () => {
     const workspace = await api.workspace()
     const pass = await stored(workspace, (await issuedPass(workspace)).id)
     const rendered = await api.services.issuing.renderForApple(pass)
@@ -137,7 +137,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(new Set(digests).size).toBe(4)
   })
 
-  test('a workspace that opens many passes pushes out its own, and not those of others', async () => {
+  test('a workspace that opens many passes evicts only its own', async () => {
     const [one, other] = [await api.workspace(), await api.workspace()]
     const { id } = await issuedPass(one)
     const many = [await issuedPass(other), await issuedPass(other), await issuedPass(other)]
@@ -249,7 +249,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await packages.bundle(passes, api.now)
   })
 
-  test('the head of a package is no proof that a phone fetched it, and a download reads the database once', async () => {
+  test('HEAD does not count as a fetch of a package, and a download reads the database once', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const headers = { authorization: `ApplePass ${(await stored(workspace, pass.id)).appleToken}` }

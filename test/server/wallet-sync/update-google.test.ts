@@ -77,7 +77,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(google).toMatchObject({ state: 'stale', lastError: null })
   })
 
-  test('an update that Google refuses is tried again, no sooner than Google wants, and says why', async () => {
+  test('retries an update that Google rejects, not before Retry-After, and reports the reason', async () => {
     const { id, workspace } = await changedPass()
     const quota = { kind: 'quota', message: 'Google answered 429', status: 429, retryAfterSeconds: 45 } as const
     await runWith(id, refused(new GoogleApiError(quota)))
@@ -93,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('an update for which Google wants no other payload is not tried again, and the pass says why', async () => {
+  test('does not retry a permanently rejected update, and the pass has the reason', async () => {
     const { id, workspace, update } = await changedPass()
     const message = 'Google answered 400'
     await runWith(id, refused(new GoogleApiError({ kind: 'invalid', message, status: 400 })))
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['takes of no such key', { kind: 'permission', message: 'Google answered 403', status: 403 }],
   ] as const
 
-  test.each(broken)('an update that Google %s, while it accepts others, is discarded in the end', async (_, error) => {
+  test.each(broken)('finally discards an update that Google %s while it accepts others', async (_, error) => {
     const { id } = await changedPass()
     const answered = async () =>
       api.services.breakers.of('google', null).run(async () => 1, { outcomeOf: () => 'answered' })
@@ -125,26 +125,23 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await jobsOf(id)).toMatchObject([{ attempts: 20, failed_at: expect.any(Number) }])
   })
 
-  test.each(broken)(
-    'an update that Google %s, as nothing of its identity, waits as long as that lasts',
-    async (_, error) => {
-      const { id, workspace } = await changedPass()
-      for (let attempt = 1; attempt <= 30; attempt += 1) {
-        await runWith(id, refused(new GoogleApiError(error)))
-        api.advance(300)
-      }
-      expect(await jobsOf(id)).toMatchObject([{ attempts: 4, failed_at: null }])
-      const walletsOf = () => workspace.ok(contract.passes.wallets, { params: { id } })
-      expect((await walletsOf()).google!.lastError).toBe(`GOOGLE_API_FAILED: ${error.message}`)
-      await api.runJobs()
-      expect((await walletsOf()).google).toMatchObject({ state: 'current', lastError: null })
-    },
-  )
+  test.each(broken)('an update waits while Google %s for everything of its identity', async (_, error) => {
+    const { id, workspace } = await changedPass()
+    for (let attempt = 1; attempt <= 30; attempt += 1) {
+      await runWith(id, refused(new GoogleApiError(error)))
+      api.advance(300)
+    }
+    expect(await jobsOf(id)).toMatchObject([{ attempts: 4, failed_at: null }])
+    const walletsOf = () => workspace.ok(contract.passes.wallets, { params: { id } })
+    expect((await walletsOf()).google!.lastError).toBe(`GOOGLE_API_FAILED: ${error.message}`)
+    await api.runJobs()
+    expect((await walletsOf()).google).toMatchObject({ state: 'current', lastError: null })
+  })
 
   test.each([
     ['before Google has it, so that nobody knows of an object to update', false],
     ['while an older object is on its way, which may arrive last', true],
-  ])('a pass that changes %s is sent again', async (_, isKnown) => {
+  ])('resends a pass that changes %s', async (_, isKnown) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const { store, google, issuing, wallets, clock } = api.services

@@ -5,7 +5,7 @@ import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { makePass, publishedTemplate } from '../fixtures.ts'
 
-test('a forecast is what the pace of an issuer makes of its requests, in whole seconds', () => {
+test("a forecast is the number of requests divided by the issuer's pace, in whole seconds", () => {
   expect([0, 1, REQUESTS_PER_SECOND + 1, 1_000_000].map(secondsAtPace)).toEqual([0, 1, 2, 55_556])
 })
 

@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(subjects(none)).toEqual([])
   })
 
-  test('an id that is none is 400, a foreign one too, and one past retention 409 with the oldest', async () => {
+  test('an invalid or foreign ID is 400, and one past retention is 409 with the oldest', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     await happen(workspace)
     const [begun] = (await follow(workspace, { since: NIL })).messages
@@ -158,7 +158,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await ask()).status).toBe(503)
   })
 
-  test('a workspace has 10 streams, which hold no place among its requests, and whose ends make room', async () => {
+  test('a workspace has at most 10 streams, which do not count as requests', async () => {
     const [workspace, other] = [await api.workspace(), await api.workspace()]
     await store().transaction((tx) => tx.limits.set(workspace.id, { requestsInFlight: 2 }))
     const streams: Followed[] = []

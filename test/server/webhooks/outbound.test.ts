@@ -96,7 +96,7 @@ test('the corpus holds at least 60 addresses', () => {
   expect(new Set(literals).size).toBeGreaterThanOrEqual(60)
 })
 
-test.each(literals)('%s is refused as it is written, and never connected to', async (host) => {
+test.each(literals)('rejects %s as written, and never connects to it', async (host) => {
   const outbound = open()
   const before = connections
   expect(outbound.rejection(`https://${host}:${port}/`)).toBe(forbidden.error)
@@ -104,15 +104,15 @@ test.each(literals)('%s is refused as it is written, and never connected to', as
   expect(connections).toBe(before)
 })
 
-describe.each(Object.entries(addresses))('a name that stands for an address that is %s', (_, hosts) => {
-  test.each(hosts.map((host) => host.replace(/[[\]]/g, '')))('%s is never connected to', async (address) => {
+describe.each(Object.entries(addresses))('a name that resolves to an address that is %s', (_, hosts) => {
+  test.each(hosts.map((host) => host.replace(/[[\]]/g, '')))('never connects to %s', async (address) => {
     const before = connections
     expect(await open({ resolve: async () => [address] }).post(`https://hooks.example:${port}/`)).toEqual(forbidden)
     expect(connections).toBe(before)
   })
 })
 
-test('one address of several that is not public is enough', async () => {
+test('rejects a name if one of its addresses is not public', async () => {
   const before = connections
   for (const resolved of [
     ['93.184.215.14', '127.0.0.1'],
@@ -175,7 +175,7 @@ test.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700:4700::1111', '2a00:145
   },
 )
 
-test('no more than 64 KiB of an answer are taken', async () => {
+test('reads at most 64 KiB of a response', async () => {
   const receiver = await startReceiver()
   let written = 0
   const closed = new Promise<void>((resolve) => {
@@ -197,7 +197,7 @@ test('no more than 64 KiB of an answer are taken', async () => {
   expect(written).toBeLessThan(16 * 1024 * 1024)
 })
 
-test('a connection that sends more than 64 KiB is closed at once, long before its time is over', async () => {
+test('closes a connection that sends more than 64 KiB at once, before the timeout', async () => {
   const receiver = await startReceiver()
   const closed = new Promise<void>((resolve) => {
     receiver.reply((response) => {

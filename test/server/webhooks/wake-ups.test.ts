@@ -70,7 +70,7 @@ test('the shortest wait of a workspace wakes all of its followers', async () => 
   expect(await Promise.all(waits)).toEqual([false, false])
 })
 
-test('a read that ends after something came leaves the newer read to be shared', async () => {
+test('a read that ends after a newer event keeps the newer read shared', async () => {
   const wakeUps = createWakeUps()
   const follower = wakeUps.listen('a')
   const answers: ((value: number) => void)[] = []

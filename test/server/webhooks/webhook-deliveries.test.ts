@@ -55,7 +55,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(JSON.stringify(delivery.payload)).toBe(receiver.received[0]!.body)
   })
 
-  test('attempts follow the published table, and behind the last the delivery is FAILED', async () => {
+  test('attempts follow the published table, and after the last one the delivery is FAILED', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     const { id } = await sendTest(workspace, webhook.id)
@@ -127,7 +127,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
   })
 
-  test('a redelivery takes no attempt of the table away', async () => {
+  test('a redelivery uses no scheduled attempt', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     const { id } = await sendTest(workspace, webhook.id)
@@ -138,7 +138,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await readDelivery(workspace, id)).toMatchObject({ status: 'PENDING', attemptCount: 2, nextAttemptAt })
   })
 
-  test('while a secret is rotated both verify, and after 24 hours only the new one', async () => {
+  test('after a rotation both secrets verify for 24 hours, then only the new one', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     const rotated = await workspace.ok(contract.webhooks.rotateSecret, { params: { id: webhook.id } })
     expect(rotated.secret).not.toBe(webhook.secret)
@@ -181,7 +181,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await verified()).toEqual([0])
   })
 
-  test('ten earlier secrets may sign at once; one more waits until the oldest has ended', async () => {
+  test('at most ten earlier secrets sign at once; another rotation waits until the oldest ends', async () => {
     const { id } = await makeWebhook(workspace, receiver)
     const rotate = () => workspace.call(contract.webhooks.rotateSecret, { params: { id } })
     for (let n = 0; n < 10; n += 1) expect((await rotate()).status).toBe(200)

@@ -11,20 +11,20 @@ test.each(allKinds)('a pass of the kind %s has every field that Google requires'
   await expect(wallet.check(pass({ google: googleOf(kind) }), at)).resolves.toBeUndefined()
 })
 
-test('a flight whose definition leaves out what only it can say is refused with every name of it', async () => {
+test('rejects a flight without the fields that only its definition can set, and names each', async () => {
   const attempt = wallet.check(pass({ passType: 'boardingPass', google: { kind: 'flight' } }), at)
   await expect(attempt).rejects.toMatchObject({
     code: 'PASS_ISSUING_FAILED',
-    message: expect.stringContaining('google.class.destination: Google requires it'),
+    message: expect.stringContaining('google.class.destination: Google requires this field'),
     details: {
       platform: 'google',
       issues: [
-        { path: ['class', 'destination'], message: 'Google requires it of FlightClass' },
-        { path: ['class', 'flightHeader'], message: 'Google requires it of FlightClass' },
-        { path: ['class', 'localScheduledDepartureDateTime'], message: 'Google requires it of FlightClass' },
-        { path: ['class', 'origin'], message: 'Google requires it of FlightClass' },
-        { path: ['object', 'passengerName'], message: 'Google requires it of FlightObject' },
-        { path: ['object', 'reservationInfo'], message: 'Google requires it of FlightObject' },
+        { path: ['class', 'destination'], message: 'Google requires this field in a FlightClass' },
+        { path: ['class', 'flightHeader'], message: 'Google requires this field in a FlightClass' },
+        { path: ['class', 'localScheduledDepartureDateTime'], message: 'Google requires this field in a FlightClass' },
+        { path: ['class', 'origin'], message: 'Google requires this field in a FlightClass' },
+        { path: ['object', 'passengerName'], message: 'Google requires this field in a FlightObject' },
+        { path: ['object', 'reservationInfo'], message: 'Google requires this field in a FlightObject' },
       ],
     },
   })
@@ -33,7 +33,7 @@ test('a flight whose definition leaves out what only it can say is refused with 
 test('an override that takes a required field away is refused', async () => {
   await expect(wallet.check(pass({ google: { object: { header: null } } }), at)).rejects.toMatchObject({
     code: 'PASS_ISSUING_FAILED',
-    details: { issues: [{ path: ['object', 'header'], message: 'Google requires it of GenericObject' }] },
+    details: { issues: [{ path: ['object', 'header'], message: 'Google requires this field in a GenericObject' }] },
   })
 })
 

@@ -119,7 +119,7 @@ async function createGoogle(db: Knex): Promise<void> {
     table.bigInteger('activated_at')
     table.text('last_error')
   })
-  // Objects of another kind than the pass has now: expired, and still on phones.
+  // Expired Google objects that phones still show, from before the pass changed its kind.
   await db.schema.createTable('google_former_objects', (table) => {
     table.text('object_suffix').notNullable()
     table.uuid('workspace_id').notNullable()

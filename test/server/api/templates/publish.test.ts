@@ -87,7 +87,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
     const google = await tryPublish(workspace, { design, google: { kind: 'flight' } }, 'boardingPass')
     expect(google).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
-    expect(google.issues).toContain('definition.google.class.flightHeader: Google requires it of FlightClass')
+    expect(google.issues).toContain('definition.google.class.flightHeader: Google requires this field in a FlightClass')
   })
 
   test.each<[string, DefinitionInput['google'], PassType, string]>([

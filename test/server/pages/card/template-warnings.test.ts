@@ -52,7 +52,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(new TextDecoder().decode(bytes)).toMatch(/<strong>contrast-low<\/strong>.*design\.colors\.foreground/)
   })
 
-  test('overrides are looked at as phones get them', async () => {
+  test('checks overrides as phones receive them', async () => {
     const workspace = await api.workspace()
     const secondaryFields = Array.from({ length: 5 }, (_, n) => ({ key: `f${n}`, value: 'B7' }))
     const apple = { labelColor: 'rgb(255, 255, 255)', coupon: { secondaryFields } }
@@ -64,7 +64,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ])
   })
 
-  test('an image is small where it fills neither side of its place', async () => {
+  test('an image is too small if it fills neither side of its area', async () => {
     const workspace = await api.workspace()
     const { id } = await workspace.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
     const made = await draft(workspace, { design: { ...design, images: { icon: id, strip: id }, fields: { primary } } })
@@ -90,13 +90,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
       },
     ],
     ['an image that is not there', { design: { ...design, images: { logo: '018f2f5e-7c1a-7000-8000-0123456789ab' } } }],
-  ])('a draft with a mistake is answered: %s', async (_, definition) => {
+  ])('returns a draft with a mistake: %s', async (_, definition) => {
     const made = await draft(await api.workspace(), definition)
     expect(Array.isArray(made.warnings)).toBe(true)
   })
 
   test.each(['conference', 'loyalty', 'coupon', 'boarding-pass'])(
-    'the %s example is published without a warning, and Google takes its passes',
+    'the %s example is published without a warning, and Google accepts its passes',
     async (example) => {
       const workspace = await api.workspace()
       const folder = join(import.meta.dirname, '../../../../examples', example)

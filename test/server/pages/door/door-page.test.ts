@@ -10,7 +10,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return [...text.matchAll(/(?:src|href)="\.(\/[^"]+)"/g)].map(([, path]) => path!)
   }
 
-  test('the page of the door may load its own files and WebAssembly, and alone may ask for the camera', async () => {
+  test('only the door page can use the camera, and it can load only its own files and WebAssembly', async () => {
     const { status, headers, text } = await api.send('GET', '/door')
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers.get('content-security-policy')).toBe(

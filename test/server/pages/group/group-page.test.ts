@@ -63,7 +63,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(debits).toEqual([1, 3])
   })
 
-  test('a group of 11 is two bundles, of packages that unzip and openssl take, and one that left is in none', async () => {
+  test('a group of 11 is two valid bundles, without a pass that left the group', async () => {
     const workspace = await api.workspace()
     const { made, path } = await makeGroup(workspace, 11)
     const page = await open(path)
@@ -145,7 +145,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await shown())[5]).not.toHaveProperty('groupingInfo.groupingId')
   })
 
-  test('a large group is shown a page at a time, each pass once, and a chat is shown no name', async () => {
+  test('shows a large group in pages, each pass once, and no names to chat previews', async () => {
     const workspace = await api.workspace()
     const { made, path } = await makeGroup(workspace, 45, 'generic')
     const found: string[] = []

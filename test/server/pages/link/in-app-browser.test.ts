@@ -18,7 +18,7 @@ test.each([
   ['KakaoTalk', `${android} Chrome/131.0.0.0 Mobile Safari/537.36;KAKAOTALK 2410480`],
   ['WhatsApp', `${iphone} Mobile/15E148 WhatsApp/24.10.78`],
   ['any app on Android', `${android} Chrome/131.0.0.0 Mobile Safari/537.36`],
-])('%s shows pages inside itself', (_, userAgent) => {
+])('%s is an in-app browser', (_, userAgent) => {
   expect(isInAppBrowser(userAgent)).toBe(true)
 })
 
@@ -45,7 +45,7 @@ test.each([
   'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
   'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5',
   'Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X) Chrome/131.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1)',
-])('%s is a program that looks at links', (userAgent) => {
+])('%s is a link preview program', (userAgent) => {
   expect(isCrawler(userAgent)).toBe(true)
 })
 
@@ -55,6 +55,6 @@ test.each([
   'Mozilla/5.0 (Linux; Android 14; CUBOT X70) AppleWebKit/537.36 Chrome/131.0.0.0 Mobile Safari/537.36',
   'curl/8.9',
   null,
-])('%s is opened by a person', (userAgent) => {
+])('%s is not a link preview program', (userAgent) => {
   expect(isCrawler(userAgent)).toBe(false)
 })

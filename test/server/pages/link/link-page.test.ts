@@ -52,7 +52,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { pass, imageId: id }
   }
 
-  test('the page shows the pass as it will look', async () => {
+  test('the page shows the pass as in the wallet', async () => {
     const { pass, imageId } = await pictured(await api.workspace())
     const { text } = await open(pass)
     expect(text).toContain('<title>Ada Lovelace – Harbour Cinema</title>')
@@ -68,7 +68,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('the page runs and styles only what its policy names', async () => {
+  test('the page runs and styles only what its policy allows', async () => {
     const { pass } = await pictured(await api.workspace())
     const { text, headers } = await open(pass)
     const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!
@@ -95,7 +95,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await api.send('GET', '/assets/tablet.js')).status).toBe(404)
   })
 
-  test('below a path of a proxy, links lead there, and images and scripts are asked for there', async () => {
+  test('below a proxy path, links, images, and scripts have this path', async () => {
     const { pass, imageId } = await pictured(await api.workspace())
     const { services, app } = api
     const proxied = 'https://tickets.example/wallet'
@@ -224,27 +224,24 @@ describe.each(oneDialect)('on %s', (dialect) => {
       expect((await api.send('GET', `/images/${unknown}/shared.png`)).status).toBe(404)
   })
 
-  test.each(crawlers)(
-    '%s is shown what a link is: no download, no redirect, nothing of the holder',
-    async (userAgent) => {
-      const workspace = await api.workspace()
-      const { pass } = await secretive(workspace)
-      const queued = await makePass(workspace, pass.templateId!, { label: secret })
-      for (const { hostedLinks } of [pass, queued]) {
-        for (const link of Object.values(hostedLinks).filter((link) => link !== null)) {
-          const headers = { 'user-agent': userAgent, accept: '*/*' }
-          const answer = await api.send('GET', new URL(link!).pathname, { headers })
-          expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-          expect(answer.text).not.toMatch(/Quark|<svg|<script|href="http/)
-          expect(answer.text).toContain('<h1 dir="auto">Late show</h1>')
-        }
+  test.each(crawlers)('%s gets a preview without a download, a redirect, or holder data', async (userAgent) => {
+    const workspace = await api.workspace()
+    const { pass } = await secretive(workspace)
+    const queued = await makePass(workspace, pass.templateId!, { label: secret })
+    for (const { hostedLinks } of [pass, queued]) {
+      for (const link of Object.values(hostedLinks).filter((link) => link !== null)) {
+        const headers = { 'user-agent': userAgent, accept: '*/*' }
+        const answer = await api.send('GET', new URL(link!).pathname, { headers })
+        expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+        expect(answer.text).not.toMatch(/Quark|<svg|<script|href="http/)
+        expect(answer.text).toContain('<h1 dir="auto">Late show</h1>')
       }
-      // It was looked at, not opened.
-      expect(await workspace.ok(contract.passes.get, { params: { id: queued.id } })).toMatchObject({ status: 'QUEUED' })
-    },
-  )
+    }
+    // It was looked at, not opened.
+    expect(await workspace.ok(contract.passes.get, { params: { id: queued.id } })).toMatchObject({ status: 'QUEUED' })
+  })
 
-  test('the page of a pass that is over names who issued it and how to ask, and nothing of its holder', async () => {
+  test('the page of an ended pass names the issuer and a contact, and no holder data', async () => {
     const workspace = await api.workspace()
     const { pass } = await secretive(workspace)
     const known = await issuedPass(workspace, {
@@ -339,7 +336,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).toContain('SANDBOX - not a real pass in Google Wallet: no Android phone accepts it')
   })
 
-  test('pages are sent compressed to who takes that, and say the same', async () => {
+  test('compresses pages for clients that accept it, with the same content', async () => {
     const { pass } = await pictured(await api.workspace())
     const path = new URL(pass.hostedLinks.smart!).pathname
     const plain = await open(pass)
@@ -349,7 +346,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(zipped.bytes.length).toBeLessThan(plain.bytes.length / 2)
   })
 
-  test('every server has an icon where browsers and phones ask for one', async () => {
+  test('every server has an icon at the paths that browsers and phones request', async () => {
     const icon = await api.send('GET', '/favicon.ico')
     expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/x-icon'])
     expect([...icon.bytes.subarray(0, 8)]).toEqual([0, 0, 1, 0, 1, 0, 32, 32])

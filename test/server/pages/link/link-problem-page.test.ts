@@ -16,7 +16,7 @@ test.each([
   expect(pageOf(code)).toContain(`<h1>${heading}</h1>`)
 })
 
-test('a fault of ours has a reference to quote, and nothing else does', () => {
+test('only a server error has a reference', () => {
   expect(pageOf('INTERNAL_ERROR')).toContain('Reference: visit-1')
   for (const code of ['LINK_REVOKED', 'LINK_INVALID', 'RATE_LIMITED'] as const) {
     expect(pageOf(code, 'void')).not.toContain('visit-1')

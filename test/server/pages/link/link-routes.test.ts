@@ -16,7 +16,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const open = (pass: Pass, kind: 'apple' | 'google' | 'smart', headers: Record<string, string> = {}) =>
     api.send('GET', new URL(pass.hostedLinks[kind]!).pathname, { headers })
 
-  test('the apple link gives the signed package', async () => {
+  test('the Apple link returns the signed package', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { label: 'Ada', variables: { seat: 'B7' } })
     const answer = await open(pass, 'apple')
@@ -34,7 +34,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('the google link leads to the save address of google, with a token that holds the pass', async () => {
+  test("the Google link redirects to Google's save address with a token of the pass", async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { label: 'Ada' })
     const answer = await open(pass, 'google')
@@ -52,7 +52,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['an iPhone', { 'user-agent': iphone }, 'apple'],
     ['an Android phone', { 'user-agent': android }, 'google'],
     ['an Android hint', { 'user-agent': desktop, 'sec-ch-ua-platform': '"Android"' }, 'google'],
-  ] as const)('the smart link leads %s to its own wallet', async (_, headers, kind) => {
+  ] as const)('the smart link redirects %s to its wallet', async (_, headers, kind) => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const answer = await open(pass, 'smart', headers)
@@ -75,7 +75,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     },
   )
 
-  test('a page runs no script of others, is framed by no one, and tells no one where its visitor came from', async () => {
+  test('a page runs only its own scripts, cannot be framed, and sends no referrer', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const page = Object.fromEntries((await open(pass, 'smart')).headers)
@@ -93,7 +93,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(policy).not.toMatch(/script-src[^;]*unsafe/)
   })
 
-  test('a pass with an event brings its entry for a calendar, behind its link and as long as that', async () => {
+  test('a pass with an event has a calendar entry at its link, as long as the link works', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, {
       passType: 'eventTicket',
@@ -132,7 +132,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect((await get({ 'if-none-match': etag })).status).toBe(410)
   })
 
-  test('the visitor reads the pass in their language, a chat in the default one', async () => {
+  test("shows the pass in the visitor's language, and in the default one to chat previews", async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, {
       passType: 'eventTicket',
@@ -244,7 +244,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('phones that open a QUEUED pass at the same instant, and the worker, issue it once', async () => {
+  test('phones that open a QUEUED pass concurrently with the worker issue it once', async () => {
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
     const pass = await makePass(workspace, template.id)
@@ -253,7 +253,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await workspace.events(pass.id)).toHaveLength(1)
   })
 
-  test('a QUEUED pass that no phone would take is FAILED by opening it, and its link has ended', async () => {
+  test('opening a QUEUED pass that no phone accepts makes it FAILED and ends its link', async () => {
     const workspace = await api.workspace()
     const content = { ...definition(), apple: { description: '{{seat}}' } }
     const variables = [

@@ -42,13 +42,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each(['7x7x', 'A'.repeat(80), 'A'.repeat(79), 'A'.repeat(5000), '%00', '..%2f..%2f', '<script>alert(1)<'])(
-    'a link that is none is 404 LINK_INVALID: %s',
+    'a malformed link is 404 LINK_INVALID: %s',
     async (token) => {
       await expectRefused(`/l/${token}`, 404, 'LINK_INVALID')
     },
   )
 
-  test('a link of another server key is 404 LINK_INVALID, as is one of a pass that is not there', async () => {
+  test('a link of another server key, or of an unknown pass, is 404 LINK_INVALID', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
@@ -60,7 +60,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
-  test('a link past its own expiry is 404 LINK_INVALID, and a fresh one works', async () => {
+  test('an expired link is 404 LINK_INVALID, and a new one works', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     api.advance(400 * DAY_SECONDS - 1)
@@ -71,7 +71,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const path of pathsOf(fresh)) expect((await api.send('GET', path)).status).toBeLessThan(400)
   })
 
-  test('a link of an earlier generation is 410 LINK_REVOKED, and a fresh one works', async () => {
+  test('a link of an earlier generation is 410 LINK_REVOKED, and a new one works', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     await api.database.writer('passes').where({ id: pass.id }).update({ link_generation: 1 })

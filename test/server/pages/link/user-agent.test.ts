@@ -58,13 +58,13 @@ test.each([
   expect(phoneOf({ userAgent, platformHint: null })).toBe(phone)
 })
 
-test('the client hint names Android where the user agent hides it', () => {
+test('the client hint reveals Android if the user agent hides it', () => {
   const desktop = `Mozilla/5.0 (X11; Linux x86_64) ${chrome} Safari/537.36`
   expect(phoneOf({ userAgent: desktop, platformHint: '"Android"' })).toBe('android')
   expect(phoneOf({ userAgent: null, platformHint: '"Android"' })).toBe('android')
 })
 
-test('a hint of any other platform, or a malformed one, decides nothing', () => {
+test('a hint of another platform, or a malformed one, is ignored', () => {
   for (const platformHint of ['"macOS"', '"Windows"', '"Unknown"', 'Androidish', '']) {
     expect(phoneOf({ userAgent: null, platformHint })).toBe('undetermined')
   }
