@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EngineStore } from '../../src/door/engine/engine-store.ts'
+import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
 import { createListKeeper } from '../../src/door/engine/lists.ts'
 import type { DoorServer, Reply, SnapshotPage } from '../../src/door/engine/server.ts'
 
@@ -21,15 +22,13 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
       return replies.shift()
     },
   } as Partial<DoorServer> as DoorServer
-  const { freshen, isDue } = createListKeeper({
-    store: () => store,
-    server,
-    environment: {
-      withLock: (_, work) => work(),
-      monotonicMs: () => clock.now,
-      random: () => 0,
-    },
-    identity: () => ({ door: { projectId: 'p' } }) as never,
+  const environment: Partial<EngineEnvironment> = {
+    withLock: (_, work) => work(),
+    monotonicMs: () => clock.now,
+    random: () => 0,
+  }
+  const identity = () => ({ door: { projectId: 'p' } })
+  const { freshen, isDue } = createListKeeper({ store: () => store, server, environment, identity } as never, {
     onLoading: () => undefined,
     onFetched: () => undefined,
     onError: (error) => {

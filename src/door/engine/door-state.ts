@@ -1,7 +1,7 @@
 import type { Door } from '../../core/contract/doors.ts'
 import type { DoorEngine, EngineState, Problem } from './engine.ts'
 import type { Identity, StoreSummary } from './engine-store.ts'
-import type { DoorServer } from './server.ts'
+import type { EngineContext } from './server.ts'
 
 /** The facts that make up the state of an engine. */
 export interface Known {
@@ -117,27 +117,21 @@ export interface OwnDoor extends Pick<DoorEngine, 'moveTo'> {
 }
 
 /** Creates the part of an engine that manages its own door: see OwnDoor. */
-export function createOwnDoor(options: {
-  server: DoorServer
-  known: Pick<Known, 'identity'>
-  publish: () => void
-  keep: (identity: Identity) => Promise<void>
-}): OwnDoor {
-  const { server, known, publish, keep } = options
-
+export function createOwnDoor(
+  { server, identity }: EngineContext,
+  keep: (identity: Identity) => Promise<void>,
+): OwnDoor {
   async function learn({ name, gate, projectId, projectName, id }: Door): Promise<void> {
-    const { identity } = known
+    const known = identity()
     const door = { id, name, gate, projectId, projectName }
-    if (!identity || identity.door.id !== id || JSON.stringify(identity.door) === JSON.stringify(door)) return
-    known.identity = { ...identity, door }
-    publish()
-    await keep(known.identity)
+    if (!known || known.door.id !== id || JSON.stringify(known.door) === JSON.stringify(door)) return
+    await keep({ ...known, door })
   }
 
   return {
     learn,
     async moveTo(gate) {
-      const reply = await server.moveTo(known.identity?.door.id ?? '', gate)
+      const reply = await server.moveTo(identity()?.door.id ?? '', gate)
       if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
       if (reply.kind === 'rejection') return { code: 'refused', message: reply.message }
       await learn(reply.value)

@@ -2,11 +2,9 @@ import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
 import type { Candidate } from '../../core/rules/door/outcome.ts'
-import type { DoorClock } from './clock.ts'
 import type { DoorEngine } from './engine.ts'
-import type { EngineStore, Identity, NamedItem } from './engine-store.ts'
-import type { EngineEnvironment } from './environment.ts'
-import type { DoorServer, Reply, SnapshotPage } from './server.ts'
+import type { EngineStore, NamedItem } from './engine-store.ts'
+import type { DoorServer, EngineContext, Reply, SnapshotPage } from './server.ts'
 
 /**
  * The interval of updates of the list, also without changes, in milliseconds. Together with the interval of probes, it
@@ -34,10 +32,6 @@ export interface ListKeeper {
 }
 
 interface ListKeeperOptions {
-  store: () => EngineStore
-  server: DoorServer
-  environment: Pick<EngineEnvironment, 'withLock' | 'monotonicMs' | 'random'>
-  identity: () => Identity | undefined
   /** Receives the number of loaded passes; `null` if no list is being loaded. */
   onLoading: (loaded: number | null) => void
   /** Called when the list may have changed, with the server's rejection, if any. */
@@ -46,8 +40,10 @@ interface ListKeeperOptions {
 }
 
 /** Creates the keeper of a door's list. */
-export function createListKeeper(options: ListKeeperOptions): ListKeeper {
-  const { store, server, environment, identity, onLoading, onFetched, onError } = options
+export function createListKeeper(
+  { store, server, environment, identity }: EngineContext,
+  { onLoading, onFetched, onError }: ListKeeperOptions,
+): ListKeeper {
   let fetching: Promise<void> | undefined
   let fetchFrom = 0
   const isEarly = () => environment.monotonicMs() < fetchFrom
@@ -158,13 +154,7 @@ export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {
 }
 
 /** Creates the read-only part of an engine: see LookUp. */
-export function createLookUp(options: {
-  store: () => EngineStore
-  server: DoorServer
-  clock: DoorClock
-  identity: () => Identity | undefined
-}): LookUp {
-  const { store, server, clock, identity } = options
+export function createLookUp({ store, server, clock, identity }: EngineContext): LookUp {
   let names: Promise<readonly NamedItem[]> | undefined
   return {
     forgetNames() {

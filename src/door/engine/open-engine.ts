@@ -6,7 +6,7 @@ import { type Identity, StorageFullError } from './engine-store.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
 import { createScanner } from './scanner.ts'
-import { claimFailure, createDoorServer, identityOf } from './server.ts'
+import { claimFailure, createDoorServer, type EngineContext, identityOf } from './server.ts'
 import { createUploads } from './uploads.ts'
 
 /** Problems that end when the phone becomes another door. */
@@ -58,13 +58,14 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   /** The end of the previous door, which removes its stored data. */
   let ending: Promise<void> | undefined
 
-  const lookUp = createLookUp({ store: () => store, server, clock, identity: () => known.identity })
-  const ownDoor = createOwnDoor({ server, known, publish, keep: (door) => store.setIdentity(door).catch(reportError) })
-  const lists = createListKeeper({
-    store: () => store,
-    server,
-    environment,
-    identity: () => known.identity,
+  const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
+  const lookUp = createLookUp(context)
+  const ownDoor = createOwnDoor(context, (door) => {
+    known.identity = door
+    publish()
+    return store.setIdentity(door).catch(reportError)
+  })
+  const lists = createListKeeper(context, {
     onLoading(loaded) {
       known.loading = loaded
       if (loaded !== null) return publish()
@@ -78,24 +79,14 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     },
     onError: reportError,
   })
-  const uploads = createUploads({
-    store: () => store,
-    server,
-    environment,
-    identity: () => known.identity,
-    now: clock.now,
+  const uploads = createUploads(context, {
     onProgress: () => quietly(refresh()),
     onEnd(rejection) {
       known.uploadRejection = rejection
       return refresh()
     },
   })
-  const scanner = createScanner({
-    store: () => store,
-    server,
-    clock,
-    environment,
-    identity: () => known.identity,
+  const scanner = createScanner(context, {
     hasList: () => stored.list !== null,
     connection: () => connection,
     onWaiting(waiting) {

@@ -5,12 +5,11 @@ import { type Attempt, failedOutcome, type Outcome, outcomeOfResponse } from '..
 import { ownScanOf } from '../../core/rules/door/own-scans.ts'
 import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
-import { type DoorClock, pause } from './clock.ts'
+import { pause } from './clock.ts'
 import type { Connection } from './connection.ts'
 import type { Decision, DoorEngine, ScanFailure, ScanRequest } from './engine.ts'
-import { type EngineStore, type Identity, type JournalEntry, StorageFullError } from './engine-store.ts'
-import type { EngineEnvironment } from './environment.ts'
-import type { DoorServer } from './server.ts'
+import { type Identity, type JournalEntry, StorageFullError } from './engine-store.ts'
+import type { EngineContext } from './server.ts'
 
 /** Evaluates and reverses scans, one at a time. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
@@ -20,14 +19,7 @@ export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
   stop(): Promise<void>
 }
 
-/** The dependencies of a scanner, read for each scan, since the door, its list, and its store can change. */
-export interface ScannerOptions {
-  store: () => EngineStore
-  server: DoorServer
-  clock: DoorClock
-  environment: EngineEnvironment
-  /** `undefined` if this phone is not a door. */
-  identity: () => Identity | undefined
+interface ScannerOptions {
   /** Whether there is a list for offline decisions. */
   hasList: () => boolean
   connection: () => Connection | undefined
@@ -46,8 +38,11 @@ const UNRESOLVED_MS = 10 * 60_000
 const UNDO_TIMEOUT_MS = 2_000
 
 /** Creates the scanner of an engine: it uses the server if it is reachable, else the list. */
-export function createScanner(options: ScannerOptions): Scanner {
-  const { server, clock, environment, identity, connection, onStored } = options
+export function createScanner(
+  { store, server, clock, environment, identity }: EngineContext,
+  options: ScannerOptions,
+): Scanner {
+  const { connection, onStored } = options
   const { station, sameScanMs, rejectionText } = environment.settings
   const recent = createRecentScans(sameScanMs)
   const { run: between, stop } = createQueue()
@@ -105,7 +100,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     const { runner } = environment
     try {
       const isRunning = await environment.findRunning()
-      return await options.store().beginAttempt(
+      return await store().beginAttempt(
         { key, externalRef, at: at.getTime(), runner },
         {
           notBefore: at.getTime() - UNRESOLVED_MS,
@@ -141,7 +136,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     const decision: Decision = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
     shown.add(attempt.externalRef)
     try {
-      await options.store().settle(decision, entryOf(attempt, reply.value, door))
+      await store().settle(decision, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
       // The server has recorded its decision, so it is valid even if this phone cannot store it.
@@ -154,7 +149,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   async function askList(attempt: Attempt, door: Identity['door']): Promise<Decision> {
     const digest = attempt.payload === null ? null : await environment.digest(attempt.payload)
     const given = { station: station(door), language: environment.language() }
-    const decision = await options.store().evaluate(attempt, digest, (facts) => {
+    const decision = await store().evaluate(attempt, digest, (facts) => {
       const { outcome, record } = evaluateOffline(attempt, { ...facts, ...given })
       const entry: JournalEntry = {
         ...ownScanOf(record, undefined),
@@ -190,7 +185,7 @@ export function createScanner(options: ScannerOptions): Scanner {
       if (undone.failure !== null) return undone
       await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])
       // The server may have rejected it.
-      return (await options.store().decision(undone.externalRef)) ?? undone
+      return (await store().decision(undone.externalRef)) ?? undone
     } finally {
       options.onWaiting(--waiting)
     }
@@ -199,12 +194,11 @@ export function createScanner(options: ScannerOptions): Scanner {
   async function takeBack(shown: Decision, attempt: Attempt): Promise<Decision> {
     const door = identity()?.door
     if (!door) return failed(attempt, 'not_claimed')
-    const store = options.store()
     try {
-      const scan = (await store.decision(shown.externalRef)) ?? shown
+      const scan = (await store().decision(shown.externalRef)) ?? shown
       if (scan.result !== 'accepted' || scan.isUndone || scan.passId === null) return failed(attempt, 'not_undone')
       const { passId, scannedAt, externalRef, scanId } = scan
-      const policy = await store.look(passId, ({ matches }) => matches.items[0]!.redemption)
+      const policy = await store().look(passId, ({ matches }) => matches.items[0]!.redemption)
       const message = reversalMessage(new Date(scannedAt), policy ?? null, environment.language())
       const undone: Decision = {
         ...plain(failedOutcome(attempt, message)),
@@ -216,7 +210,7 @@ export function createScanner(options: ScannerOptions): Scanner {
         isPending: true,
         failure: null,
       }
-      await store.undo(undone, {
+      await store().undo(undone, {
         kind: 'reversed',
         externalRef: attempt.externalRef,
         projectId: door.projectId,

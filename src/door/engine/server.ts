@@ -5,8 +5,8 @@ import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
-import type { Identity } from './engine-store.ts'
-import type { EngineSettings } from './environment.ts'
+import type { EngineStore, Identity } from './engine-store.ts'
+import type { EngineEnvironment, EngineSettings } from './environment.ts'
 
 /** The result of a request. */
 export type Reply<T> =
@@ -47,8 +47,17 @@ interface ReportResponse {
   results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
 }
 
-/** Sends the requests of a door, with the headers that describe it. Does not retry. */
-export interface DoorServerOptions {
+/** The services of an engine. The store and the door can change, so read them for each use. */
+export interface EngineContext {
+  environment: EngineEnvironment
+  server: DoorServer
+  clock: DoorClock
+  store: () => EngineStore
+  /** `undefined` if this phone is not a door. */
+  identity: () => Identity | undefined
+}
+
+interface DoorServerOptions {
   /** The timeouts of interactive requests. */
   settings: Pick<EngineSettings, 'scanMs' | 'probeMs'>
   fetch: typeof fetch

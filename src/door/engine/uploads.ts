@@ -2,9 +2,8 @@ import { MAX_LOCKED_REPORTS } from '../../core/bounds.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'
 import { type OfflineDecision, reportOf } from '../../core/rules/door/own-scans.ts'
 import { pause } from './clock.ts'
-import type { EngineStore, Identity, JournalEntry, UploadResult } from './engine-store.ts'
-import type { EngineEnvironment } from './environment.ts'
-import type { DoorServer, Reply } from './server.ts'
+import type { EngineStore, JournalEntry, UploadResult } from './engine-store.ts'
+import type { DoorServer, EngineContext, Reply } from './server.ts'
 
 /** The result of an upload: all done, a timeout, or a rejection of everything. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
@@ -30,24 +29,22 @@ export interface Uploads {
 }
 
 /** Creates the uploads of an engine; see `Uploads`. */
-export function createUploads(options: {
-  store: () => EngineStore
-  server: DoorServer
-  environment: Pick<EngineEnvironment, 'settings' | 'withLock'>
-  identity: () => Identity | undefined
-  now: () => Date
-  onProgress: () => void
-  /** Receives the reason that the server rejects everything, or `null`. */
-  onEnd: (rejection: string | null) => Promise<void>
-}): Uploads {
-  const { server, environment, identity, now, onProgress, onEnd } = options
+export function createUploads(
+  { store, server, environment, identity, clock }: EngineContext,
+  options: {
+    onProgress: () => void
+    /** Receives the reason that the server rejects everything, or `null`. */
+    onEnd: (rejection: string | null) => Promise<void>
+  },
+): Uploads {
+  const { onProgress, onEnd } = options
 
   function upload(signal: AbortSignal, leave: number): Promise<UploadEnd> {
     return environment.withLock('upload', async () => {
       const door = identity()?.door
       if (!door) return { kind: 'done' }
       const { projectId } = door
-      const given = { store: options.store(), server, projectId, signal, leave, now, onProgress }
+      const given = { store: store(), server, projectId, signal, leave, now: clock.now, onProgress }
       const end = await uploadWaiting({ ...given, station: environment.settings.station(door) })
       await onEnd(end.kind === 'rejection' ? end.message : null)
       return end
@@ -59,7 +56,7 @@ export function createUploads(options: {
     uploadRest: (signal) => Promise.race([upload(signal, 0), pause(REST_MS)]),
     async areDone() {
       const door = identity()?.door
-      return !door || (await options.store().waiting(door.projectId, 1)).length === 0
+      return !door || (await store().waiting(door.projectId, 1)).length === 0
     },
   }
 }
