@@ -33,7 +33,7 @@ const dataFlag = {
 
 const shownFlags = {
   ...dataFlag,
-  language: languageFlag('Show it as a phone of this language would; the phone keeps its own.'),
+  language: languageFlag('Show the passes in this language, without changing the language of the phone.'),
 }
 
 const PHONE = 'Name of the phone; the only one by default.'

@@ -106,7 +106,10 @@ export const serveFlags = {
       summary:
         'Secret of at least 32 bytes, hex or base64url. Created next to a SQLite file; required with PostgreSQL.',
     }),
-    'previous-server-keys': Flags.string({ summary: 'Keys from before a rotation, separated by commas.', default: '' }),
+    'previous-server-keys': Flags.string({
+      summary: 'Former server keys, during a rotation, separated by commas.',
+      default: '',
+    }),
     'trusted-proxies': Flags.integer({
       summary: 'Number of trusted proxies that add to X-Forwarded-For.',
       default: 0,

@@ -36,7 +36,7 @@ export type Answer<T> =
   | { is: 'failed'; message: string }
 
 type AnyFacts = object
-// biome-ignore lint/suspicious/noExplicitAny: the answers of different sources are different, and each is known by its name.
+// biome-ignore lint/suspicious/noExplicitAny: each source has its own type of response, which is known by its name.
 type AnySource = Source<any, any>
 
 export type Answers<S extends Record<string, AnySource>> = {

@@ -14,7 +14,7 @@ export interface Known {
   isPersistent: boolean | null
   /** Whether the operator dismissed the message about decisions of another project. */
   isElsewhereRead: boolean
-  /** Problems that neither the store nor the clock shows. */
+  /** Problems other than those derived from the store and the clock. */
   problems: ReadonlyMap<Problem['code'], Problem>
   clockOffsetMs: number
 }

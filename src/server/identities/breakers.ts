@@ -44,7 +44,7 @@ const TRY_MS = 30_000
 /** Creates the breakers of a process on demand, by platform and identity; null is the identity of the server. */
 export function createBreakers(options: BreakersOptions) {
   const breakers = new Map<string, Breaker>()
-  // Start at zero: alerts on an increase miss the first one of a series that did not exist.
+  // Create the series with 0: an alert on an increase misses the first increase of a new series.
   for (const platform of platforms)
     options.metrics.identityPaused.set({ provider: platformFacts[platform].provider, identity: SERVER_IDENTITY }, 0)
   return {

@@ -14,7 +14,7 @@ export interface Badges {
 /** Pages show text buttons. */
 export const noBadges: Badges = { find: () => undefined, all: [] }
 
-/** Stops the start of the server. */
+/** An invalid folder of badges. The server does not start with it. */
 class BadgeError extends SetupError {
   override readonly name = 'BadgeError'
 }

@@ -134,7 +134,7 @@ export function createIssuing(
         toWalletPass(pass, { ...version, isOneLanguage: true }, ofClass, templateCardsOf),
       )
       const isTaken = !outcome.error && !outcome.rejection
-      // No platform rejects a translation, but an override may complete a text that only translations bring.
+      // Translations are never rejected by themselves, but an override can require a text that only they contain.
       return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
     })
   }

@@ -41,7 +41,7 @@ const MAX_LOGGED = 1_000
 /** A few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** A quarter of a second of work for two cores, and half of that per workspace. */
+/** The maximum number of signatures in progress or queued: about 0.25 s of work on two cores, and half of it per workspace. */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 

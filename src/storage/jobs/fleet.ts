@@ -44,7 +44,7 @@ function tooLate(at: Date, seconds: number): number {
 /** A server that serves requests, as it last reported to the others. */
 export interface Instance {
   id: string
-  /** Changes with every write. */
+  /** A counter that increases with each write, so that others notice a process that stopped. */
   heartbeat: number
   /** The number of accepted requests by rate-limit key; only recent keys. */
   usage: Record<string, number>

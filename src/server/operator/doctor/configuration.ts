@@ -180,8 +180,8 @@ function checkAddress(url: URL | undefined, config: Config): Finding {
   const { isProduction, platforms } = config
   const isReal = platforms.some((platform) => hasCredentials(config, platform))
   if (!url) {
-    if (!isReal && !isProduction) return skipped('none is given: links lead to the listening address')
-    return failed('None is given: links would lead to the listening address, which phones do not reach.', GIVE)
+    if (!isReal && !isProduction) return skipped('no public URL is set: links lead to the listening address')
+    return failed('No public URL is set: links would lead to the listening address, which phones do not reach.', GIVE)
   }
   if (url.protocol === 'https:') {
     return isIP(url.hostname) || url.hostname === 'localhost'
