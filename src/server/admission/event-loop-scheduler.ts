@@ -25,7 +25,7 @@ export type Leave = () => void
 
 export interface EventLoopSchedulerOptions {
   /** Returns the fraction of time since the last call that the event loop was busy, from 0 to 1. */
-  measure?: () => number
+  measure?: (() => number) | undefined
 }
 
 /** The fraction of busy time above which workspaces yield to each other, for at least BUSY_MS. */
@@ -85,7 +85,7 @@ export function createEventLoopScheduler({
   measure = utilization(),
 }: EventLoopSchedulerOptions = {}): EventLoopScheduler {
   const recent = new Map<string, Workspace>()
-  let busyUntil = 0
+  let busyUntil = Number.NEGATIVE_INFINITY
 
   function workspaceOf(id: string): Workspace {
     const lines = { small: newLine(), large: newLine(), jobs: newLine() }

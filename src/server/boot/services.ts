@@ -45,6 +45,8 @@ export interface ServicesOptions
   google?: Omit<Sides['google'], 'wallet'> | undefined
   /** Default: a separate decoder. */
   decoder?: Decoder
+  /** Returns how busy the event loop was since the last call, from 0 to 1. Default: as measured. */
+  measureEventLoop?: () => number
   /** The time after which a platform call without a response counts as hanging; see createBreakers. */
   hangSeconds?: number
 }
@@ -67,11 +69,12 @@ export function createServices(options: ServicesOptions): RunningServices {
     badges = noBadges,
     isClockOff = () => false,
     hangSeconds,
+    measureEventLoop,
     ...given
   } = options
   const { store, clock, log, metrics } = given
   const images = createImages(store, decoder ?? createDecoder({ log }))
-  const eventLoop = createEventLoopScheduler()
+  const eventLoop = createEventLoopScheduler({ measure: measureEventLoop })
   const doorActivity = createDoorActivity({ store, log })
   const linkOpens = createLinkOpens({ store, log })
   const wallets = createWallets(images.loadFiles)

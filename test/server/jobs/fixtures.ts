@@ -48,6 +48,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
       createWallets: () => ({ all: [{ platform: 'apple', account: 'pass.test', check }], sandboxed: [] }),
       ...webhookServices(),
       clock: () => now,
+      measureEventLoop: () => 0,
       log: pino({ level: 'silent' }),
     }),
     url,
