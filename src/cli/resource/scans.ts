@@ -131,7 +131,7 @@ export const commands: ResourceCommands = {
       const { from = '1970-01-01T00:00:00Z', to = new Date().toISOString() } = flags
       const startedAt = Date.now()
       const notes = setInterval(() => {
-        note(`Judging the ledger again, for ${duration((Date.now() - startedAt) / 1000)} …`)
+        note(`Replaying the ledger, for ${duration((Date.now() - startedAt) / 1000)} …`)
       }, NOTE_EVERY_MS)
       try {
         return await scans.replay({ body: { projectId, policy, from, to, templateId } })

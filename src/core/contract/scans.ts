@@ -279,7 +279,7 @@ export const scans = {
     summary: 'Replay recorded scans against another policy',
     description:
       'Evaluates the attempts of a window, at most 1,000,000, as if all passes of the project (or of one ' +
-      'template) had this policy. Nothing is recorded. Results that no policy changes stay as they are, such ' +
+      'template) had this policy. Nothing is recorded. Results that do not depend on a policy are kept, such ' +
       'as those of an unknown code, a void pass, or an expiry date. Scans accepted before the window count. A ' +
       'workspace can run one replay at a time.',
     body: PolicyReplay,

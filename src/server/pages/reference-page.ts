@@ -113,9 +113,9 @@ export function errorsPage(): Page {
   })
 }
 
-const ERRORS = `The body of an error is \`{errorCode, message, correlationId, details}\`; recording a scan leaves \`errorCode\` out. The message
-says what is wrong and what to do, and changes from one release to the next: programs go by the code. Quote the correlation id
-when you ask the operator: it is in the log.`
+const ERRORS = `The body of an error is \`{errorCode, message, correlationId, details}\`; recording a scan omits \`errorCode\`. The message
+says what is wrong and what to do. It can change between releases, so programs must use the code. Include the correlation ID
+when you contact the operator: it is in the log.`
 
 function article({ method, path, operation }: Shown): string {
   const { operationId, summary, description, parameters, requestBody, responses } = operation
