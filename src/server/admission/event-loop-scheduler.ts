@@ -15,7 +15,7 @@ export interface EventLoopScheduler {
    * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
-  /** Waits until a batch of jobs can start. */
+  /** Waits until a batch of jobs, or a part of another long work, can start. */
   enterJobs(workspaceId: string, count: number): Promise<Leave>
   close(): void
 }

@@ -55,7 +55,9 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const endsAt = performance.now() + LIMIT_MS
   for await (const some of ledgers(filter, context)) {
     if (services.stopping.aborted || performance.now() > endsAt) throw tooLong()
-    await mapInSlices(evaluatedAgain(some, policy, filter), (one) => counters.add(one))
+    // A replay of a million scans takes minutes, so each page waits for its turn.
+    const leave = await services.eventLoop.enterJobs(workspaceId, some.length)
+    await mapInSlices(evaluatedAgain(some, policy, filter), (one) => counters.add(one)).finally(leave)
   }
   return { scans, ...counters.result() }
 }

@@ -5,6 +5,7 @@ import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.
 import { newId } from '../../../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { times } from '../../../support/long.ts'
 import { definition, makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
 
@@ -260,5 +261,26 @@ describe.each(dialects)('on %s', (dialect) => {
       details: { limit: 'replays', allowed: 1 },
     })
     await judge(ledger, {})
+  })
+
+  test('each page of a replay waits for a turn of its workspace at the event loop', async () => {
+    const { workspace, projectId } = await makeLedger({ maxUses: 1 })
+    const { eventLoop } = api.services
+    const waiting: (() => void)[] = []
+    const enterJobs: typeof eventLoop.enterJobs = async (workspaceId, count) => {
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      return eventLoop.enterJobs(workspaceId, count)
+    }
+    const app = api.createApp({ ...api.services, eventLoop: { ...eventLoop, enterJobs } })
+    const body = { projectId, policy: {}, from: '2026-01-01T00:00Z', to: '2026-12-01T00:00Z' }
+    const headers = { authorization: `Bearer ${workspace.token}`, 'content-type': 'application/json' }
+    let status: number | undefined
+    const replayed = Promise.resolve(
+      app.request('/v1/scans/replay', { method: 'POST', headers, body: JSON.stringify(body) }),
+    ).then((response) => (status = response.status))
+    await eventually(() => expect(waiting).toHaveLength(1))
+    expect(status).toBeUndefined()
+    waiting[0]!()
+    expect(await replayed).toBe(200)
   })
 })
