@@ -14,7 +14,7 @@ const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 export default class Api extends ClientCommand {
   static override summary = 'Send a request to any API path, and print the response.'
   static override description =
-    'Uses the address and token of the other commands. JSON is printed indented; a file is written unchanged, so ' +
+    'Uses the same address and token as other commands. JSON is printed indented; a file is written unchanged, so ' +
     'redirect it with >. An event stream is printed until Ctrl-C. Exits with 1 for an error response. The server ' +
     'lists all paths at /docs.'
   static override examples = [
@@ -99,7 +99,7 @@ async function bodyOf(data: string): Promise<Uint8Array> {
   return data.startsWith('@') ? readNamed(data.slice(1)) : Buffer.from(data)
 }
 
-/** Holds one page at a time, regardless of the length of the list. */
+/** Keeps only one page in memory, regardless of the length of the list. */
 async function printPages(client: Client, request: RawRequest): Promise<void> {
   if (request.method !== 'GET') throw new UsageError('--paginate requires a GET of a list')
   const list = async ({ query: { cursor } }: { query: { cursor?: string } }) =>
@@ -126,7 +126,7 @@ interface ApiFlags {
  * @throws UsageError for a path that leads to another server, or invalid fields
  */
 function apiRequest(method: string, path: string, { data, field, header }: ApiFlags): RawRequest {
-  // Anything other than a path after the server's address could name another server, which would receive the token.
+  // Require a path: other text after the server's address could name another server, which would receive the token.
   if (!/^\/[^/\\\s]/.test(path)) {
     throw new UsageError(`${path} is not a path of the API`, { hint: 'begin with a slash, as in /v1/projects.' })
   }

@@ -13,11 +13,11 @@ import { showChanges } from '../cli/template/template-push.ts'
 export default class Apply extends ClientCommand {
   static override summary = 'Apply files to the projects, templates, and webhooks of a workspace.'
   static override description =
-    'Reads projects/*.json (matched by name), templates/*.json (by key; "project" names one), webhooks/*.json (by ' +
-    'url), and limits.json of a folder, shows the changes, and asks for confirmation. Omitted keys do not change, ' +
-    'and kinds without a folder are ignored. Templates become drafts unless --publish is set. Nothing is deleted ' +
-    'without --prune. After a failure, run it again to continue. Limits are only compared, because an operator sets ' +
-    'them. Exits with 3 if --plan finds differences, or if an operator must act.'
+    'Reads projects/*.json (matched by name), templates/*.json (by key; "project" is the name of a project), ' +
+    'webhooks/*.json (by url), and limits.json of a folder, shows the changes, and asks for confirmation. Omitted ' +
+    'keys do not change, and kinds without a folder are ignored. Templates become drafts unless --publish is set. ' +
+    'Nothing is deleted without --prune. After a failure, run it again to continue. Limits are only compared, ' +
+    'because an operator sets them. Exits with 3 if --plan finds differences, or if an operator must act.'
   static override examples = [
     { description: 'Show the changes, and ask', command: '<%= config.bin %> apply deploy/' },
     {

@@ -15,9 +15,9 @@ export default class Export extends BaseCommand {
   static override summary = 'Export passes to a file for another server.'
   static override description =
     'Works on the database. The file contains the tokens of phones and valid codes, so only its owner can read it. ' +
-    'It gets its name when it is complete, and is the input of passes import. First start the server with --freeze: ' +
-    'the next server would not know phones that add a pass during the export. The ledger of scans is not exported. ' +
-    'See docs/guides/hand-over.md.'
+    'It appears under its name when it is complete, and is the input of passes import. First start the server with ' +
+    '--freeze: the next server would not know phones that add a pass during the export. The ledger of scans is not ' +
+    'exported. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
     {
@@ -32,7 +32,7 @@ export default class Export extends BaseCommand {
     project: Flags.string({ summary: 'Only passes of this project (name or ID).' }),
     template: Flags.string({ summary: 'Only passes of this template (key, name, or ID).' }),
     identity: Flags.string({
-      summary: 'Only passes of this identity (name), or server for the identity of the flags of serve.',
+      summary: 'Only passes of this identity (name); server selects the identity from the flags of passes serve.',
     }),
     force: Flags.boolean({ summary: 'Replace an existing file.' }),
     platforms: serveFlags.platforms,
@@ -102,7 +102,7 @@ export default class Export extends BaseCommand {
     for (const [platform, found] of Object.entries(of)) {
       if (found.length < 2) continue
       this.note(
-        `They have several identities for ${platform}: ${found.join(', ')}. An import accepts one: export each with --identity.`,
+        `The passes have several identities for ${platform}: ${found.join(', ')}. An import accepts one: export each with --identity.`,
       )
     }
     if (unissued > 0) this.note(`Omitted passes that are not issued: ${count(unissued)}.`)

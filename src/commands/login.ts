@@ -43,7 +43,7 @@ export default class Login extends ClientCommand {
       this.note(`Profile ${name} was previously for ${replaced.url}.`)
     if (name !== inUse) this.note(`Profile ${inUse} is in use; change that with: passes profile use ${name}`)
     const overriding = overridingVariables()
-    if (overriding.length > 0) this.note(`Set in the environment, which overrides a profile: ${overriding.join(', ')}`)
+    if (overriding.length > 0) this.note(`These variables override the profile: ${overriding.join(', ')}`)
     return { profile: name, path, url: resolved.url.value, token: current }
   }
 

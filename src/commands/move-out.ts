@@ -30,12 +30,15 @@ export default class MoveOut extends BaseCommand {
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     to: Flags.string({ summary: 'New webServiceURL of the packages: https, without /v1.' }),
     pace: Flags.integer({
-      summary: 'Passes per second whose phones are pushed; 50, or the pace of a running move.',
+      summary: 'Number of passes per second whose phones are pushed (default: 50, or the pace of the running move).',
       min: 1,
       max: 1_000,
     }),
     status: Flags.boolean({ summary: 'Only show the progress.', exclusive: ['to', 'cancel'] }),
-    cancel: Flags.boolean({ summary: 'Stop the move. Phones that have moved stay there.', exclusive: ['to'] }),
+    cancel: Flags.boolean({
+      summary: 'Stop the move. Phones that have moved keep the new address.',
+      exclusive: ['to'],
+    }),
     detach: Flags.boolean({ summary: 'Start, and do not wait for the phones.', dependsOn: ['to'] }),
     unchecked: Flags.boolean({ summary: 'Do not request a pass from the address first.', dependsOn: ['to'] }),
     yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
@@ -54,9 +57,14 @@ export default class MoveOut extends BaseCommand {
     if (flags.cancel) {
       const move = await read()
       if (move)
-        await confirm('Put the address of this server into packages again? Phones that have moved stay there.', asked)
+        await confirm(
+          'Put the address of this server into packages again? Phones that have moved keep the new address.',
+          asked,
+        )
       await withStore(database, (store) => cancelMove(store, workspace, new Date()))
-      this.log(`Canceled. Phones that have moved to ${move?.url} and stay there: ${count(move?.progress.moved ?? 0)}`)
+      this.log(
+        `Canceled. Phones that have moved to ${move?.url} and keep that address: ${count(move?.progress.moved ?? 0)}`,
+      )
       return { cancelled: true, ...shown(move) }
     }
     if (flags.status) return this.report(await read())
@@ -67,7 +75,7 @@ export default class MoveOut extends BaseCommand {
     const passTypeIdentifier = flags['apple-pass-type']
     await withStore(database, async (store) => {
       if (!flags.unchecked && !(await checkTarget(store, workspace, { url, passTypeIdentifier })))
-        this.note('No phone holds a pass, so none was requested from the address.')
+        this.note('No phone holds a pass, so no pass was requested from the address.')
     })
     await confirm(`Move all phones of ${workspace} to ${url}? Only the server there can move them back.`, asked)
     const begun = { url, passesASecond: flags.pace, at: new Date() }
@@ -112,12 +120,12 @@ export default class MoveOut extends BaseCommand {
 
   private report(move: FoundMove | undefined) {
     if (!move) {
-      this.log('The phones of this workspace stay here.')
+      this.log('No move is in progress: the phones of this workspace use this server.')
       return { url: null }
     }
     const { passes, moved, silent, refused, waiting } = move.progress
     this.log(
-      `Phones are moving to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} ${passes === 1 ? 'pass was' : 'passes were'} pushed.\n`,
+      `Phones have been moving to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} ${passes === 1 ? 'pass was' : 'passes were'} pushed.\n`,
     )
     const rows: [string, number][] = [
       ['moved', moved],

@@ -21,10 +21,10 @@ const clock = () => new Date()
 export default class Scan extends ClientCommand {
   static override summary = 'Scan passes at the door, with a hardware scanner or by hand.'
   static override description =
-    'Enter codes with a scanner or the keyboard; the console shows each decision. Without the server, it decides by ' +
-    'the last list, and uploads the decisions later. Keys: F2 search by name, F3 undo the last scan, F4 scan context ' +
-    'or date, F5 others of the group, F8 lock, Ctrl-C end. --stdin reads one payload per line, and writes one ' +
-    'decision per line as JSON.'
+    'Enter codes with a scanner or the keyboard; the console shows each decision. If the server does not respond, ' +
+    'the console decides with the last list that it downloaded, and uploads the decisions later. Keys: F2 search by ' +
+    'name, F3 undo the last scan, F4 scan context or date, F5 others of the group, F8 lock, Ctrl-C end. --stdin ' +
+    'reads one payload per line, and writes one decision per line as JSON.'
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
@@ -47,7 +47,10 @@ export default class Scan extends ClientCommand {
       summary: 'Command to run for each decision instead of the bell; PASSES_VERDICT is yes, no, or ask.',
       exclusive: ['mute', 'stdin'],
     }),
-    mute: Flags.boolean({ summary: 'No bell: it rings once for yes and three times for no.', exclusive: ['stdin'] }),
+    mute: Flags.boolean({
+      summary: 'Turn off the bell, which rings once for yes and three times for no.',
+      exclusive: ['stdin'],
+    }),
     stdin: Flags.boolean({ summary: 'Read one payload per line from stdin, and write one decision per line.' }),
   }
 

@@ -50,7 +50,7 @@ export interface ImageFile extends ImageSize {
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
 export interface ProviderCall {
-  /** As in the facts of its platform. */
+  /** The name from the facts of its platform. */
   provider: string
   /** The name of the identity; that of the server if omitted. */
   identity?: string

@@ -30,7 +30,7 @@ export interface Step {
   action: Action
   changes: Change[]
   note?: string
-  /** Applies the file, regardless of the current state on the server; missing if there is nothing to do. */
+  /** Applies the file, regardless of the current state on the server. `undefined` if there is nothing to do. */
   carryOut?: () => Promise<Outcome>
 }
 

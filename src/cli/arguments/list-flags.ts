@@ -32,7 +32,8 @@ export const listFlags = {
 }
 
 export const followFlag = Flags.boolean({
-  summary: 'Then show new rows until Ctrl-C: oldest first, each once, even after a restart of the server.',
+  summary:
+    'Afterwards, show new rows until Ctrl-C: oldest first, and each row once, even after a restart of the server.',
   exclusive: ['all', 'cursor', 'sort'],
   helpGroup: 'LIST',
 })

@@ -30,7 +30,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** Returns the inputs with those that the user can be asked for made optional. */
+/** Returns the inputs. Inputs that a prompt can ask for become optional. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const
@@ -179,7 +179,7 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
     throw new CliError(`No ${kind} is called ${text}`, {
       code: 'NOT_FOUND',
       details: { [kind]: text },
-      // Identities are listed by the operator and include those of other workspaces.
+      // Only the operator can list identities, because the list includes identities of other workspaces.
       hint:
         kind === 'identity'
           ? 'passes api GET /v1/identities lists those of this workspace; on the server, passes identity use assigns one.'

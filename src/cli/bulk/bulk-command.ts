@@ -52,7 +52,7 @@ interface BulkCall<Name extends string> {
    * read twice.
    */
   plan?: {
-    // biome-ignore lint/suspicious/noExplicitAny: the rows of a plan may be others than those of the run
+    // biome-ignore lint/suspicious/noExplicitAny: the rows of a plan can have another type than the rows of the run
     action: RowAction<any, Name>
     /** Returns `undefined` if nothing would change. */
     question: (counts: Record<Name, number>) => string | undefined

@@ -58,7 +58,8 @@ export async function runFile<Item, Name extends string>(
   options: BulkOptions,
 ): Promise<BulkResult<Name>> {
   const { file, dryRun, stop, note } = options
-  // Keep no journal for a pipe, which cannot be read again, or for stdout, which cannot be truncated.
+  // Do not keep a journal if the input is a pipe, which cannot be read again, or the output is stdout, which cannot be
+  // truncated.
   const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
   rejectOverwriting(options, journalPath)
   for (const path of [options.out, options.failures]) if (path !== undefined) rejectPipe(path, OR_STDOUT)

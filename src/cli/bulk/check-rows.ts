@@ -110,7 +110,7 @@ export interface OwnColumn {
 }
 
 interface HeaderOptions<P> {
-  /** Whether columns that are not own ones are ignored. By default they are variables. */
+  /** Whether columns that the command does not read are ignored. By default, they are variables. */
   ignoresOthers?: true
   /** The variables of the template; `undefined` without one. */
   declared?: readonly string[] | undefined
@@ -120,7 +120,10 @@ interface HeaderOptions<P> {
   hint?: string
 }
 
-/** The columns of a file: the index of each own column, -1 if it is missing, and the other columns as variables. */
+/**
+ * The columns of a file: the index of each column that the command reads (-1 if it is missing), and the other columns
+ * as variables.
+ */
 export type PlannedColumns<Role extends string> = Columns & Record<Role, number> & { variables: HeaderColumn[] }
 
 /** Finds the columns of a file. @throws CliError that lists every problem of the header */

@@ -37,7 +37,7 @@ export interface RowPlan<Item, Name extends string = string> {
 export interface Outcome<Name extends string = string> {
   name: Name
   title: string
-  /** The outcome that it is reported as when a completed run is called again; the same one by default. */
+  /** The outcome to report instead when a completed run is called again; by default, the same outcome. */
   again?: Name
   /** The outcome whose count includes its rows. */
   within?: Name
@@ -165,7 +165,10 @@ export function failure(error: string): RowResult<'failed'> & { error: string } 
 const MISSING = 'The server returned no result'
 const NO_RESULT = failure(MISSING)
 
-/** Formats an API error as one line: its code and all issues. If there is no error, returns that the server gave none. */
+/**
+ * Formats an API error as one line: its code and all issues. By default, the line states that the server gave no
+ * reason.
+ */
 export function errorLine(
   error: { code: string; message: string; details?: Record<string, unknown> } = {
     code: 'INTERNAL_ERROR',
@@ -179,7 +182,7 @@ export function errorLine(
   return `${error.code}: ${reasons.length > 0 ? reasons.join('; ') : error.message}`
 }
 
-/** Returns the cells without those of columns that are written again. */
+/** Returns the cells, except those of columns that the output adds again. */
 function kept(cells: readonly string[], { header, errorColumn }: Columns, without: readonly string[]): string[] {
   return header.flatMap((name, index) => {
     return name === errorColumn || without.includes(name) ? [] : [cells[index] ?? '']

@@ -20,7 +20,10 @@ export interface UpgradeScope {
   statuses: readonly PassStatus[]
 }
 
-/** The passes to upgrade, as a list query. If it covers several templates, each has its own newest version. */
+/**
+ * The passes to upgrade, as a list query. If it covers several templates, each pass moves to the newest version of its
+ * own template.
+ */
 interface UpgradePlan {
   query: NonNullable<RouteCall<typeof routes.list>['query']>
   /** `undefined` if each pass moves to the newest version of its template. */

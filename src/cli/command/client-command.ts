@@ -24,7 +24,8 @@ export abstract class ClientCommand extends BaseCommand {
     }),
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
-      summary: 'Stored profile for missing flags and variables (PASSES_PROFILE; default: that of profile use).',
+      summary:
+        'Stored profile for missing flags and variables (PASSES_PROFILE; default: the profile set with profile use).',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({

@@ -134,7 +134,7 @@ function hintFor(error: RequestError): string | undefined {
     return 'passes template list shows the templates; one without a published version needs passes template publish.'
   }
   if (error.code === 'PRECONDITION_FAILED') return 'passes pass get shows the current revision.'
-  // The server never returns this code with a client error, so another program answered.
+  // A passes server never returns this code with a 4xx status, so another program sent the response.
   if (error.status < 500 && error.code === 'INTERNAL_ERROR')
     return 'check that a passes server responds there: --url (PASSES_URL).'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`

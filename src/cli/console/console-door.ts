@@ -17,14 +17,17 @@ export interface Overrides {
 
 /** The state of a door. */
 export interface DoorState {
-  /** `offlineSince` is `null` while online; `rejection` is the server's reason to take no decisions that wait. */
+  /** `offlineSince` is `null` while online; `rejection` is the server's reason to reject pending decisions. */
   connection: { offlineSince: Date | null; rejection: string | null }
   /** The stored list, or the reason why there is none. */
   lists: { list: EngineState['list']; rejection: string | null }
   overrides: Overrides
-  /** The newest decision; `null` while the next one is slow, so that the operator does not mistake it for the next one. */
+  /**
+   * The newest decision. `null` while a slow scan is evaluated, so that the operator does not take the previous
+   * decision for its result.
+   */
   decision: Outcome | null
-  /** Whether the current scan is slow enough to show that. */
+  /** Whether the current scan takes so long that the screen shows it as pending. */
   isSlow: boolean
   counters: Counters
   /** The number of scans that are not evaluated yet, including the current one. */

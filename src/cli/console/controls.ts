@@ -29,8 +29,8 @@ export interface ControlsOptions {
 const lockable = new Set<Key>(['search', 'undo', 'override', 'group'])
 
 /**
- * Creates the handlers of keys and lines. Input from a scanner is always a scan, even while a panel is open: only
- * typed text is a name to search for or a value to set.
+ * Creates the handlers of keys and lines. Input from a scanner is always a scan, even while a panel is open. Only typed
+ * text can be a name to search for or a value to set.
  */
 export function createControls({ door, clearInput, onInterrupt, onChange }: ControlsOptions): Controls {
   let panel: Panel = null

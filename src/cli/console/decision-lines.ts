@@ -138,7 +138,7 @@ export function instructionLines(
   ]
 }
 
-/** Returns how many of a group are admitted. To an operator, a single pass is not a group. */
+/** Returns how many members of a group are admitted; nothing for a group of one pass. */
 function groupLines({ group }: Outcome, width: number): TextLine[] {
   if (group === null || (group.size < 2 && group.open.length === 0)) return []
   const { used, size, hasMore, open } = group
@@ -156,7 +156,7 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // With another validity date, both times are on that date, so that their distance from now is meaningless.
+  // With another validity date, both times are on that date, so the time since then is meaningless.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

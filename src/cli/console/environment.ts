@@ -30,8 +30,8 @@ export interface ConsoleEnvironment {
 }
 
 /**
- * The heartbeat interval and timeout. Together below three seconds, the longest time until an idle console notices an
- * outage.
+ * The heartbeat interval and timeout. Their sum is the longest time until an idle console notices an outage, and is
+ * less than three seconds.
  */
 const BEAT_MS = 1_000
 const BEAT_TIMEOUT_MS = 1_800

@@ -31,7 +31,7 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
 export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')
-  // A reversal is decided by the server as soon as it has it.
+  // The server decides a reversal as soon as it receives it.
   if (outcome.result === 'reversal') return { ...outcome, verified: isPending ? 'offline' : 'online' }
   if (outcome.verified === 'online' && isFull) return { ...outcome, message: `${outcome.message} (not stored here)` }
   switch (failure) {

@@ -14,8 +14,8 @@ export type Existing = 'keep' | 'update'
 const otherTemplateOutcome = { name: 'otherTemplate', title: '  Of another template', within: 'failed' } as const
 
 /**
- * The outcomes of a run and of its plan. Those down to `failed` add up to the rows. A created pass counts as present
- * in later runs.
+ * The outcomes of a run and of its plan. The outcomes from the first to `failed` add up to the number of rows. A
+ * created pass counts as present in later runs.
  */
 export const issueOutcomes: readonly Outcome<IssueOutcome>[] = [
   { name: 'created', title: 'Created', again: 'present' },

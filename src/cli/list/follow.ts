@@ -18,7 +18,9 @@ export interface FollowOptions<T> {
 const POLL_MS = 1_000
 const PAGE = 100
 const SHOWN = 10
-/** How much older than the newest row a new row can be, because transactions commit out of order. */
+/**
+ * The maximum age of a new row relative to the newest row. Transactions commit out of order, so a new row can be older.
+ */
 const OVERLAP_MS = 60_000
 /** The number of remembered ids, which prevent duplicates. */
 const MAX_SEEN = 100_000

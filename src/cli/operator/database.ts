@@ -25,7 +25,7 @@ const aboutKey = {
     '0600), or set PASSES_SERVER_KEY. The server does not start without it.',
   differs: (file: string) =>
     `The server key ${file} does NOT match the backup, and a server does not start with it. Put the ` +
-    'right one there, or set PASSES_SERVER_KEY.',
+    'right key there, or set PASSES_SERVER_KEY.',
   unused: () => 'No server ever started on the database of the backup: any server key works.',
 }
 

@@ -70,7 +70,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ device, pass }, { flags }) =>
       drawDevice(openDevice(folderOf(flags), device).read(), drawing(flags), new Set([pass])),
-    note: ({ device }) => `Installed on ${device}. passes device watch ${device} shows its updates as they come.`,
+    note: ({ device }) => `Installed on ${device}. passes device watch ${device} shows updates when they arrive.`,
   }),
   'device:list': itemsCommand({
     summary: 'List virtual phones.',

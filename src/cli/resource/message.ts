@@ -144,7 +144,7 @@ export const commands: ResourceCommands = {
       if (flags['dry-run'] || !flags.yes) {
         const { idempotencyKey: _, ...rehearsed } = body
         const forecast = await broadcasts.create({ params, query: { dryRun: true }, body: rehearsed })
-        if (!('dryRun' in forecast)) throw new Error('The server sent what was to be a rehearsal')
+        if (!('dryRun' in forecast)) throw new Error('The server sent the broadcast, although this was a dry run')
         if (flags['dry-run']) return forecast
         const { passCount, google } = forecast
         const atGoogle = google.passCount > 1 ? ` (google: ${count(google.passCount)}${atGooglePace(google)})` : ''

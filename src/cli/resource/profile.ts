@@ -69,7 +69,7 @@ export const commands: ResourceCommands = {
     note() {
       const overriding = overridingVariables()
       if (overriding.length === 0) return undefined
-      return `Set in the environment, which takes precedence: ${overriding.join(', ')}`
+      return `These variables take precedence over the profile: ${overriding.join(', ')}`
     },
   }),
   'profile:remove': localCommand({

@@ -131,8 +131,8 @@ export const commands: ResourceCommands = {
   'project:figures': callCommand({
     summary: 'Show figures of a project over time.',
     description:
-      'Prints one line per figure, with its sum and its course. --figure draws one figure, --table and --csv write all ' +
-      'values.',
+      'Prints one line per figure, with its sum and a sparkline. --figure draws one figure, --table and --csv write ' +
+      'all values.',
     examples: [
       { description: 'The last 30 days', command: 'project figures "Polyglot 2027"' },
       {

@@ -143,7 +143,8 @@ export const commands: ResourceCommands = {
       const { definition } = await client.templateVersions.get({ params: { id: version.id } })
       const file = { ...(key !== null && { key }), name, description, passType, definition }
       if (flags.out !== undefined) await writeFile(flags.out, `${JSON.stringify(file, undefined, 2)}\n`)
-      if (key === null) note(`It has no key: passes template update ${id} --key … gives it one, for push and diff.`)
+      if (key === null)
+        note(`The template has no key, which push and diff need. Set one with: passes template update ${id} --key …`)
       return { file, version }
     },
     value: ({ file }) => file,

@@ -48,7 +48,7 @@ export const commands: ResourceCommands = {
     query: ({ project, pass }) => ({ projectId: project, passId: pass }),
     shape,
     noun: ['message', 'messages'],
-    empty: 'No phone complained about a pass within 30 days.',
+    empty: 'No phone sent a log message about a pass within 30 days.',
   }),
   'wallets:nudge': callCommand({
     summary: 'Push again to phones that did not fetch a change.',

@@ -177,10 +177,10 @@ export function doorsFolder(environment: Environment = process.env): string {
 }
 
 /**
- * Sets the environment variables that Ink reads when it loads. React's development mode keeps a record of every
- * render, and with CI set Ink draws only at its end: a terminal needs neither.
- * Ink's color library takes any value of CI for a terminal without color, so the level is set explicitly: at least 1,
- * since bold and inverse replace color.
+ * Sets the environment variables that Ink reads when it loads. It turns off React's development mode, which keeps a
+ * record of every render, and hides CI, with which Ink draws only when it ends. Ink's color library assumes no color if
+ * CI has any value, so the color level is set explicitly. It is at least 1, because bold and inverse text replace
+ * colors.
  */
 export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessEnv = process.env): void {
   environment.FORCE_COLOR = String(Math.max(1, colorLevel(stream, environment)))

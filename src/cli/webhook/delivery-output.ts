@@ -112,8 +112,8 @@ function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: De
     code: 'DELIVERY_FAILED',
     hint:
       lastResponseCode === 410
-        ? 'it reported that it is gone, so nothing is sent there any more; passes webhook enable ' +
-          `${delivery.webhookId} when it is back.`
+        ? 'its webhook is now disabled, because 410 means gone; when the endpoint is back, run ' +
+          `passes webhook enable ${delivery.webhookId}.`
         : `fix the endpoint; passes webhook redeliver ${delivery.id} sends it again.`,
     details: { ...facts, status, lastResponseCode, lastError },
   })

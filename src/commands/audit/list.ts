@@ -8,8 +8,8 @@ export default class AuditList extends BaseCommand {
   static override summary = 'Show the audit log, newest first.'
   static override description =
     'Works on the database. Different filters must all match; repeated values of one filter are alternatives. --all ' +
-    'writes all pages, in constant memory; with --json one entry per line. Entries contain no written values. Scans ' +
-    'are in the ledger: --target with the ID of a scan shows its token.'
+    'writes all pages, in constant memory; with --json one entry per line. Entries do not contain the written ' +
+    'values. Scans are recorded in the ledger instead: --target with the ID of a scan shows the token that made it.'
   static override examples = [
     {
       description: 'Actions of operators this week',

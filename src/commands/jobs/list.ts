@@ -41,8 +41,8 @@ const shape: ListShape<FailedJob> = {
 export default class JobsList extends BaseCommand {
   static override summary = 'Show waiting, failed, and quarantined jobs of the outbox.'
   static override description =
-    'Works on the database. A job that failed for the last time remains until passes jobs retry or passes jobs ' +
-    'delete. So does a quarantined job, during which workers stopped three times.'
+    'Works on the database. A job is quarantined after workers stopped three times while they ran it. A quarantined ' +
+    'job, and a job that failed for the last time, remain until passes jobs retry or passes jobs delete.'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {
     ...databaseFlags,

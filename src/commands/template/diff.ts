@@ -25,7 +25,7 @@ export default class TemplateDiff extends ClientCommand {
     const found = []
     for (const file of files) {
       if (file.key === undefined)
-        throw new UsageError(`${file.path} has no key`, { hint: 'it identifies the template.' })
+        throw new UsageError(`${file.path} has no key`, { hint: 'add a key, which identifies the template.' })
       const stored = await findStored(client, file)
       const definition = await withStoredImages(client, file, stored?.newest)
       const changes = changesTo(stored, stored?.newest, file, definition)

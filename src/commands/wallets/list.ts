@@ -38,7 +38,7 @@ export default class WalletsList extends ClientCommand {
     { description: 'All wallets, for a script', command: '<%= config.bin %> wallets list --all --json' },
   ]
   static override flags = {
-    stale: Flags.boolean({ summary: 'Only outdated wallets, or with --no-stale current ones.', allowNo: true }),
+    stale: Flags.boolean({ summary: 'Only outdated wallets; with --no-stale, only current wallets.', allowNo: true }),
     'older-than': Flags.string({
       summary: 'Only passes that did not change for this time: 15m, 1h, 2d.',
       dependsOn: ['stale'],

@@ -62,13 +62,14 @@ export default class WebhookDeliveries extends ClientCommand {
       flags,
       streamsJson: flags.follow,
       noun: ['delivery', 'deliveries'],
-      empty: 'Each event creates one for each subscribed webhook: passes webhook test sends one.',
+      empty:
+        'Each event creates a delivery for each subscribed webhook. To send a test event, run passes webhook test.',
       query,
     })
   }
 }
 
-/** Explains that the id is often that of a webhook. @throws CliError, or the original error */
+/** Explains that the given id might be the id of a webhook. @throws CliError, or the original error */
 function explainMissing(error: unknown, id: string): never {
   if (!(error instanceof ApiError && error.status === 404)) throw error
   throw new CliError(`Delivery not found: ${id}`, {

@@ -15,7 +15,7 @@ import {
 import { Uuid } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 
-/** The nil id precedes all events, so that every stored event follows. */
+/** The nil id sorts before the id of every event, so the stream starts with the oldest stored event. */
 const OLDEST = NIL_UUID
 
 export default class WebhookListen extends ClientCommand {

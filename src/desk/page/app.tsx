@@ -172,7 +172,7 @@ function Connection() {
   )
 }
 
-/** Returns the project in the query, which a wall screen or a page with a selection has. */
+/** Returns the project in the query. It is set on a wall screen, and after a project was selected. */
 function namedProject(): string | null {
   return new URLSearchParams(location.search).get('project')
 }

@@ -47,7 +47,7 @@ export function createFeedback(): Feedback {
   return {
     unlock() {
       audio ??= new AudioContext()
-      // Rejected if the touch does not count. The next one will.
+      // The promise is rejected if the browser does not accept the touch. The next touch is another attempt.
       if (audio.state === 'suspended') audio.resume().catch(() => undefined)
     },
     signal(tone) {

@@ -51,7 +51,8 @@ const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5_000
 
 /**
- * Returns the state of a door at its start. A server without the pending decisions would admit the same people again.
+ * Returns the state of a door at its start: offline while decisions are pending, because a server that does not have
+ * them would admit the same people again.
  */
 export function initialState(isReached: boolean | undefined, pending: number): Connection['state'] {
   if (isReached === undefined) return 'unknown'
@@ -100,7 +101,9 @@ export function createConnection(options: ConnectionOptions): Connection {
     wake?.()
   }
 
-  /** The server is used only after all uploads. Until then, it would admit the same people again. */
+  /**
+   * Uploads everything before it uses the server: a server without these decisions would admit the same people again.
+   */
   async function checkNow(): Promise<void> {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
@@ -112,7 +115,8 @@ export function createConnection(options: ConnectionOptions): Connection {
       onChange()
     }
     let end: UploadEnd | undefined = await upload(signal)
-    // With continuous scans, the list decides further scans during the last uploads, so these would never end.
+    // Upload the rest between two scans. Otherwise, scans that the list decides during the last uploads would prevent
+    // their end.
     if (end.kind === 'done') end = await uploadRest(signal)
     if (end?.kind === 'timeout') return lost()
     if (end) found()

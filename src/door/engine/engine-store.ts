@@ -228,8 +228,9 @@ export interface TableDatabase {
   /** Reads these tables at one point in time. The work awaits nothing but the transaction. */
   read<T>(tables: readonly Table[], work: (tx: Transaction) => Promise<T>): Promise<T>
   /**
-   * Changes these tables in one transaction, which is on disk when it resolves. A relaxed one survives the end of the
-   * process, but perhaps not a power failure. Transactions run one at a time, also those of other tabs and processes.
+   * Changes these tables in one transaction, which is on disk when it resolves. A relaxed transaction survives the end
+   * of the process, but perhaps not a power failure. Transactions run one at a time, also those of other tabs and
+   * processes.
    * @throws StorageFullError
    */
   write<T>(

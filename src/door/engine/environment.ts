@@ -21,8 +21,8 @@ export interface EngineSettings {
 }
 
 /**
- * The settings of a phone. Its probes come often enough that a revoked door stops within five seconds: a server remembers
- * a token for one.
+ * The settings of a phone. A server caches a token for one second, and the probes are frequent enough that a revoked
+ * door stops within five seconds.
  */
 export const phoneSettings: EngineSettings = {
   scanMs: 2_000,

@@ -184,7 +184,7 @@ export function createScanner(
       const undone = await between(() => takeBack(decision, attempt)).catch(neverIfStopped)
       if (undone.failure !== null) return undone
       await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])
-      // The server may have rejected it.
+      // The server may have rejected the reversal.
       return (await store().decision(undone.externalRef)) ?? undone
     } finally {
       options.onWaiting(--waiting)

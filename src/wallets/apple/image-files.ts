@@ -162,7 +162,7 @@ interface RoleSizes {
   fit: Points
   /** Whether to enlarge a smaller image to all scales. Without them, a phone shows no image in some places. */
   isEnlarged?: true
-  /** Whether few passes have one. Its files are created on the first use, not for each upload. */
+  /** Whether few passes have such an image. Its files are created on the first use, not for each upload. */
   isRare?: true
   /** The size in each style, according to Apple's guide. Other styles do not show it. */
   shown: Partial<Record<PassType, Points>>

@@ -55,7 +55,10 @@ export function createSigner(identity: AppleIdentity): Signer {
 
 const SHA256_BYTES = 32
 
-/** A signature without what differs by package: the digest, at the end of the attributes, and the signature itself. */
+/**
+ * The part of a signature that packages share. It lacks the digest, at the end of the attributes, and the signature
+ * value.
+ */
 interface SignatureForm {
   /** The signing time in seconds since 1970. */
   second: number

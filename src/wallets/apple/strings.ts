@@ -82,7 +82,7 @@ function eachText(
   }
 }
 
-/** Searches only when it is needed, since hardly any pass has such a text. */
+/** Searches for the place on demand, because hardly any pass has such a text. */
 function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObject): string {
   let place: string | undefined
   eachText(original, translated, (text, _, path) => {

@@ -20,7 +20,10 @@ interface TextModule {
   body: string
 }
 
-/** In the order of the card, then links that Google would not show. The last one combines what exceeds the limit. */
+/**
+ * Returns the fields in the order of the card, then the links that Google would not show. The last module combines
+ * everything that exceeds the limit.
+ */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
     .flat()

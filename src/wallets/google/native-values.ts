@@ -8,9 +8,9 @@ export interface NativeField {
 }
 
 /**
- * Returns the field with the points of a loyalty card (the field that the definition names, else the first number of
- * the primary fields, else of the header), or the balance of a gift card (the first amount of those). Returns
- * `undefined` if the definition sets it in the object.
+ * Returns the field with the points of a loyalty card or the balance of a gift card. For points, this is the field that
+ * the definition names, else the first number in the primary fields, else in the header. For a balance, it is the first
+ * amount in these fields. Returns `undefined` if the definition sets it in the object.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields

@@ -162,7 +162,7 @@ async function watchLeader<Addresses>(
     body.destroy()
     return 'gone'
   } catch {
-    // There is no connection, or another process has the port now. A paused process still exists.
+    // The connection failed, or another process has the port now. A paused process still exists.
     return timeout.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
   } finally {
     clearTimeout(timer)
@@ -229,7 +229,7 @@ export function createClaims(folder: string, name: string): Claims {
     const number = Math.max(0, ...(await listNumbers()))
     if (number === 0) return undefined
     const text = await readFile(fileOf(number), 'utf8').catch(ignoring('ENOENT'))
-    // It was just removed, because another process created a higher one.
+    // The file was just removed, because another process created a higher number.
     return text === undefined ? find() : { ...JSON.parse(text), number }
   }
 
@@ -250,7 +250,7 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // The number may have been free again after its holder died and was replaced.
+      // The number can have become free again after its holder died and was replaced.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

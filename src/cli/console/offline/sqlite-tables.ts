@@ -39,7 +39,7 @@ export async function openSqliteTables(path: string): Promise<TableDatabase> {
         await db.script('commit')
         return result
       } catch (error) {
-        // A full disk has rolled it back already.
+        // If the disk is full, SQLite has already rolled the transaction back.
         await db.script('rollback').catch(() => undefined)
         throw error
       }
@@ -119,7 +119,7 @@ function transactionOn(db: Connection): Transaction {
     return (await db.all<{ count: number }>(sql, ...values))[0]!.count
   }
 
-  /** Returns rows with their keys; the database of a browser assigns `seq` itself. */
+  /** Returns rows with their keys, and assigns `seq` as the database of a browser does. */
   async function keyed<T extends Table>(table: T, rows: readonly Rows[T][]): Promise<[Key, Rows[T]][]> {
     const { key } = tables[table]
     let last = 0

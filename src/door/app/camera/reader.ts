@@ -63,7 +63,7 @@ const PART_WIDTH = 960
 
 /**
  * The views that are read in turn: the whole frame, its middle in full resolution, and the whole frame rotated by some
- * degrees, since the decoder reads no PDF417 that is skewed.
+ * degrees, because the decoder cannot read a skewed PDF417 code.
  */
 const turns = [
   { isWhole: true, degrees: 0 },

@@ -172,7 +172,7 @@ function messageOf({ failure, message }: Decision, { words }: AppLanguage): stri
   return failure === null ? message : say(words.failures[failure], { message })
 }
 
-/** A remainder of fewer pixels is not text. */
+/** The minimum overflow that counts as hidden text, in pixels. */
 const MORE_PX = 8
 
 /** Shrinks the text of an area if it does not fit. Returns whether there is still text below the lower edge. */

@@ -29,7 +29,7 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
       element.close()
     }
   }, [])
-  // The button that opened other contents no longer exists.
+  // If the focused element was removed with the previous contents, move the focus to the heading.
   useLayoutEffect(() => {
     if (!dialog.current!.contains(document.activeElement)) heading.current!.focus()
   })

@@ -44,7 +44,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
   const ofStyle = definition.apple?.[passType]
-  // Rendering would silently omit it.
+  // Report it here, because rendering would silently omit it.
   if (ofStyle !== undefined && !isJsonObject(ofStyle))
     return [{ path: ['apple', passType], message: 'Must be an object' }]
   const shown = applyOverrides({ [passType]: keysOf(definition) }, fillDeep(definition.apple ?? {}, scope), passType)

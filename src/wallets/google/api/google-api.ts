@@ -102,7 +102,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   }
 
   function calls(urgency: Urgency): GoogleCalls {
-    /** If Google asks for fewer writes, all of them wait. A quota on messages concerns a single object only. */
+    /** If Google asks for fewer writes, all of them wait. A quota on messages applies only to a single object. */
     async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
       try {
         await call(urgency, method, path, body)

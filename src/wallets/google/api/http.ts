@@ -60,7 +60,8 @@ async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > MAX_REPLY_BYTES) throw new GoogleApiError({ kind: 'unavailable', message: 'The response is too long.' })
+    if (bytes > MAX_REPLY_BYTES)
+      throw new GoogleApiError({ kind: 'unavailable', message: 'The response exceeds 1 MiB.' })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -109,7 +109,7 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
       case 'POST /faults':
         return switchFaults(faults, json)
       default:
-        return { status: 404, json: { error: 'There is nothing here.' } }
+        return { status: 404, json: { error: 'Not found.' } }
     }
   })
 
@@ -175,9 +175,9 @@ function createPhones(
       if (!request) return wrong(400, 'The body must be {"jwt": "…", "device": "…"}.')
       const signed = findSigner(request.jwt, find)
       const claims = Claims.safeParse(signed?.claims).data
-      if (!signed || !claims) return wrong(400, 'The JWT is not one that saves a pass.')
+      if (!signed || !claims) return wrong(400, 'The JWT is not a save link.')
       const contents = contentsOf(claims.payload)
-      if (contents.length === 0) return wrong(400, 'The JWT must hold objects, and of each kind at most one class.')
+      if (contents.length === 0) return wrong(400, 'The JWT must contain objects, and at most one class of each kind.')
       const replies = contents.map((content) => saveOne(content, request.device, signed.account.issuerId))
       // A phone shows the first saved pass on top of the others.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
@@ -187,7 +187,7 @@ function createPhones(
     remove(body: unknown): LocalReply {
       const request = RemoveBody.safeParse(body).data
       const stored = request && store.find(request.kind, 'Object', request.objectId)
-      if (!stored?.devices.includes(request?.device ?? '')) return wrong(404, 'The phone holds no such object.')
+      if (!stored?.devices.includes(request?.device ?? '')) return wrong(404, 'The phone does not have this object.')
       const left = stored.devices.filter((device) => device !== request?.device)
       setDevices(stored, left, 'del')
       return { status: 204 }
