@@ -56,12 +56,12 @@ export interface Services {
   linkOpens: LinkOpens
   doorLists: DoorLists
   takeQueue: TakeQueue
-  /** Sends to addresses that customers configure. */
+  /** The client for requests to addresses that customers configure. */
   outbound: Outbound
   retention: RetentionDays
   /** Aborted when the server stops: work in flight finishes, and no new work begins. */
   stopping: AbortSignal
-  /** The time, which tests can set. */
+  /** The clock, which tests can set. */
   clock: () => Date
   /** Whether this clock differs from the database's by so much that it cannot be used (metrics/database-watch.ts). */
   isClockOff: () => boolean

@@ -15,7 +15,10 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
  */
 
 type LinkKind = 'smart' | 'group' | Platform
-/** Kinds by their number in a token, which never changes: later platforms follow `group`. */
+/**
+ * The kinds of links. The index of a kind is its number in tokens, which never changes, so later platforms follow
+ * `group`.
+ */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
 export interface Link {

@@ -2,11 +2,12 @@ import { performance as eventLoop } from 'node:perf_hooks'
 import { ApiError } from '../../core/errors.ts'
 
 /**
- * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits. Otherwise a
- * workspace yields to a neighbor with less use, and its large requests and jobs also yield to its own small requests, so that
- * neither thousands of new passes nor expensive lists delay a scan. Of a workspace that yields, a few small requests are in
- * flight, one large request or list, and one batch of jobs. Each of the last two is followed by a rest as long as it took. Work
- * that waits for the network must not enter here (decisions/0003).
+ * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits.
+ * Otherwise a workspace yields to a neighbor with less use, and its large requests and jobs also yield to its own small
+ * requests, so that neither thousands of new passes nor expensive lists delay a scan. A workspace that yields has at
+ * most a few small requests, one large request or list, and one batch of jobs in flight. After a large request, a list,
+ * or a batch, it rests for as long as that work took. Work that waits for the network must not enter here
+ * (decisions/0003).
  */
 export interface EventLoopScheduler {
   /**
@@ -35,26 +36,26 @@ const BUSY_MS = 3_000
 /** The interval of measurements. */
 const MEASURE_MS = 100
 
-/** The fraction of past use that remains after each measurement: a half after two seconds. */
+/** The fraction of past use that remains after each measurement. After two seconds, half of it remains. */
 const DECAY = 0.965
 
-/** The number of small requests in flight of a workspace that yields. */
+/** The maximum number of small requests that a workspace has in flight while it yields. */
 const SMALL_IN_FLIGHT = 8
 
 /** The shortest rest after a large request or a batch of jobs, and the time after a small request for which they yield to it. */
 const REST_MS = 100
 
-/** The time after a request for which its workspace is a neighbor of others. */
+/** The time, since its last request, for which a workspace counts as a neighbor of others. */
 const NEIGHBOR_MS = 1_000
 
-/** The bytes and jobs that cost as much as a request without a body. */
+/** The number of bytes, and the number of jobs, that cost as much as a request without a body. */
 const BYTES = 2_048
 const JOBS = 4
 
-/** The size from which a body is large. Scans, and other requests of a person, are smaller. */
+/** Bodies above this size are large. Scans and other interactive requests are smaller. */
 const LARGE_BYTES = 4_096
 
-/** The size that a list counts as, since any list can read much. */
+/** The assumed size of a list, because any list can read many rows. */
 export const LIST_BYTES = 2 * LARGE_BYTES
 
 /** Whether a body of this size is scheduled as large. */
@@ -65,7 +66,7 @@ const TIMEOUT_MS = 10_000
 /** Kinds of work. A list is large, but a person at a door can be waiting for it. */
 type Kind = 'small' | 'list' | 'large' | 'jobs'
 
-/** The work of a workspace that shares a limit. */
+/** The work of a workspace that counts toward one limit. */
 interface Line {
   inWork: number
   restsUntil: number

@@ -50,7 +50,7 @@ export function createInFlight(
 
 /**
  * The memory for bodies of concurrent requests. Parsed text, values, and rows are several times the size of a body, so
- * bodies are limited per process, and per workspace to a part of that.
+ * bodies have a limit per process and a lower limit per workspace.
  */
 export interface BodyRoom {
   /**

@@ -5,9 +5,9 @@ export interface Shares {
 }
 
 /**
- * Shares slots among workspaces. A workspace can take another slot while it holds fewer than are free: one alone gets
- * half of them, and two get a third each. Slots remain for other workspaces, regardless of how long the others are
- * held.
+ * Shares slots among workspaces. A workspace can take another slot while it holds fewer slots than are free: a single
+ * workspace gets half of the slots, and two workspaces get a third each. Some slots therefore stay free for other
+ * workspaces, no matter how long slots are held.
  */
 export function createShares(slots: number): Shares {
   const held = new Map<string, number>()

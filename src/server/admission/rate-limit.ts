@@ -8,7 +8,9 @@ export type Limit = (key: string, cost?: number, party?: string) => void
 
 /** All rate limits of a server. */
 export interface Limits {
-  /** Requests with a token, by token ID. Those of doors, by project, with each door as a party. */
+  /**
+   * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
+   */
   token: Limit
   /** Requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
@@ -28,13 +30,13 @@ const ADDRESS_RATES = {
   files: { perSecond: 50, burst: 200 },
   /** Requests of phones and platforms. Carriers put thousands of phones behind one address. */
   wallets: { perSecond: 500, burst: 2_000 },
-  /** Load balancers, which must not take a busy server for a stopped one. */
+  /** Health checks of load balancers, which must not mistake a busy server for a stopped one. */
   health: { perSecond: 100, burst: 200 },
 } as const satisfies Record<string, Rate>
 
 /**
- * The holder of a pass can remove and add it repeatedly. Each time causes events, which are stored, sent to webhooks,
- * and counted, so removals are limited to more than honest use.
+ * The holder of a pass can remove and add it repeatedly. Each removal causes events that are stored, sent to webhooks,
+ * and counted, so removals are limited. Honest use stays far below the limit.
  */
 const REMOVAL_RATE: Rate = { perSecond: 1 / 60, burst: 20 }
 
@@ -108,7 +110,7 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
 
 const FORGET_SECONDS = 10
 
-/** Creates buckets that are not shared. Deletes full ones, at most every 10 seconds. */
+/** Creates buckets that are not shared. Deletes buckets that are full again, at most every 10 seconds. */
 export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
@@ -135,7 +137,8 @@ interface Rate {
 export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
-   * several requests: it is allowed if one is, and the next ones wait until the debt is refilled. Rejects a party of a shared key that would use more than it leaves to the other parties.
+   * several requests: the request is allowed if a single one would be, and the next ones wait until the debt is
+   * refilled. Rejects a party of a shared key that would use more than it leaves to the other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
@@ -145,7 +148,9 @@ export interface Buckets {
   usage(now: number): Record<string, number>
   /** Adds requests that another process admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
-  /** Called after an exchange of usage: the given number of processes, including this one, share the rest. */
+  /**
+   * Called after an exchange of usage: the given number of processes, including this one, share the remaining requests.
+   */
   share(processes: number, now: number): void
   /** The number of keys in memory. */
   size(): number
@@ -174,12 +179,14 @@ const USAGE_TTL_SECONDS = 5
 /** Parts are rescaled, and the smallest dropped, when their common factor is below this. */
 const LEAST_SCALE = 0.01
 const LEAST_PART = 0.01
-/** The maximum number of keys in an exchange. Of more, those with the least usage are limited only locally. */
+/**
+ * The maximum number of keys in an exchange. If there are more, the keys with the least usage are limited only locally.
+ */
 const MAX_COUNTS = 1_000
 
 /**
  * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
- * exchange of usage, and deducts afterwards what others admitted in addition.
+ * exchange of usage, and then deducts the requests that the others admitted.
  */
 export function createBuckets({ perSecond, burst }: Rate): Buckets {
   const capacity = Math.max(1, burst)
@@ -221,7 +228,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     bucket.partScale = 1
   }
 
-  /** Returns the number of processes that use the key; all of them until each had time to report. */
+  /** Returns the number of processes that use the key. Counts all processes until each had time to report. */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_SECONDS) return instances
     const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_SECONDS)

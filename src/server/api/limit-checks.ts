@@ -56,7 +56,10 @@ export async function requireUnderLimit(
   if (used >= allowed) throw overLimit(limit, { allowed, used })
 }
 
-/** The maximum ages of job counts; shorter at the limit, so that a workspace can continue when jobs have run. */
+/**
+ * The maximum age of a job count. It is shorter at the limit, so that a workspace can continue soon after jobs have
+ * run.
+ */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000

@@ -30,10 +30,10 @@ const GOOGLE_CALLBACK_DAYS = 30
 /** The age from which messages of a device say nothing about its current state. */
 const DEVICE_LOG_DAYS = 30
 
-/** By then, a claim that began before the end of its invitation has ended. */
+/** The time after which every claim that began before the end of its invitation has finished. */
 const DOOR_INVITATION_DAYS = 1
 
-/** Changes since a list can be requested for a day, and then read page by page for another. */
+/** Clients can request the changes since a snapshot for a day, and can then read their pages for another day. */
 const SNAPSHOT_DAYS = 2
 
 /**
@@ -84,7 +84,10 @@ export async function sweep(
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 
-/** The hours of figures that are packed together. The current hour is written often, so its block would be, too. */
+/**
+ * The hours of figures that are packed together. The current hour changes often, so its block would have to be
+ * rewritten as often.
+ */
 const PACKED_HOURS = 6
 
 /** Packs the figures of past hours. Several servers can run it concurrently. */

@@ -16,7 +16,7 @@ type Task = (services: SchedulerServices, own: Own) => Promise<void>
 
 interface Own {
   lease: Lease
-  /** As in Chaining. */
+  /** See `Chaining`. */
   loggedAt: Map<string, Date>
 }
 
@@ -33,9 +33,9 @@ export type ScheduleName = keyof typeof schedules
 
 /**
  * Runs the schedules once in a fleet: one process with a scheduler holds the lease, and another takes over within
- * seconds if it dies. The lease saves work and is no lock. If two processes believe that they hold it, because their
- * clocks disagree, both do the work, so every task must be safe to run on several servers concurrently. Work that each
- * process has to do for itself, such as renewing its claims, is no schedule.
+ * seconds if it dies. The lease only saves work and is not a lock. If two processes believe that they hold it, because
+ * their clocks disagree, both do the work, so every task must be safe to run on several servers concurrently. Work that
+ * each process has to do for itself, such as renewing its claims, is not a schedule.
  */
 export function startScheduler(services: SchedulerServices) {
   const { log } = services
@@ -72,7 +72,7 @@ export function startScheduler(services: SchedulerServices) {
   }
 }
 
-/** Keeps node-cron from printing to the console, and a run that is skipped from the log. */
+/** Returns a logger that keeps node-cron from printing to the console and does not log skipped runs. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),

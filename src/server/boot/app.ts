@@ -114,7 +114,7 @@ export function createApp(options: AppOptions): H3 {
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
   rejectOtherMethods(app)
-  // The router would treat /v1/passes/ as /v1/passes. A path with an empty last part names nothing.
+  // The router would treat /v1/passes/ as /v1/passes. A path with an empty last part is not a route.
   app.use((event) => {
     if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
   })
@@ -209,7 +209,7 @@ function noRoute(): ApiError {
   return new ApiError('NOT_FOUND', { message: 'Route not found; see /openapi.json.' })
 }
 
-/** A path such as `/old` or `/old/passes`, of parts that need no encoding. */
+/** A path such as `/old` or `/old/passes`, whose parts need no encoding. */
 const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
 
 /** Path parts of this service, whether or not this process serves them. */

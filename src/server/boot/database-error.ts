@@ -65,7 +65,7 @@ const unknownCa = {
   fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
 }
 
-/** Without a code, the driver reports a server without TLS as a connection that was closed. */
+/** If the server lacks TLS, the driver reports a closed connection, without an error code. */
 const closedWithTls = {
   why: 'the connection was closed',
   isQuoted: true,

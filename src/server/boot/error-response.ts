@@ -39,7 +39,7 @@ export function respondWithError(
   return response
 }
 
-/** Whether a person opens a hosted link in a browser, who gets a page instead of JSON. */
+/** Whether a person opens a hosted link in a browser. The response is then a page instead of JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
 }
@@ -48,7 +48,7 @@ function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }
 
-/** The messages for states of the database that retries alone do not end, or that are not load. */
+/** The messages for states of the database that retries alone do not end, or that load does not cause. */
 const unavailable: Partial<Record<Unavailability, string>> = {
   full: 'The disk of the database is full, so nothing can be stored. The operator must free space.',
   readOnly: 'The database is read-only, so nothing can be stored. The operator must make it writable.',

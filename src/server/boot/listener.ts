@@ -125,7 +125,7 @@ const HELD_PART = 0.1
 
 const TIMEOUTS = {
   headersMs: 10_000,
-  /** For a whole request: 8 MiB at 1 Mbit/s take 70 s. */
+  /** The timeout of a whole request. A body of 8 MiB takes 70 s at 1 Mbit/s. */
   requestMs: 120_000,
   /** The minimum rate of a request body: this many bytes within this time. */
   bodyBytes: 64 * 1024,
@@ -278,8 +278,8 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
       }
       server.headersTimeout = timeouts.headersMs
       server.requestTimeout = timeouts.requestMs
-      // Any read of a response resets the timer. A handler can take long without unsent data: that is no fault of the
-      // client.
+      // Any read of a response resets the timer. If no data is unsent, the handler takes long, which is not the
+      // client's fault.
       server.setTimeout(timeouts.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
         if (lines.has(socket)) onRejected('answer not read', socket.remoteAddress ?? 'unknown')

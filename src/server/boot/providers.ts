@@ -26,7 +26,7 @@ import type { ServerIdentities } from './wallets.ts'
 /** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
-  /** The same push, if its certificate is a real one that expires and is renewed. */
+  /** The same push client, if its certificate is a real one, which expires and is renewed. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
   /** Connections of identities of the database. */
@@ -46,7 +46,10 @@ export interface ProvidersOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/** One process of a sandbox folder emulates each platform. A worker never does: Google's emulator could not call it. */
+/**
+ * Among the processes that share a sandbox folder, one emulates each platform. A worker never does, because Google's
+ * emulator could not call it.
+ */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options
   const faults = createFaults(parseFaults(config.faults))

@@ -20,7 +20,7 @@ export interface AppleFilesWatch {
   stop(): Promise<void>
 }
 
-/** A change needs two checks, well within the 10 seconds in which it must reach each process. */
+/** The interval of checks. A change is loaded after two checks, and must reach each process within 10 seconds. */
 const CHECK_MS = 3_000
 
 /**

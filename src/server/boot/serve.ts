@@ -49,14 +49,14 @@ export interface RunningServer {
   /** An owner token of the workspace `default`, if the database was empty. */
   firstToken: string | undefined
   firstTokenEnds: Date | undefined
-  /** Whether no token of the database was ever used: perhaps the operator has none. */
+  /** Whether no token of the database was ever used, so that the operator might have none. */
   lacksToken: boolean
   /**
    * Stops claiming jobs and accepting connections, and waits for work in flight. During `drainSeconds` before that,
    * requests are still served, and /readyz tells proxies to send no more.
    */
   close(options?: { drainSeconds: number }): Promise<void>
-  /** Returns jobs in flight to the queue, if `close` takes too long and the process ends. */
+  /** Returns jobs in flight to the queue. Call it if `close` takes too long and the process is about to exit. */
   abandon(): Promise<void>
 }
 
@@ -285,9 +285,9 @@ const GROWTH_PERCENT = 200
 
 /**
  * Makes V8 delay a full collection until the heap is three times as large as after the last one. V8 also counts
- * buffers, and lets a small heap grow by less than the buffers allocated between two young-generation collections. With
- * packages of 100 KB, it ran a full collection up to ten times a second, a fifth of their cost. With
- * `--max-old-space-size`, V8 can still collect earlier.
+ * buffers. A small heap may grow by less than the size of the buffers that are allocated between two young-generation
+ * collections. While the server created packages of 100 KB, V8 ran up to ten full collections per second, which took a
+ * fifth of the time. With `--max-old-space-size`, V8 can still collect earlier.
  */
 export function letHeapGrow(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`)

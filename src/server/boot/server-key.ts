@@ -27,7 +27,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   return keys
 }
 
-/** The relation of the key next to a SQLite database to the one that its data was created with. */
+/** Whether the key next to a SQLite database is the one that its data was created with. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
 /** Compares the key next to a database with a draft of its future content. */
@@ -75,7 +75,8 @@ async function createKeyFile(config: Config): Promise<string> {
   const draft = `${file}.${randomUUID()}`
   await writePrivate(draft, `${newServerKey()}\n`)
   try {
-    // A link appears in one step or fails. Of several starting servers, one creates the key and the others read it.
+    // A link appears in one step or fails. If several servers start together, one creates the key and the others read
+    // it.
     await link(draft, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

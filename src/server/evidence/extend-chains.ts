@@ -23,8 +23,9 @@ const ROWS = { first: 200, most: 2_000 }
 
 /**
  * Appends new entries of ledgers and audit logs to their chains, and signs the new ends, until no entry waits. Several
- * servers can do so concurrently. Entries are chained about a second after they are written; after that, no change is
- * unnoticed. A chain whose end differs from its signature is not extended, so that a manipulation is never signed.
+ * servers can do so concurrently. Entries are chained about a second after they are written; after that, verification
+ * detects every change. A chain whose end differs from its signature is not extended, so that a manipulation is never
+ * signed.
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
@@ -41,7 +42,7 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
       for (const chain of chainNames) adopted += await tx.chains.adopt(chain, rows)
       return adopted
     })
-    // Other servers are chaining the rest, or it belongs to broken chains.
+    // Other servers are chaining the rest, or the rest belongs to broken chains.
     if (chained === 0) break
     await setImmediate()
   }

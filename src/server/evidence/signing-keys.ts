@@ -10,7 +10,10 @@ import type { Logger } from '../log.ts'
 export interface SigningKeys {
   /** Returns the head with its signature. Creates the key of its workspace if it has none. @throws SealError */
   sign(tx: Repositories, head: Head): Promise<SignedHead>
-  /** A head without a signature is valid as long as there is no key: a chain never begins twice. @throws SealError */
+  /**
+   * Whether a head is valid. Without a signature, it is valid only if the workspace has no key yet, because a chain
+   * never begins twice. @throws SealError
+   */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
   /** Keys that cannot be decrypted stay unchanged and are logged: they must not prevent the start of a server. */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>

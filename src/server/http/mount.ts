@@ -117,8 +117,8 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // The handler of an image waits for the scheduler itself, and then for the decoder process. A door that lists
-    // doors, as each does every few seconds, gets only itself.
+    // The handler of an image waits for the scheduler itself, and then for the decoder process. Every few seconds, each
+    // door lists the doors and gets only itself.
     const isSelf = token.door !== null && route === contract.doors.list
     if (route.rendersDefinition) {
       await renders.enter(workspaceId, RENDER_WAIT_MS)
@@ -147,7 +147,7 @@ async function serve(
   }
 }
 
-/** Requests without a token are limited by address, and take nothing from a workspace. */
+/** Requests without a token are limited by address, and do not count toward the limits of a workspace. */
 async function servePublic(
   event: H3Event,
   route: Route,
@@ -227,7 +227,7 @@ function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): I
 type AnyReply = Reply<number, unknown>
 
 function toReply(result: unknown, { responses }: Route): AnyReply {
-  // Keys that are numbers are in ascending order.
+  // JavaScript keeps numeric keys in ascending order.
   return result instanceof Reply ? result : new Reply(Number(Object.keys(responses)[0]), result)
 }
 
@@ -277,7 +277,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const body = route.rawBody ? bytes : parseBody(event, route, bytes)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
-  // A single value is no list for the client, so its path has no index.
+  // The client sent a single value instead of a list, so its path has no index.
   const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
     path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
     message,

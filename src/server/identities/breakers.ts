@@ -10,7 +10,7 @@ export interface Admission {
   until: Date
 }
 
-/** `failed` if the platform is down or rejects everything of this identity; null if the call shows neither. */
+/** `failed` if the platform is down or rejects all requests of this identity; null if the call shows neither. */
 export type CallOutcome = 'answered' | 'failed' | null
 
 export interface WatchedCall<T> {

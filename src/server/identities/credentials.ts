@@ -22,7 +22,7 @@ import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
 import type { Logger } from '../log.ts'
 
-/** The sealed secrets of an Apple identity, as PEM. The key is not encrypted otherwise. */
+/** The sealed secrets of an Apple identity, as PEM. The PEM of the key itself is not encrypted. */
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
 export type AppleSecrets = z.output<typeof AppleSecrets>
 
@@ -87,7 +87,7 @@ export function toPem(source: AppleCredentials['certificate']): string {
   return parseCertificate(source, 'certificate').toString()
 }
 
-/** Returns a private key as PEM without a passphrase, since it is sealed otherwise. @throws CredentialError */
+/** Returns a private key as PEM without a passphrase, because the server key protects it. @throws CredentialError */
 export function toKeyPem(key: AppleCredentials['key']): string {
   return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
 }

@@ -81,7 +81,7 @@ function toStored({ bytes, ...size }: ImageFile): StoredImageFile {
   return { size: nameOf(size), data: bytes }
 }
 
-/** Returns a name with the pixel size, so that other sizes in a later version are other files. */
+/** Returns a file name that contains the pixel size, so that a later version with other sizes creates other files. */
 function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }

@@ -20,7 +20,7 @@ type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
 
 export interface PhoneLimits {
   rejected: LimitRejected
-  /** Called with each pass that would be in no wallet afterwards. Throws if that happens too often. */
+  /** Called before a pass is removed from its last wallet. Throws if that happens too often. */
   removals: (passId: string) => void
   /** Debits the address for a list that costs as much as several requests. */
   lists: (event: H3Event, cost: number) => void
@@ -37,7 +37,10 @@ const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Far above a pass that is shared with friends or a crowd: its update reads all of them. */
+/**
+ * The maximum number of devices of a pass, because its update reads all of them. A pass that many people share has far
+ * fewer.
+ */
 const MAX_DEVICES = 10_000
 
 /** A list debits one additional request per this number of passes on the device, up to the second number of passes. */
@@ -119,7 +122,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Debit before the list is read, which takes as long for an empty result.
+    // Debit before the list is read, because an empty result takes as long.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
@@ -156,7 +159,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
 
   /**
    * Whether the date in the request of a phone can come from this server. For an imported pass, the previous server
-   * also issued dates, possibly in the same second, so it cannot until a phone has fetched this version here.
+   * also issued dates, possibly in the same second, so its dates do not count until a phone has fetched this version
+   * here.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass

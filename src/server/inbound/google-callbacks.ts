@@ -11,8 +11,8 @@ import type { LimitRejected } from './apple-service.ts'
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Receives callbacks about saved, deleted, and activated passes. Responds with 200 after the callback is stored, also
- * if it was already; with 4xx if Google did not sign it; and with 5xx for an error of the server, so that Google
+ * Receives callbacks about saved, deleted, and activated passes. Responds with 200 after the callback is stored, or if
+ * it was stored earlier; with 4xx if Google did not sign it; and with 5xx for an error of the server, so that Google
  * retries.
  */
 export function mountGoogleCallbacks(

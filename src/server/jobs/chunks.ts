@@ -4,8 +4,9 @@ import type { LongJobServices } from '../context.ts'
 
 /**
  * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
- * runs in between. Each chunk waits for its turn at the event loop, and has at least as many rows as a batch: with ten, a
- * busy PostgreSQL spent five times as many round trips. A server that stops releases the job between two chunks.
+ * runs in between. Each chunk waits for its turn at the event loop, and has at least as many rows as a batch: with ten
+ * rows, a busy PostgreSQL needed five times as many round trips. A server that stops releases the job between two
+ * chunks.
  * @param size the rows of a chunk
  * @param chunk processes the next rows; returns true after the last chunk
  * @returns whether the work is complete; false if the job was lost
@@ -31,12 +32,12 @@ export async function workInChunks(
   }
 }
 
-/** The target duration of a transaction: a person at a door waits for at most one. */
+/** The target duration of a transaction. A person at a door waits for at most one transaction. */
 const TARGET_MS = 10
 
 /**
- * The maximum growth from one transaction to the next: they differ in cost, and a fast one can have found little. With
- * a factor of two, transactions during an attack took 18 ms on average and up to 62.
+ * The maximum growth from one transaction to the next: rows differ in cost, and a fast transaction may have found
+ * little to do. With a factor of two, transactions during an attack took 18 ms on average and up to 62.
  */
 const GROWTH = 1.2
 

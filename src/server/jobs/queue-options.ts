@@ -14,7 +14,7 @@ export interface QueueOptions {
 }
 
 /**
- * One job at a time: if it stops the process, no other job of the queue lapses with it. A job that takes longer than
+ * One job at a time: if a job stops the process, no other job of the queue lapses with it. A job that takes longer than
  * QUARANTINE_SLOT_MS leaves its slot. Otherwise passes would wait for minutes behind the fan-out of a large broadcast.
  */
 export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 7 }
@@ -23,7 +23,7 @@ export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hangi
 export const QUARANTINE_SLOT_MS = 2_000
 
 /**
- * Limits the number of jobs per second at an even pace: after some started, the next ones wait for their time.
+ * Limits the number of jobs per second at an even pace: the more jobs start together, the longer the next ones wait.
  * @param now milliseconds of a monotonic clock
  */
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()) {

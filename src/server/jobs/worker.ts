@@ -17,8 +17,8 @@ import {
 } from './queue-options.ts'
 
 /**
- * Runs jobs of one kind and completes them in the transaction that writes their effects. Only the jobs that `complete`
- * returns were still held. If it throws, the jobs that are still held are released.
+ * Runs jobs of one kind and completes them in the transaction that writes their effects. Jobs that `complete` does not
+ * return were lost to another worker. If it throws, the jobs that are still held are released.
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
@@ -44,7 +44,7 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Polls now, since this process committed jobs. */
+  /** Polls now. Called after this process committed jobs. */
   wake: OnDue
   /** False while it stops, and if a queue with free slots hangs. */
   isRunning(): boolean
@@ -325,7 +325,7 @@ export async function nackFailed(tx: Repositories, job: Job, error: unknown, at:
   return false
 }
 
-/** Whether no attempt was made, which is no failure. */
+/** Whether no attempt was made, which does not count as a failure. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof RescheduleError && !error.countsAsAttempt
 }

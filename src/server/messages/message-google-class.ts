@@ -56,7 +56,9 @@ interface ClassSending extends Outcome {
   note?: (tx: Repositories) => Promise<void>
 }
 
-/** The timeout of a send, longer than a call with all its waiting. Afterwards, its process counts as stopped. */
+/**
+ * The timeout of a send, longer than a call with all its waiting. After it, the process that sends counts as stopped.
+ */
 const SENDING_MS = 60_000
 
 /**

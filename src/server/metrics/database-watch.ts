@@ -5,11 +5,11 @@ import { assertWritable, findClockSkew } from '../../storage/operations/overview
 import type { Logger } from '../log.ts'
 
 export interface DatabaseWatch {
-  /** Looks now; a timer does it every 5 seconds. */
+  /** Checks the database now. A timer also does this every 5 seconds. */
   probe(): Promise<void>
   /** Whether a row can be written and committed. Always true for a frozen server. */
   isWritable(): boolean
-  /** By how many seconds this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
+  /** The number of seconds by which this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
   clockSkewSeconds(): number | undefined
   /** Whether the clocks differ by more than `MAX_SKEW_SECONDS`: then this server runs no jobs and signs no webhooks. */
   isClockOff(): boolean
@@ -26,14 +26,17 @@ export interface DatabaseWatchOptions {
 /** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
 export const WARN_SKEW_SECONDS = 5
 
-/** Beyond this, a server runs jobs of another one, and before their time, and receivers reject its signatures. */
+/**
+ * Above this difference, a server would run jobs too early or take those of other servers, and receivers would reject
+ * its signatures.
+ */
 const MAX_SKEW_SECONDS = 30
 
 const INTERVAL_MS = 5_000
-/** The interval while the database rejects writes, so that the server is ready soon after it does. */
+/** The interval while the database rejects writes, so that the server is ready soon after writes succeed again. */
 const RECOVERY_INTERVAL_MS = 1_000
 
-/** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first look. */
+/** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first check. */
 export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise<DatabaseWatch> {
   const { database, clock, log, isFrozen } = options
   const { dialect } = database
@@ -49,7 +52,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
       () => undefined,
       (error: unknown) => error,
     )
-    // A busy database takes writes, only not this one.
+    // A busy database rejected this write but accepts others.
     if (findUnavailability(failure) === 'busy') return
     if (isWritable && failure) log.error({ err: failure }, 'the database rejects writes')
     if (!isWritable && !failure) log.warn('the database accepts writes again')

@@ -15,10 +15,10 @@ import type { Logger } from '../log.ts'
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** From the time of a cached read to the longest that a client waits. */
+/** The buckets of request times, from a cached read to the longest wait of a client. */
 const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** From the time of one row to that of a webhook's batch or a slow platform. */
+/** The buckets of work times, from a single row to a webhook's batch or a slow platform. */
 const WORK_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 15, 30]
 
 export function createMetrics() {
@@ -38,7 +38,7 @@ export function createMetrics() {
   const limitRefusals = counter('passes_limit_refusals_total', 'Requests rejected by a limit of the workspace.', [
     'limit',
   ])
-  // Start at zero: alerts on an increase miss the first one of a series that did not exist.
+  // Create the series with 0: an alert on an increase misses the first increase of a new series.
   for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
   const deviceLogs = counter('passes_device_logs_total', 'Messages that devices sent to the log endpoint.', ['about'])
   for (const about of ['pass', 'unknown']) deviceLogs.inc({ about }, 0)

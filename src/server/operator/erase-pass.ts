@@ -21,7 +21,7 @@ export interface Erased {
   erased: Holdings
   /** Whether the erasure voided it. False if it was void already. */
   voided: boolean
-  /** False if a database file still holds remains, which a server overwrites later. */
+  /** False if a database file still contains parts of the data, which a server overwrites later. */
   overwritten: boolean
 }
 

@@ -14,7 +14,10 @@ export interface HandOverSearch {
   workspace: string
   project?: string | undefined
   template?: string | undefined
-  /** Restricts the passes to one identity, as one import does. `server` is the identity of the flags of serve. */
+  /**
+   * Restricts the passes to one identity, because an import takes the passes of one. `server` is the identity of the
+   * flags of serve.
+   */
   identity?: string | undefined
 }
 

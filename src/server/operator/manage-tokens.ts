@@ -5,7 +5,7 @@ import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
 import { createToken, isWebhooksScope, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
-/** Every query of a request of the token lists all of its projects. */
+/** The maximum number of projects of a token, because every query of its requests lists them all. */
 const MAX_PROJECTS = 100
 
 /** @throws OperatorError if a project is missing or ambiguous, or a scope reaches beyond projects */

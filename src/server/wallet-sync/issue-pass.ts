@@ -30,7 +30,7 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }
 
-/** Passes per transaction. On a slow machine, fewer would only make it slower. */
+/** The number of passes per transaction. On a slow machine, fewer passes would only take longer in total. */
 const SOME = { first: 50, least: 25, most: 100 }
 
 async function issueSome(

@@ -38,7 +38,7 @@ export interface Issuing {
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /** Renders a pass for Apple, with one query less; none if its version is cached. */
+  /** Renders a pass for Apple. Takes one query less than `render`, and none if the version is cached. */
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
@@ -134,7 +134,7 @@ export function createIssuing(
         toWalletPass(pass, { ...version, isOneLanguage: true }, ofClass, templateCardsOf),
       )
       const isTaken = !outcome.error && !outcome.rejection
-      // Translations are never rejected by themselves, but an override can require a text that only they contain.
+      // Check again with the translations: an override can require a text that only a translation contains.
       return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
     })
   }
@@ -261,7 +261,7 @@ async function toWalletPass(
 ): Promise<WalletPass> {
   const { definition } = version
   const scope = scopeOf(pass, definition)
-  // A preview can use another version than that of the pass, which has no class in it.
+  // A preview can use another version than that of the pass. The pass has no class in that version.
   const claim =
     ofClass?.templateVersionId === version.id
       ? ofClass

@@ -38,21 +38,24 @@ interface SignablePackage extends UnsignedPackage {
 
 const MAX_LOGGED = 1_000
 
-/** A few thousand signatures. */
+/** The size of the cache: a few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 /** The maximum number of signatures in progress or queued: about 0.25 s of work on two cores, and half of it per workspace. */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
-/** Leaves one of the four threads of the pool to the database. */
+/** The number of signatures that are created at once. Leaves one of the four threads of the pool to the database. */
 const SIGNING_AT_ONCE = 3
 
-/** Each holds ten complete packages. */
+/** The number of bundles that are created at once. Each holds ten complete packages. */
 const BUNDLES_AT_ONCE = 2
-/** Far below the 150 MB that iPhones accept: two bundles with their parts are in memory at once. */
+/**
+ * The maximum size of a bundle, far below the 150 MB that iPhones accept: two bundles with their parts are in memory at
+ * once.
+ */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
-/** A client that reads slowly holds a bundle for up to two minutes. */
+/** The default of `maxSendingBytes`. A client that reads slowly holds a bundle for up to two minutes. */
 const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16

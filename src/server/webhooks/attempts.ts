@@ -13,7 +13,9 @@ export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics
 /** The maximum number of attempts per transaction. A full batch is written without waiting. */
 const MAX_BATCH = 400
 
-/** The time that successful attempts wait for more: a transaction of many costs hardly more than one. */
+/**
+ * The time for which successful attempts wait for others: a transaction with many attempts costs hardly more than one.
+ */
 const LINGER_MS = 250
 
 interface AttemptListener {
@@ -22,7 +24,10 @@ interface AttemptListener {
   onFailure(error: unknown): void
 }
 
-/** Writes attempts in groups, one group at a time, and failed ones at once, since they can disable the webhook. */
+/**
+ * Writes attempts in groups, one group at a time. Failed attempts are written immediately, because they can disable the
+ * webhook.
+ */
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,

@@ -18,7 +18,10 @@ const PENDING = /^\d{1,7}$/
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
-  /** Tokens of doors whose first request is written immediately. A cached token does not show yet that it was. */
+  /**
+   * Tokens of doors whose first request is written immediately. A cached token does not show yet that its first request
+   * was written.
+   */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 
   async function flush(): Promise<void> {

@@ -29,7 +29,7 @@ export const broadcasts: Handlers<typeof contract> = {
       return known ? toBroadcast(known, now) : await forecast(params.id, body, context)
     }
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
-      // Read before the transaction, which other writers wait for: this reads all versions of a project.
+      // Call this before the transaction, for which other writers wait: it reads all versions of a project.
       await requireLanguagesOfProject(params.id, body, context)
       await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))

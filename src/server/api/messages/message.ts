@@ -34,7 +34,7 @@ export interface Created<T> {
   isNew: boolean
 }
 
-/** After this, an idempotency key that is taken but not found belongs to a message of another project. */
+/** After this many attempts, an idempotency key that is taken but not found belongs to a message of another project. */
 const MAX_ATTEMPTS = 5
 
 interface Messages<T> {
@@ -53,7 +53,7 @@ export async function findKnown<T>(
 /**
  * Creates a message once per idempotency key, regardless of concurrency: returns the existing or the created message.
  * An existing message is returned even if a new one would be rejected, for example because the queue is full.
- * @param insert returns undefined if another request used the key in the meantime. That message can have been canceled
+ * @param insert returns undefined if another request used the key in the meantime, even if its message was canceled
  * since
  * @throws ApiError CONFLICT, TOO_MANY_REQUESTS
  */

@@ -29,8 +29,8 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 
 /**
  * Creates passes with their jobs. Each item succeeds or fails separately, and results are in the order of the items. If
- * the externalPassId exists, the result is the existing pass, regardless of the other fields. An interrupted call
- * leaves complete passes, and the same request completes it.
+ * the externalPassId exists, the result is the existing pass, regardless of the other fields. After an interrupted
+ * call, every stored pass is complete, and the same request creates the rest.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
@@ -73,7 +73,10 @@ export async function createPasses(items: unknown[], context: RequestContext): P
 
 interface Inserted {
   inserted: Map<string, StoredPass>
-  /** By externalPassId: passes without space in the workspace, or with values that contradict their class. */
+  /**
+   * The errors, by externalPassId, of passes that exceed the space of the workspace or contradict the values of their
+   * class.
+   */
   rejected: Map<string, ApiError>
 }
 
@@ -88,7 +91,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (full) return { inserted: new Map(), rejected: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), rejected: new Map() }
-  // Use equal parts: a single last pass would count as created individually.
+  // Use equal parts, because a last part with a single pass would count as created individually.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }

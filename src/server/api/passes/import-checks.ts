@@ -8,13 +8,13 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** A version with the accounts of its passes; undefined for platforms that are not issued for. */
+/** A version with the accounts of its passes; undefined for a platform without passes. */
 export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
   /**
-   * Whether other workspaces use the account. Then it cannot have passes of another provider: workspaces could take over
-   * each other's passes.
+   * Whether other workspaces use the account. If so, passes of another provider cannot be imported under it, because
+   * workspaces could take over each other's passes.
    */
   isShared: Record<Platform, boolean>
 }
@@ -82,7 +82,7 @@ const SHARED =
   'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
   'another provider (passes identity add … --workspace).'
 
-/** The number of passes that rows of an import, which are accepted and not stored, add to each device. */
+/** The number of passes that each device gets from rows of an import that are accepted but not stored yet. */
 export type NamedDevices = Map<string, number>
 
 /**

@@ -152,8 +152,8 @@ function namesTaken({ token }: RequestContext): ApiError {
 
 /**
  * Plans an insert or an error for each item. The first valid item of an externalPassId creates the pass, and later ones
- * have no plan. If several items have the same serial number or object ID, the first has it, even if they are written
- * in separate transactions.
+ * have no plan. If several items have the same serial number or object ID, the first item gets it, even if the items
+ * are written in separate transactions.
  */
 async function planImports(
   items: ImportItem[],

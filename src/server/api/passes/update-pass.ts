@@ -34,7 +34,7 @@ import { followClass } from './shared-classes.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** Whether it is one of many, whose wallets are updated after interactive changes. */
+  /** Whether the update is one of many. Its wallets are updated after those of interactive changes. */
   isBulk?: boolean
   /** Whether the pass gets a new scan code, or a new holder with a new code, token, and serial number. */
   renewal?: 'code' | 'holder'
@@ -42,7 +42,7 @@ export interface UpdateOptions {
 
 export interface Updated {
   pass: StoredPass
-  /** Whether Android phones ring for the change, or would after a dry run. */
+  /** Whether Android phones ring for the change. In a dry run, whether they would. */
   rings: boolean
 }
 
@@ -187,7 +187,10 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
   throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
 }
 
-/** @throws ApiError CONFLICT if the pass does not show the scan code, so that scanners would read the same as before */
+/**
+ * @throws ApiError CONFLICT if the pass does not show the scan code, because scanners would read the same code as
+ * previously
+ */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
   const message = definition.design.barcode?.message

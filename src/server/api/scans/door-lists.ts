@@ -43,12 +43,12 @@ export function createDoorLists(): DoorLists {
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
-  /** Whether pages of a list can be sent again: not after an erasure in it, or with an old template name. */
+  /** Whether pages of a list can be sent again: none of its passes was erased, and no template was renamed. */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 
   const isOfNow = ({ madeAt }: StoredSnapshot, { now }: ListContext) =>
-    // The list can lie ahead of a concurrent request.
+    // The list can be newer than a concurrent request.
     Math.abs(now.getTime() - madeAt.getTime()) < CURRENT_MS
 
   function begin(place: string, { begin }: Pick<PageRequest<unknown>, 'begin'>, { workspaceId }: ListContext) {

@@ -25,7 +25,7 @@ export interface Attempt {
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
-  /** An online scan is evaluated with the current status, and the policy as of the attempt. */
+  /** The time of the evaluated status. An online scan uses the current status, but the policy as of the attempt. */
   statusAt: Date
   /** The language of messages to the operator. Default: English. */
   language?: DoorLanguage

@@ -46,7 +46,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/** By Accept-Language and X-Time-Zone: a door sends the same with each scan. */
+/** A cache by Accept-Language and X-Time-Zone, because a door sends the same headers with each scan. */
 const languages = new Map<string, DoorLanguage>()
 const MAX_LANGUAGES = 1_000
 
@@ -145,7 +145,10 @@ export interface RecordedScan {
   decision: EvaluatedScan
 }
 
-/** With one scan per transaction, 40 reports of 100 scans of one pass took 29 s on PostgreSQL. */
+/**
+ * The maximum number of scans of a pass per transaction. With one, 40 reports of 100 scans of one pass took 29 s on
+ * PostgreSQL.
+ */
 const MOST_OF_PASS = 8
 
 /**
@@ -169,7 +172,7 @@ export const recordTogether = grouped(
   },
 )
 
-/** Returns rounds in which each pass occurs at most once. The first round has every pass. */
+/** Returns rounds in which each pass occurs at most once. The first round contains every pass. */
 function roundsOf(pending: PendingScan[]): PendingScan[][] {
   const rounds: PendingScan[][] = []
   const countOf = new Map<string, number>()

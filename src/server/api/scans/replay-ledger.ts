@@ -12,10 +12,10 @@ import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 
-/** The maximum number of scans of a pass, which are in memory together. No ticket of a person has more. */
+/** The maximum number of scans of a pass, because they are all in memory together. No ticket of a person has more. */
 const MAX_SCANS_OF_PASS = 100_000
 
-/** The rows of a read, each with a policy of up to 30 KB. The driver converts them all at once. */
+/** The number of passes per read. Each row can have a policy of 30 KB, and the driver converts all rows at once. */
 const PASSES = 200
 const ROWS = 200
 
@@ -113,7 +113,7 @@ function byRecording(a: ReplayEntry, b: ReplayEntry): number {
   return a.recordedAt.getTime() - b.recordedAt.getTime() || (a.id < b.id ? -1 : 1)
 }
 
-/** Returns the entries by pass; undefined if several passes together have more than one read returns. */
+/** Returns the entries by pass; undefined if several passes together have more entries than one read returns. */
 async function entriesOf(
   passes: ReplayedPass[],
   { store, workspaceId }: RequestContext,

@@ -124,7 +124,8 @@ async function findSince(
 }
 
 /**
- * @param ages the allowed age as a multiple of the maximum: the base of changes ages while they are read page by page
+ * @param ages the allowed age as a multiple of the maximum: the base of a list of changes gets older while its pages
+ * are read
  * @throws ApiError SCANNER_SNAPSHOT_STALE
  */
 async function findSnapshot(

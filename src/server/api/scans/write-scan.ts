@@ -55,7 +55,7 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     templateId: pass.templateId,
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
-    // If only one window contains the time, the time identifies it.
+    // Store the window only if several contain the time. Otherwise, the time identifies the window.
     debitedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
     validityDate: scan.validateAsOf,
   }

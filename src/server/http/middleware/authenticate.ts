@@ -59,7 +59,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (!isWellFormedToken(text)) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
     const digest = tokenDigest(text)
     const token = await find(digest, at)
-    // The prefix distinguishes guesses of one token from guesses of many, and does not help to find one.
+    // The logged prefix shows whether a client guesses one token or many. It does not help to find a valid one.
     if (!token) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
     const whose = { tokenId: token.id, workspaceId: token.workspaceId }
     if (token.revokedAt) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })

@@ -14,7 +14,7 @@ export const skipped = (message: string): Finding => ({ status: 'SKIPPED', messa
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
 export interface Examination<Facts> {
-  /** The fix of thrown errors that bring none. */
+  /** The fix for a thrown error that does not suggest one. */
   fix: string
   /** A thrown error becomes a failed finding with its message. */
   check: (facts: Facts) => Finding | Promise<Finding>

@@ -23,10 +23,16 @@ function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
   return { bcid: barcodeFormats[format].bwip, text, ...(format === 'code128' && { binarytext: true }) }
 }
 
-/** A longer message has modules too small for a camera, and takes more than 100 ms to lay out. */
+/**
+ * The maximum size of a message. The modules of a longer one are too small for a camera and take more than 100 ms to
+ * lay out.
+ */
 const MAX_BYTES = 1000
 
-/** Drawing a symbol blocks the event loop for 2 to 100 ms, and anyone can reload a hosted link. */
+/**
+ * The size of the cache of symbols. Drawing one blocks the event loop for 2 to 100 ms, and anyone can reload a hosted
+ * link.
+ */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Drawn {

@@ -105,7 +105,7 @@ async function showGroup(
   const { ofTexts } = language
   // In slices, because 20 large cards take 20 ms or more.
   const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
-    // Skip the message, which would be a query per pass: the page shows only the front.
+    // Skip the message, which would take a query per pass. The page shows only the front.
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
     const kind = kindOfPass(card.description, { template: pass.templateName, languages })
@@ -205,7 +205,10 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
   return likelyPlace(pass, card)
 }
 
-/** Returns a place as long as the real one at least: the name of an existing object can differ, but is not longer. */
+/**
+ * Returns a place that is at least as long as the real one. The name of an existing object can differ, but is not
+ * longer.
+ */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
   card: Card,

@@ -39,7 +39,7 @@ export interface GroupPageFacts {
 
 const GROUP_STYLE = browserFile('group.css')
 
-/** Besides texts of the issuer, the page uses only words of every hosted page, numbers, and symbols. */
+/** Apart from texts of the issuer, the page uses only words that every hosted page has, numbers, and symbols. */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
   const { words, tag } = language
