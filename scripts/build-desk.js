@@ -8,7 +8,7 @@ const root = new URL('..', import.meta.url).pathname
 const source = join(root, 'src/desk')
 
 /**
- * The files of the page by name, and `desk.json`, which says which is the `script` and which the `style`.
+ * Returns the files of the page by name, and `desk.json` with the names of its `script` and its `style`.
  * @returns {Promise<Map<string, Uint8Array>>}
  */
 export async function buildDesk() {

@@ -9,12 +9,12 @@ import { build } from 'esbuild'
 const root = new URL('..', import.meta.url).pathname
 const source = join(root, 'src/door')
 
-/** Browsers of phones of recent years, which support modules in workers. */
+/** The browsers of phones from recent years, which support modules in workers. */
 const target = ['chrome100', 'firefox115', 'safari16.4']
 
 /**
- * The files of the page by name, and `door.json`, which says what each is for: `script`, `style` and, of the rest, the `files`
- * that the page works with when there is no network.
+ * Returns the files of the page by name, and `door.json` with the names of its `script`, its `style`, and the other
+ * `files` that the page needs when it is offline.
  * @param main the module that starts the page
  * @returns {Promise<Map<string, Uint8Array>>}
  */
@@ -30,7 +30,7 @@ export async function buildDoor(main = join(source, 'app/main.tsx')) {
       minify: true,
       target,
       charset: 'utf8',
-      // Licences of what is bundled stay in the files.
+      // Keep the licenses of bundled packages in the files.
       legalComments: 'inline',
       loader: { '.wasm': 'file' },
       absWorkingDir: root,

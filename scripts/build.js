@@ -1,5 +1,5 @@
 // Builds dist/ and the oclif command manifest. With --if-needed, does nothing when dist/ is newer than every source;
-// with --no-check, types are taken to be right, where something else checks them.
+// with --no-check, does not check types, because another step does.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -24,7 +24,7 @@ function run(command, ...args) {
   execFileSync(process.execPath, [join(root, 'node_modules', command), ...args], { cwd: root, stdio: 'inherit' })
 }
 
-/** Swagger UI shows the interface at /docs: what the page loads, and what its licence asks to go with it. */
+/** Copies the parts of Swagger UI that the page at /docs loads, and the files that its license requires. */
 function copyReference() {
   const from = join(root, 'node_modules/swagger-ui-dist')
   const to = join(root, 'dist/server/pages/swagger-ui')
@@ -33,19 +33,22 @@ function copyReference() {
   for (const name of files) copyFileSync(join(from, name), join(to, name))
 }
 
-/** The styles and scripts of pages, which browsers get as they are. */
+/** Copies the styles and scripts of pages, which are not bundled. */
 function copyBrowserFiles() {
   cpSync(join(root, 'src/server/pages/browser'), join(root, 'dist/server/pages/browser'), { recursive: true })
 }
 
-/** A page with a script, for browsers. */
+/** Writes the files of a bundled page. */
 function writePage(page, files) {
   const to = join(root, 'dist', page)
   mkdirSync(to, { recursive: true })
   for (const [name, content] of files) writeFileSync(join(to, name), content)
 }
 
-/** Writes a module for each command of the tables in cli/resource and cli/operator to where oclif looks for it. */
+/**
+ * Writes a module for each command of the tables in cli/resource and cli/operator, at the path where oclif looks for
+ * it.
+ */
 async function writeResourceCommands() {
   const folders = ['resource', 'operator'].map((name) => join(root, 'dist/cli', name))
   const tables = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)))
@@ -63,7 +66,7 @@ async function writeResourceCommands() {
 if (!process.argv.includes('--if-needed') || !isCurrent()) {
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   const checked = process.argv.includes('--no-check') ? ['--noCheck'] : []
-  // More threads take less time where nothing else runs, but half as much CPU again.
+  // Use one thread: several threads are faster on an idle machine, but use 50 % more CPU.
   run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', '--singleThreaded', ...checked)
   copyReference()
   copyBrowserFiles()

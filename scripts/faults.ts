@@ -1,7 +1,7 @@
 /**
- * Plants the faults of faults/table.ts, one at a time, in a copy of the tree, and runs the tests that must notice:
- * npm run faults [-- --only NAME]. Exits 1 where a fault survives, or where that is UNCLEAR: its text is no longer there, or
- * its tests do not load.
+ * Plants the faults of faults/table.ts, one at a time, in a copy of the tree, and runs the tests that must fail: npm
+ * run faults [-- --only NAME]. Exits with 1 if a fault survives, or if its result is UNCLEAR: the source does not
+ * contain its text, or its tests do not load.
  */
 import {
   copyFileSync,
@@ -38,7 +38,7 @@ const root = join(import.meta.dirname, '..')
 const chosen = choose()
 const copy = realpathSync(mkdtempSync(join(tmpdir(), 'passes-faults-')))
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
-// The package that runs PostgreSQL would end this process before the tests that it waits for.
+// Remove the listeners of the package that runs PostgreSQL, which would end this process before the running tests.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
 const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
@@ -49,7 +49,7 @@ const isSatisfied = await run().catch((error: unknown) => {
 })
 process.exit(isSatisfied ? 0 : 1)
 
-/** With one PostgreSQL for all runs of tests, which would each start one. */
+/** Runs everything with one PostgreSQL. Otherwise, each run of tests would start its own. */
 async function run(): Promise<boolean> {
   await copyTree()
   const given = process.env.PASSES_TEST_POSTGRES_URL
@@ -119,7 +119,7 @@ async function tryOut(fault: Fault): Promise<{ result: 'caught' | 'SURVIVED' | '
   } catch (error) {
     return { result: 'UNCLEAR', evidence: [(error as Error).message] }
   }
-  // One by one, since the first failure ends a run.
+  // Run the files one by one, because the first failure ends a run.
   const findings: [string, Finding][] = []
   for (const file of fault.tests) findings.push(...(await runTests([file], '--bail=1')))
   writeFileSync(path, source)

@@ -1,6 +1,6 @@
 /**
- * Draws the pictures of docs/images in Chromium against the built program: `npx tsx scripts/make-pictures.ts [NAME…]`. Each
- * shows one pass of an example. Noto Sans, with its Arabic, has to be there for the letters to look as on phones.
+ * Draws the pictures of docs/images in Chromium against the built program: `npx tsx scripts/make-pictures.ts [NAME…]`.
+ * Each shows one pass of an example. Install Noto Sans, including its Arabic font, so that texts look as on phones.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,9 +21,15 @@ interface Picture {
   example: string
   rows: string
   externalPassId: string
-  /** The two phones as the preview draws them, or the hosted page, of the pass or of its group, on one phone for each language. */
+  /**
+   * The content: both phones as the preview draws them, or the hosted page of the pass or its group on one phone per
+   * language.
+   */
   of: 'phones' | { languages: string[]; link?: 'smart' | 'group' }
-  /** As a poster ticket, which takes an entitlement of Apple's: the example is none. On iPhones alone. */
+  /**
+   * Whether to draw the pass as a poster ticket, only on an iPhone. The example has no poster, because posters need an
+   * entitlement from Apple.
+   */
   isPoster?: true
 }
 
@@ -98,7 +104,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The pass of the picture, and where that is of a group those that were booked with it. */
+/** Issues the pass of the picture, and if it belongs to a group, the other passes of the group. */
 async function issue(client: Client, { example, rows, externalPassId, of, isPoster }: Picture) {
   const examples = join(root, 'examples', example)
   const templateId = isPoster ? await pushPoster(client, example) : await templateOf(client, example)
@@ -128,7 +134,7 @@ async function upload(client: Client, body: Buffer): Promise<string> {
   return (await client.images.create({ body, contentType: 'image/png' })).id
 }
 
-/** Ids of templates by their examples: several pictures may show one pass. */
+/** Returns the ID of an example's template, which several pictures can share. */
 async function templateOf(client: Client, example: string): Promise<string> {
   const known = templates.get(example)
   if (known !== undefined) return known
@@ -141,7 +147,7 @@ function readExample(example: string) {
   return readTemplateFile(join(root, 'examples', example, 'template.json'))
 }
 
-/** The ticket with what makes a poster of it. */
+/** Pushes the ticket with the additions that make it a poster. */
 async function pushPoster(client: Client, example: string): Promise<string> {
   const file = await readExample(example)
   const artwork = await upload(client, await sharp(Buffer.from(conferenceArtwork())).png().toBuffer())
@@ -166,7 +172,7 @@ async function drawPhones(browser: Browser, url: string): Promise<Buffer> {
   })
   try {
     await page.goto(url)
-    // The picture does not show the parts below the phones.
+    // Remove the parts below the phones from the picture.
     await page.evaluate(`document.querySelectorAll('.back').forEach((part) => part.remove())`)
     const { x, y, width, height } = (await page.locator('.phones').boundingBox())!
     const clip = { x: Math.max(0, x - GAP), y: y - GAP, width: width + 2 * GAP, height: height + 2 * GAP }
@@ -182,7 +188,7 @@ async function drawPages(browser: Browser, link: string, languages: string[]): P
     const page: Page = await browser.newPage({ viewport: PHONE, deviceScaleFactor: SCALE, userAgent: iphone, locale })
     try {
       await page.goto(`${link}?choose`, { waitUntil: 'networkidle' })
-      // It says of every server here that it is none for real phones.
+      // Remove the ribbon that marks passes of the sandbox.
       await page.evaluate(`document.querySelector('.ribbon')?.remove()`)
       shots.push(await page.screenshot())
     } finally {
@@ -192,7 +198,7 @@ async function drawPages(browser: Browser, link: string, languages: string[]): P
   return shots
 }
 
-/** One picture of all, in few bytes. */
+/** Writes the shots side by side into one compact picture. */
 async function writeBeside(shots: Buffer[], file: string): Promise<void> {
   const sizes = await Promise.all(shots.map((shot) => sharp(shot).metadata()))
   const width = sizes.reduce((sum, size) => sum + size.width, GAP * (shots.length - 1))

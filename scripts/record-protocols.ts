@@ -1,6 +1,6 @@
 /**
- * Writes docs/protocols.md: what phones, passes, APNs and Google Wallet say to each other in the life of one pass,
- * recorded from a real run against the sandbox. Run it with `npx tsx scripts/record-protocols.ts`.
+ * Writes docs/protocols.md: the requests and responses among phones, passes, APNs, and Google Wallet during the life of
+ * one pass, recorded from a run against the sandbox. Run it with `npx tsx scripts/record-protocols.ts`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startRecording } from './protocols/recording.ts'
 import { writeStep } from './protocols/writing.ts'
 
-// First of all: what loads behind it is recorded.
+// Start before the other imports: only modules that are loaded later are recorded.
 const recording = startRecording()
 const { createClient } = await import('../src/client/client.ts')
 const { readTemplateFile } = await import('../src/cli/template/template-file.ts')
@@ -44,11 +44,11 @@ const server = await startServer({
 const client = createClient({ url: server.url, token: server.firstToken! })
 const lines: string[] = []
 
-/** Does something, waits until it has had its consequences, and writes down what was said meanwhile. */
+/** Runs the work, waits until `isDone`, and records the exchanges in the meantime. */
 async function step(title: string, text: string, work: () => Promise<unknown>, isDone?: () => Promise<boolean>) {
   await work()
   while (isDone && !(await isDone())) await sleep(20)
-  // Acknowledgements of callbacks come behind what they acknowledge.
+  // Wait for the acknowledgements of callbacks, which arrive last.
   await sleep(100)
   lines.push(writeStep(title, text, recording.take()))
 }

@@ -13,7 +13,10 @@ const checks = [
 ]
 const tests = ['node_modules/vitest/vitest.mjs', 'run', ...process.argv.slice(2)]
 
-/** The compiler ends before collecting its garbage pays: that costs a quarter of its CPU time, for 1.1 GB at most. */
+/**
+ * Turns off garbage collection in the compiler, which would cost a quarter of its CPU time. Without it, the compiler
+ * uses at most 1.1 GB.
+ */
 const cheapCompiler = { GOGC: 'off' }
 
 const failed = new AbortController()

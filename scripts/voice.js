@@ -117,12 +117,12 @@ function areaOf(file) {
   return undefined
 }
 
-/** Replaces a part of a text by as many characters, so that offsets stay as they are. */
+/** Replaces each match with the same number of characters, so that offsets do not change. */
 const blank = (text, pattern, character) => text.replace(pattern, (part) => part.replace(/[^\n]/g, character))
 
 const withoutCode = (text) => blank(text, /(`+)[^`][\s\S]*?\1/g, '_')
 
-/** Comments, each as one text without its marks; consecutive lines of `//` are one comment. */
+/** Yields comments without their marks. Consecutive lines of `//` are one comment. */
 function* commentsOf(source, literals) {
   let code = ''
   let end = 0
@@ -141,7 +141,7 @@ function* commentsOf(source, literals) {
   }
 }
 
-/** The function that a call such as `test.each(rows)(name)` starts from. */
+/** Returns the name of the called function, which is `test` for `test.each(rows)(name)`. */
 function calledName(node) {
   let callee = node.expression
   while (ts.isPropertyAccessExpression(callee) || ts.isCallExpression(callee)) callee = callee.expression
@@ -150,7 +150,9 @@ function calledName(node) {
 
 const isModuleName = (node) => ts.isImportDeclaration(node.parent) || ts.isExportDeclaration(node.parent)
 
-/** Texts of a TypeScript or JavaScript file. A string without a space is an identifier or a key, and no English. */
+/**
+ * Yields the texts of a TypeScript or JavaScript file. Skips strings without a space, which are identifiers or keys.
+ */
 function* textsOfCode(file, source) {
   const root = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true)
   const isTest = file.startsWith('test/')
@@ -187,14 +189,14 @@ function* textsOfCode(file, source) {
   yield* commentsOf(source, literals)
 }
 
-/** Values of a JSON file that are English. */
+/** Yields the values of a JSON file that are English. */
 function* textsOfJson(source) {
   for (const { 1: text, 2: isKey, index } of source.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g)) {
     if (!isKey) yield { offset: index + 1, text: withoutCode(text) }
   }
 }
 
-/** Blocks of Markdown, without code and addresses of links. */
+/** Yields the blocks of a Markdown file, without code and addresses of links. */
 function* textsOfMarkdown(source) {
   const prose = blank(blank(source, /^([ \t]*)(```+)[\s\S]*?^[ \t]*\2/gm, ' '), /(?<=\])\([^)]*\)/g, '_')
   for (const { 0: text, index } of prose.matchAll(/(?:(?!\n[ \t]*\n|\n[ \t]*(?:[-*|#]|\d+\.) )[\s\S])+/g)) {
@@ -207,7 +209,7 @@ function textsOf(file, source) {
   return file.endsWith('.json') ? textsOfJson(source) : textsOfCode(file, source)
 }
 
-/** Matches in any case and across the lines of a wrapped text. */
+/** Returns a pattern that matches in any case, and across the lines of a wrapped text. */
 const acrossLines = (pattern) => new RegExp(pattern.source.replaceAll(' ', '\\s+'), 'gi')
 const compile = (rules) => rules.map(([pattern, advice]) => [acrossLines(pattern), advice])
 

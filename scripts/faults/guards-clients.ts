@@ -12,7 +12,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'cut-key-unmarked',
-    breaks: 'A list that is sorted by long texts skips rows: a cut key is taken for a whole one.',
+    breaks: 'A list that is sorted by long texts skips rows, because a truncated sort key is used as the complete one.',
     file: 'src/core/rules/lists/cursor.ts',
     text: 'Buffer.byteLength(key) > MAX_KEY_BYTES - 4',
     replacement: 'Buffer.byteLength(key) > MAX_KEY_BYTES',
@@ -36,7 +36,8 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'list-named-too-early',
-    breaks: 'Changes that broke off are lost for a door: it names its list before the last page has come.',
+    breaks:
+      'A door loses changes if their download is interrupted, because it stores the new list ID before the last page arrives.',
     file: 'src/door/engine/lists.ts',
     text: 'hasMore ? null : { id, generatedAt }',
     replacement: '{ id, generatedAt }',
@@ -44,7 +45,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'undone-scan-is-the-same',
-    breaks: 'A code that is read at once after its scan was reversed is taken for the same reading.',
+    breaks: 'A code that is read immediately after its scan was reversed counts as the same reading.',
     file: 'src/door/engine/scanner.ts',
     text: '      recent.forget(scan)\n',
     replacement: '',
@@ -60,7 +61,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'day-of-25-hours',
-    breaks: 'The desk calls the figures of 25 hours those of a day.',
+    breaks: 'The desk shows the figures of 25 hours as those of a day.',
     file: 'src/desk/live/sources.ts',
     text: 'Math.floor(now.getTime() / HOUR_MS) - 23',
     replacement: 'Math.floor(now.getTime() / HOUR_MS) - 24',
@@ -84,7 +85,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'one-reversal-for-all',
-    breaks: 'A reversal takes back every scan of its time.',
+    breaks: 'A reversal reverses every scan with the same time.',
     file: 'src/core/rules/door/own-scans.ts',
     text: '    taken.set(momentOf(scan), count - 1)\n',
     replacement: '',
@@ -92,7 +93,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'unsafe-total',
-    breaks: 'A cursor with a total that is no safe integer is accepted.',
+    breaks: 'A cursor is accepted although its total is not a safe integer.',
     file: 'src/core/rules/lists/cursor.ts',
     text: '!Number.isSafeInteger(total) || ',
     replacement: '',
@@ -100,7 +101,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'list-never-rests',
-    breaks: 'A door whose list takes long to come requests it all the time.',
+    breaks: 'A door whose list takes long to load requests it continuously.',
     file: 'src/door/engine/lists.ts',
     text: 'Math.max(REFRESH_MS, (now - startedAt) * REST_FACTOR)',
     replacement: 'REFRESH_MS',
@@ -108,7 +109,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'clock-bounds-forgotten',
-    breaks: 'A door forgets what earlier answers said of its clock.',
+    breaks: 'A door forgets the bounds of its clock error from earlier responses.',
     file: 'src/door/engine/clock.ts',
     text: 'low: Math.max(bounds.low, seen.low)',
     replacement: 'low: seen.low',
@@ -116,7 +117,7 @@ export const clientGuards: Fault[] = [
   },
   {
     name: 'phone-clock-set-back',
-    breaks: 'A door dates scans an hour early once its phone is set back.',
+    breaks: 'A door dates scans an hour early after the clock of its phone was set back.',
     file: 'src/door/engine/clock.ts',
     text: 'wall < expected - DRIFT_MS',
     replacement: 'wall < expected - 1e12',

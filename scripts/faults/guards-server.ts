@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts'
 export const serverGuards: Fault[] = [
   {
     name: 'clock-back-keeps-token',
-    breaks: 'A revoked token lives on after the clock of the server was set back.',
+    breaks: 'A revoked token stays valid after the clock of the server was set back.',
     file: 'src/server/http/middleware/authenticate.ts',
     text: 'age >= 0 && age < CACHE_MS',
     replacement: 'age < CACHE_MS',
@@ -41,7 +41,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'unused-class-kept',
-    breaks: 'A class key that no pass has any longer keeps the values of its last pass.',
+    breaks: 'A class key that no pass uses anymore keeps the values of its last pass.',
     file: 'src/server/api/passes/update-pass.ts',
     text: '    await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)\n',
     replacement: '',
@@ -49,7 +49,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'pushed-before-tagged',
-    breaks: 'A phone that asks for changes as soon as it is pushed does not get the message.',
+    breaks: 'A phone that requests changes immediately after a push does not get the message.',
     file: 'src/server/messages/send-notification.ts',
     text: '  await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))\n',
     replacement: '',
@@ -81,7 +81,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'oldest-messages',
-    breaks: 'A class that is replaced loses its newest message.',
+    breaks: 'Replacing a class loses its newest message.',
     file: 'src/wallets/google/api/google-api.ts',
     text: '.slice(-MAX_MESSAGES)',
     replacement: '.slice(0, MAX_MESSAGES)',
@@ -89,7 +89,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'shorter-pause',
-    breaks: 'A short pause that Google requests ends a longer one.',
+    breaks: 'A short pause that Google requests ends a longer pause.',
     file: 'src/wallets/google/api/pacing.ts',
     text: 'pausedUntil = Math.max(pausedUntil, performance.now() + Math.min(seconds, MAX_PAUSE_SECONDS) * 1000)',
     replacement: 'pausedUntil = performance.now() + Math.min(seconds, MAX_PAUSE_SECONDS) * 1000',
@@ -97,7 +97,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'newer-read-not-shared',
-    breaks: 'A read that ends late makes followers read again what is being read.',
+    breaks: 'A read that ends late makes followers repeat a read that is in progress.',
     file: 'src/server/webhooks/wake-ups.ts',
     text: 'if (followers.reads.get(key) === reading) followers.reads.delete(key)',
     replacement: 'followers.reads.delete(key)',
@@ -105,7 +105,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'longest-wait-decides',
-    breaks: 'A follower that waits briefly sleeps as long as the first one.',
+    breaks: 'A follower that should wait briefly sleeps as long as the first follower.',
     file: 'src/server/webhooks/wake-ups.ts',
     text: 'if (followers.timer && followers.dueAt <= dueAt) return',
     replacement: 'if (followers.timer) return',
@@ -121,7 +121,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'endless-line',
-    breaks: 'Strangers of many addresses wait in a line without a bound.',
+    breaks: 'Unauthenticated clients from many addresses wait in an unbounded queue.',
     file: 'src/server/admission/public-gate.ts',
     text: '|| outside.total() >= waiting',
     replacement: '',
@@ -129,7 +129,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'admitted-and-waiting',
-    breaks: 'An address that waited once is counted as waiting forever.',
+    breaks: 'An address that waited once counts as waiting forever.',
     file: 'src/server/admission/public-gate.ts',
     text: '        outside.add(address, -1)\n',
     replacement: '',
@@ -137,7 +137,7 @@ export const serverGuards: Fault[] = [
   },
   {
     name: 'burst-after-a-late-timer',
-    breaks: 'A timer that comes late is followed by a burst to Google.',
+    breaks: 'A late timer is followed by a burst of requests to Google.',
     file: 'src/wallets/google/api/pacing.ts',
     text: 'Math.max(openAt(), now - spacingMs) + spacingMs',
     replacement: 'openAt() + spacingMs',

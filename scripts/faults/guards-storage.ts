@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts'
 export const storageGuards: Fault[] = [
   {
     name: 'dead-token-of-another-brand',
-    breaks: 'A push token that is dead for one identity ends registrations of passes of another.',
+    breaks: 'A push token that is invalid for one identity ends registrations of passes of another identity.',
     file: 'src/storage/passes/registrations.ts',
     text: "this.db('passes').where({ 'passes.apple_identity_id': identityId }).select(this.db.raw('1'))",
     replacement: "this.db('passes').select(this.db.raw('1'))",
@@ -20,7 +20,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'erased-job-errors-kept',
-    breaks: 'The error of a job that quotes an erased holder stays.',
+    breaks: 'The error of a job still quotes an erased holder.',
     file: 'src/storage/operations/erasure.ts',
     text: '      .update({ last_error: null })\n    await notifications\n',
     replacement: "      .update({ last_error: this.db.ref('last_error') })\n    await notifications\n",
@@ -28,7 +28,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'erased-object-error-kept',
-    breaks: "The error of a pass's object at Google that quotes an erased holder stays.",
+    breaks: "The error of a pass's object at Google still quotes an erased holder.",
     file: 'src/storage/operations/erasure.ts',
     text: '      await this.ofPass(walletTables[platform].table, workspaceId, passId).update({ last_error: null })\n',
     replacement: '',
@@ -36,7 +36,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'erased-message-errors-kept',
-    breaks: 'The errors of notifications that quote an erased holder stay.',
+    breaks: 'The errors of notifications still quote an erased holder.',
     file: 'src/storage/operations/erasure.ts',
     text: '    await notifications.update(noErrors)\n',
     replacement: '',
@@ -44,7 +44,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'expiry-between-lists',
-    breaks: 'A door never hears of a pass that expires at the very time of its list.',
+    breaks: 'A door never receives the expiry of a pass that expires at the exact time of its list.',
     file: 'src/storage/scans/snapshots.ts',
     text: "'passes.expiry_key', '<=', until.madeAt",
     replacement: "'passes.expiry_key', '<', until.madeAt",
@@ -60,7 +60,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'use-of-the-next-period',
-    breaks: 'A use at the first moment of a day counts in the day before as well.',
+    breaks: 'A use at the first instant of a day also counts in the previous day.',
     file: 'src/storage/scans/accepted-scans.ts',
     text: 'scanned_at < to_at',
     replacement: 'scanned_at <= to_at',
@@ -68,7 +68,7 @@ export const storageGuards: Fault[] = [
   },
   {
     name: 'running-job-is-enough',
-    breaks: 'A change that comes while a job runs is never sent: the running job is taken for one that waits.',
+    breaks: 'A change during a running job is never sent, because the running job is treated as a waiting job.',
     file: 'src/storage/jobs/jobs-repository.ts',
     text: '.where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })',
     replacement: '.where({ kind: jobs[0]!.kind, failed_at: null })',

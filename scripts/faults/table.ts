@@ -16,7 +16,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'token-expiry',
-    breaks: 'A token is good for one moment more than its expiry says.',
+    breaks: 'A token is valid for one millisecond after its expiry.',
     file: 'src/server/http/middleware/authenticate.ts',
     text: 'token.expiresAt && at >= token.expiresAt',
     replacement: 'token.expiresAt && at > token.expiresAt',
@@ -66,7 +66,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'lost-update',
-    breaks: 'An update with an outdated If-Match overwrites what another wrote.',
+    breaks: 'An update with an outdated If-Match overwrites another update.',
     file: 'src/server/api/passes/update-pass.ts',
     text: 'ifMatch.includes(pass.revision)',
     replacement: 'ifMatch.length > 0',
@@ -125,7 +125,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'quote-in-a-page',
-    breaks: 'A label with a quote leaves the attribute that it is shown in.',
+    breaks: 'A label with a quote ends the HTML attribute that contains it.',
     file: 'src/server/pages/html.ts',
     text: `/[&<>"']/g`,
     replacement: `/[&<>']/g`,
@@ -135,7 +135,7 @@ export const faults: Fault[] = [
   // At the door
   {
     name: 'one-use-more',
-    breaks: 'A pass is admitted one time more than its policy allows.',
+    breaks: 'A pass is admitted one time more often than its policy allows.',
     file: 'src/core/rules/redemption/redemption.ts',
     text: 'history.total >= maxUses,',
     replacement: 'history.total > maxUses,',
@@ -191,7 +191,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'formula-in-a-cell',
-    breaks: 'A spreadsheet runs what a holder wrote into a variable.',
+    breaks: 'A spreadsheet runs a formula that a holder wrote into a variable.',
     file: 'src/cli/bulk/csv.ts',
     text: '/^[=+\\-@\\t\\r]/',
     replacement: '/^[+\\-@\\t\\r]/',
@@ -217,7 +217,7 @@ export const faults: Fault[] = [
   },
   {
     name: 'erased-and-sent',
-    breaks: 'A sender still sends data of an erased holder from its memory.',
+    breaks: 'A sender still sends cached data of an erased holder.',
     file: 'src/server/webhooks/deliver-webhooks.ts',
     text: 'next!.endpoint.erasures < endpoint!.erasures',
     replacement: 'false',

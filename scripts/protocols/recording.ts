@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import http2, { type ServerHttp2Stream } from 'node:http2'
 import { syncBuiltinESMExports } from 'node:module'
 
-/** A request and its answer, as the server of either saw them. */
+/** A request and its response, as the server received and sent them. */
 export interface Exchange {
   method: string
   path: string
@@ -15,8 +15,8 @@ export interface Exchange {
 }
 
 /**
- * Records what every HTTP server of this process receives and answers, from the moment of the call: our own, and the
- * stand-ins for APNs and Google. To be called before they are loaded.
+ * Starts to record the requests and responses of every HTTP server of this process: our own, and the emulators of APNs
+ * and Google. Call it before the modules of the servers are loaded.
  */
 export function startRecording() {
   const exchanges: Exchange[] = []
@@ -53,7 +53,7 @@ export function startRecording() {
 const EMPTY = Buffer.alloc(0)
 
 function recordHttp(exchange: Exchange, request: IncomingMessage, response: ServerResponse): void {
-  // A listener would set the request flowing before its reader is there.
+  // Do not add a listener: it would start the flow of data before the reader of the request is attached.
   const push = request.push.bind(request)
   request.push = (chunk: Buffer | null, encoding) => {
     if (chunk) exchange.body = Buffer.concat([exchange.body, chunk])
@@ -74,7 +74,10 @@ function recordHttp(exchange: Exchange, request: IncomingMessage, response: Serv
   })
 }
 
-/** `getHeaders` does not know those that were given to writeHead as a list; what was sent is kept as its text. */
+/**
+ * Returns the headers from the text that was sent, because `getHeaders` lacks headers that writeHead received as a
+ * list.
+ */
 function headersAsSent(response: ServerResponse): Record<string, string> {
   const [, ...lines] = ((response as unknown as { _header: string | null })._header ?? '').trim().split('\r\n')
   return Object.fromEntries(

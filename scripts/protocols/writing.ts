@@ -29,7 +29,7 @@ const shownHeaders = new Set([
 const MAX_LINES = 24
 const WIDTH = 110
 
-/** One step as a section: its title, why it happens, and what was said. */
+/** Formats a step as a section: its title, its explanation, and its exchanges. */
 export function writeStep(title: string, text: string, exchanges: Exchange[]): string {
   return [`## ${title}\n`, `${wrapText(text, WIDTH).join('\n')}\n`, ...exchanges.flatMap(writeExchange)].join('\n')
 }
@@ -60,7 +60,7 @@ function headerLines(headers: Record<string, unknown>): string[] {
 function claimsLines(value: string): string[] {
   const [, claims] = /^https:\/\/pay\.google\.com\/gp\/v\/save\/[^.]+\.([^.]+)\./.exec(value) ?? []
   if (claims === undefined) return []
-  return [`(the JWT says: ${format(JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')))})`]
+  return [`(the claims of the JWT: ${format(JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')))})`]
 }
 
 /** Formats JSON. A value that fits on a line is written on one line. */

@@ -8,7 +8,8 @@ import type { DoorServer, EngineContext, Reply, SnapshotPage } from './server.ts
 
 /**
  * The interval of updates of the list, also without changes, in milliseconds. Together with the interval of probes, it
- * is less than the lifetime of a shared list, so that a door never misses one of these lists (decisions/0010).
+ * is less than the lifetime of a shared list, so that each door updates from every shared list to the next shared list
+ * (decisions/0010).
  */
 const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
