@@ -13,7 +13,10 @@ export function newId(at: Date): string {
   return formatUuid(makeTimeOrdered(takeRandom(16), at))
 }
 
-/** Returns a bound for IDs: IDs created at or after the millisecond are not less, and earlier IDs are. */
+/**
+ * Returns the lower bound of the IDs that are created at or after a millisecond. IDs that were created earlier are
+ * less.
+ */
 export function idBound(millisecond: number): string {
   const clamped = Math.min(Math.max(Math.trunc(millisecond), 0), 2 ** 48 - 1)
   const hex = clamped.toString(16).padStart(12, '0')

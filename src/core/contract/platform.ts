@@ -13,7 +13,10 @@ export function byPlatform<T>(of: (platform: Platform) => T): Record<Platform, T
   return Object.fromEntries(platforms.map((platform) => [platform, of(platform)])) as Record<Platform, T>
 }
 
-/** A platform that is sent the texts of notifications; Apple Wallet shows them with the updated pass. */
+/**
+ * A platform to which the server sends the texts of notifications. Apple Wallet shows them with the updated pass
+ * instead.
+ */
 export type MessagedPlatform = Exclude<Platform, 'apple'>
 /** Every messaged platform. */
 export const messagedPlatforms = platforms.filter((platform) => platform !== 'apple')

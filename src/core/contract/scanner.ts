@@ -74,8 +74,8 @@ export const scanner = {
       'The passes of a project, or of the whole workspace, that were created before generatedAt, each in its ' +
       'state when its page is read, without erased ones. A page can have fewer items than limit. The cursor ' +
       'belongs to the snapshot and is valid for 24 hours. With since, only the changes are returned: items to ' +
-      'replace by passId or to add, and in removed the items to delete. Once the changes of all pages are ' +
-      'applied, the list is the new one, whose ID is the next since. With 409 SCANNER_SNAPSHOT_STALE, read the ' +
+      'replace by passId or to add, and in removed the items to delete. Once you have applied the changes of all ' +
+      'pages, send the ID of the response as the next since. With 409 SCANNER_SNAPSHOT_STALE, read the ' +
       'whole list.',
     compressed: true,
     query: z.strictObject({

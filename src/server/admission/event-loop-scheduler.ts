@@ -42,7 +42,7 @@ const DECAY = 0.965
 /** The maximum number of small requests that a workspace has in flight while it yields. */
 const SMALL_IN_FLIGHT = 8
 
-/** The shortest rest after a large request or a batch of jobs, and the time after a small request for which they yield to it. */
+/** The minimum rest after large work, and the time for which large requests and jobs yield after a small request. */
 const REST_MS = 100
 
 /** The time, since its last request, for which a workspace counts as a neighbor of others. */

@@ -4,8 +4,8 @@ import { ApiError } from '../../core/errors.ts'
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one more until the returned function is called. A party of the workspace, such as a door, never uses more
-   * than it leaves to the others.
+   * Counts one use until the returned function is called. A party of the workspace, such as a door, can never use more
+   * than what remains for the others.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
@@ -54,8 +54,8 @@ export function createInFlight(
  */
 export interface BodyRoom {
   /**
-   * Opens a reservation for the body of a request. Leave it when the response is ready. A party of the workspace, such
-   * as a door, never uses more than it leaves to the others.
+   * Opens a reservation for the body of a request. Call `leave` when the response is ready. A party of the workspace,
+   * such as a door, can never use more than what remains for the others.
    */
   enter(workspaceId: string, party?: string): BodyPlace
 }
@@ -73,7 +73,7 @@ export interface BodyPlace {
 export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number
-  /** Returns the error if there is no memory, for data that is created instead of received. */
+  /** Returns the error to throw if there is no memory. Set for data that the server creates instead of receiving it. */
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 
@@ -125,7 +125,7 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
 /** Two bodies of the maximum size per workspace, and eight in total. */
 const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
 
-/** Closes the connection: the body stays unread, so no other request can follow it. */
+/** The response closes the connection, because no other request can follow the unread body. */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {
     message: `${what}. Retry in 1 s.`,

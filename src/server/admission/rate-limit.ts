@@ -138,7 +138,7 @@ export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
    * several requests: the request is allowed if a single one would be, and the next ones wait until the debt is
-   * refilled. Rejects a party of a shared key that would use more than it leaves to the other parties.
+   * refilled. Rejects a party of a shared key that would use more than what remains for the other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**

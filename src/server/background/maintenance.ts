@@ -11,8 +11,8 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Uses at least the size of a batch. With ten rows, a busy PostgreSQL marks a third as many passes per second and
- * deletes a sixth as many rows, and no other writer waits for this one.
+ * Limits the rows per transaction to at least the size of a batch. With ten rows, a busy PostgreSQL marks a third as
+ * many passes per second and deletes a sixth as many rows, and no other writer waits for this one.
  */
 function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
   return { ...ROWS, least: passesATurn }

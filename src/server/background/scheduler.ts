@@ -92,7 +92,10 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   const holder = randomUUID()
   let heldUntil: number | undefined
 
-  /** Whether no other process can acquire the lease soon, so that no read is needed. Ignores a clock that was set. */
+  /**
+   * Whether the lease ends late enough to need no read. False if the clock was changed, so that the end is too far
+   * away.
+   */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now
     return left > (LEASE_SECONDS * 1000) / 2 && left <= LEASE_SECONDS * 1000

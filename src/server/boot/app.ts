@@ -173,7 +173,7 @@ function needsToken(pathname: string): boolean {
   return pathname.startsWith('/v1/') && !publicPaths.has(pathname)
 }
 
-/** Logs for the operator who was rejected, and from which address. */
+/** Logs a rejected request with its client address, for the operator. */
 function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return

@@ -60,7 +60,7 @@ const unavailable: Partial<Record<Unavailability, string>> = {
 
 /** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
-  // h3 wraps errors of handlers. The cause of h3's errors is details.
+  // h3 wraps errors of handlers. The causes of h3's own errors are only details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
   const why = findUnavailability(error)

@@ -9,7 +9,7 @@ export interface Instances {
   stop(): Promise<void>
 }
 
-/** The interval of exchanges: under load, and at rest or without other servers (which only reads). */
+/** The interval of exchanges under load, and otherwise. Without other servers, an exchange only reads. */
 const BUSY_MS = 150
 const REST_MS = 1_000
 /** The time without a heartbeat after which a server counts as stopped. */

@@ -29,8 +29,8 @@ const ROWS = { first: 200, most: 2_000 }
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
-  // An entry costs a quarter of a pass. With fewer entries, begin and commit would dominate: on PostgreSQL, where no
-  // other writer waits for it, each statement takes as long as many entries.
+  // An entry costs a quarter of a pass. With fewer entries, begin and commit would dominate: on PostgreSQL, each
+  // statement takes as long as many entries, and no other writer waits for this transaction.
   const pace = createPace({ ...ROWS, least: 4 * store.passesATurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {

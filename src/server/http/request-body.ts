@@ -35,7 +35,7 @@ export async function readBody(event: H3Event, maxBytes: number, reserve: Reserv
   return Buffer.concat(chunks, size)
 }
 
-/** Reads until `take` throws. The rest stays unread, and the response is sent first. */
+/** Reads the body to its end. If `take` throws, the rest stays unread, and the response is sent immediately. */
 function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Uint8Array) => {
@@ -75,7 +75,7 @@ async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8A
   }
 }
 
-/** Closes the connection: the rest of the body stays unread, so no other request can follow it. */
+/** The response closes the connection, because no other request can follow the unread body. */
 function tooLarge(): ApiError {
   return new ApiError('INVALID_INPUT', {
     status: 413,

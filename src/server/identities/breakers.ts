@@ -129,7 +129,7 @@ function createBreaker(
       const self = {}
       const before = answers
       let hung = false
-      // No other work waits for a test.
+      // A test of the platform counts as hanging immediately, so that no other work waits for it.
       const timer = setTimeout(
         () => {
           if (answers > before) return

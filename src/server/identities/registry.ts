@@ -15,7 +15,7 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * Opens the side of an identity of the database, or returns the open one with the identity's new keys. A platform
+ * Opens an identity of the database for its platform. If `before` is given, it continues with the new keys. A platform
  * without an opener has only the identity of the server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }

@@ -43,7 +43,7 @@ const MAX_BODY_BYTES = 64 * 1024
  */
 const MAX_DEVICES = 10_000
 
-/** A list debits one additional request per this number of passes on the device, up to the second number of passes. */
+/** A list debits one additional request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
 const PASSES_A_REQUEST = 10
 const MAX_COUNTED = 10_000
 

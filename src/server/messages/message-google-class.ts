@@ -20,7 +20,7 @@ export interface Message {
   place: SentObject | null
 }
 
-/** The change to write to the notification. None if it will be retried. */
+/** The result of a message. Without a change to the notification, the message is retried. */
 export interface Outcome {
   change?: NotificationChange
   error?: unknown

@@ -111,7 +111,10 @@ async function attempt(
   }
 }
 
-/** Returns the error of a paused identity. It counts as an attempt: a late message is not sent. */
+/**
+ * Returns the error of a paused identity. It counts as an attempt, so that a message fails instead of being sent too
+ * late.
+ */
 function notAnswered(): GoogleApiError {
   return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })
 }

@@ -251,7 +251,9 @@ async function placesOf(
   return groupBy(await tx.notifications.listPlaces(workspaceId, passIds, first, last), ({ passId }) => passId)
 }
 
-/** Undecided notifications of broadcasts share the cap in order. Others got their places on creation. */
+/**
+ * Whether the cap leaves no place for a notification of a broadcast. Single notifications got their places on creation.
+ */
 function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
   const others = places.filter((place) => place.isCertain && place.id !== id).map((place) => place.dueAt)

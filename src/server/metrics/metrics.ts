@@ -134,7 +134,10 @@ export interface DroppedRegistrations {
   note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
 }
 
-/** Logs some of them, since any holder can register invalid tokens. Tokens and device IDs are not logged. */
+/**
+ * Counts dropped registrations and logs a limited number, because any holder can register invalid tokens. Tokens and
+ * device IDs are not logged.
+ */
 export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }): DroppedRegistrations {
   const limit = createLineLimit((leftOut, workspaces) =>
     log.warn({ leftOut, workspaces }, `${leftOut} more device registrations were dropped`),

@@ -89,7 +89,10 @@ export async function checkTarget(
   return passes.length > 0
 }
 
-/** False if the server changed its address: phones know the former one until they are sent to the new one. */
+/**
+ * Whether all phones already use this address. False if the server changed its address, because phones keep the former
+ * one until they are moved.
+ */
 async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
   const address = await findAddress(store)
   if (!address || address.former !== undefined) return false

@@ -36,8 +36,8 @@ const MAX_LANGUAGES = 30
 
 /**
  * Returns the best of our languages for the `Accept-Language` of a visitor, else English. If the definition names
- * languages, it returns the best of those with our words in it. If the visitor requests none of them, the issuer's
- * texts are in the default language, and our words in the visitor's.
+ * languages, it returns the best of its languages, with our words in the same language if possible. If the visitor
+ * requests none of them, the issuer's texts are in the default language, and our words in the visitor's.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)

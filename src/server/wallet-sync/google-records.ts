@@ -12,7 +12,7 @@ import { recordFailure } from './issuing.ts'
 /** An object that was sent to Google. */
 export interface SentObject {
   place: GooglePlace
-  /** The class of the pass, if it was sent as read. */
+  /** The class of the pass as it was read; undefined if the class was not sent. */
   ofClass?: StoredClass
   digest: string
   /** The mark of the pass when the send began; null if it was unknown at Google. */

@@ -74,7 +74,8 @@ async function finish(
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return
-    // Due deliveries wait behind those of other webhooks, since this one had its turn. A wrong clock can be far ahead.
+    // This webhook had its turn, so its due deliveries wait behind those of other webhooks. Do not use a wrong clock
+    // for this: it can be far ahead.
     const runAt = next > at || isClockOff() ? next : at
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })

@@ -70,7 +70,10 @@ const BUSY_AGAIN_MS = 10
  */
 const HUNG_TIMEOUT_MS = 10_000
 
-/** One less than the number of libuv threads, on which SQLite runs, so that slow reads do not block writes and logins. */
+/**
+ * The number of read connections: one less than the number of libuv threads, on which SQLite runs, so that slow reads
+ * do not block writes and logins.
+ */
 const SQLITE_READERS = 3
 
 /** A transaction with a batch of 100 passes holds SQLite's writer for 40 ms on a busy machine. */
@@ -240,8 +243,8 @@ const workspacesAtGate = {
 } satisfies Partial<FairGateOptions>
 
 /**
- * A few turns at SQLite's writer. A workspace with little work takes them one after another: to create a pass, scan it, and emit
- * both events. Without savings, it waited for as much time of a busy workspace before each.
+ * A few turns at SQLite's writer. A workspace with little work takes them one after another: to create a pass, scan it,
+ * and emit both events. Without savings, it waited before each turn until a busy workspace had used as much time.
  */
 const WRITER_SAVINGS_MS = 100
 

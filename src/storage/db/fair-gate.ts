@@ -1,8 +1,8 @@
 import { ApiError } from '../../core/errors.ts'
 
-/** The number of turns at once, and their shares. */
+/** The maximum numbers of concurrent turns, in total and per party. */
 export interface FairGateOptions {
-  /** The number of turns at once in each room. */
+  /** The maximum number of concurrent turns in each room. */
   places: number
   /** The room of a party. One room for all by default. */
   roomOf?(party: string): string
@@ -19,7 +19,10 @@ export interface FairGateOptions {
   weightOf?(party: string): number
   /** The owner of a party. All parties of an owner share its turns. By default, each party is its own owner. */
   ownerOf?(party: string): string
-  /** The weighted time that a party with less use can save up. It goes first until that is used. 0 by default. */
+  /**
+   * The weighted time that a party with less use can save up. The party goes first until it has used its savings. 0 by
+   * default.
+   */
   savingsMs?: number
 }
 
@@ -34,15 +37,16 @@ interface Waiting {
 }
 
 /**
- * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with the fewest
- * turns; of those, to the one whose owner used the least time; of an owner's parties, to the one that used the least time. A party
- * that asks for much, at once or in several ways, therefore waits for itself. This is start-time fair queueing (Goyal, Vin, and
- * Cheng, 1996) of owners, and then of the parties of each. Unlike there, an idle gate does not reset use: the party with the last
- * turn stays behind those without one. A party with less use than others can save some of it.
+ * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with
+ * the fewest turns; of those, to the one whose owner used the least time; of an owner's parties, to the one that used
+ * the least time. A party with many requests therefore delays mostly itself. This is start-time fair queueing (Goyal,
+ * Vin, and Cheng, 1996) of owners, and then of the parties of each. Unlike in that algorithm, an idle gate does not
+ * reset the used time: the party with the last turn stays behind those without one. A party that used less time than
+ * others can save part of the difference.
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The neighbor that was admitted last, and the last other one. */
+  /** The two owners that were admitted last. */
   private lastAdmitted: { owner: string; at: number }[] = []
   /** The number of turns per room. */
   private readonly inside = new Map<string, number>()
@@ -211,8 +215,8 @@ class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
   /**
-   * The largest used time of a name that began a turn. A name counts as at most its savings behind it: otherwise, a name that was
-   * away for long would block all others.
+   * The largest used time of a name that began a turn. The used time of a name counts as at most its savings less than
+   * this. Otherwise, a name that was away for long would block all others.
    */
   private most = 0
 

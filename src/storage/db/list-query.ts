@@ -33,7 +33,7 @@ export function byId(name: string): ListSpec {
 export interface Sort {
   /** The key in SQL: indexed after the workspace and before the id, and never null unless `isNullable`. */
   key: string
-  /** Whether rows can lack the key. They sort last, and the index leaves them out, so that they cost nothing in it. */
+  /** Whether rows can lack the key. They sort last. The index omits them, so they take no space in it. */
   isNullable?: true
   /**
    * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only the beginning

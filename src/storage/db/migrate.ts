@@ -19,7 +19,7 @@ const migrations: Migrations = { '0001-baseline': baseline }
 /** The first migration of development builds, whose databases cannot be upgraded. */
 const DEVELOPMENT_START = '0001-start'
 
-/** The error about a database of a development build, to follow its name. */
+/** The error about a database of a development build, as a phrase that follows the name of the database. */
 export const DEVELOPMENT_BUILD = 'was created by a development build before version 0.3.0'
 
 /** Whether a development build applied these migrations. */

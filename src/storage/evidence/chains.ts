@@ -89,7 +89,7 @@ export class Chains extends Repository {
   }
 
   private unchained(chain: ChainName) {
-    // As the partial index has it.
+    // Repeats the condition of the partial index.
     return this.db(chainedTables[chain].table).whereRaw('not chained')
   }
 

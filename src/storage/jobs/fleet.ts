@@ -36,7 +36,7 @@ interface Row {
   held_until: number
 }
 
-/** A lease that ends later than any clock of the fleet could have set it was taken before a clock was set back. */
+/** Returns the latest valid end of a lease. A lease that ends later was taken before a clock was set back. */
 function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }

@@ -82,8 +82,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues jobs whose single run covers all earlier requests: a waiting row is sufficient. The caller must lock the
-   * subject, so that concurrent calls cannot both miss the row.
+   * Queues jobs unless an equal job already waits, because one run covers all earlier requests. The caller must lock
+   * the subject, so that concurrent calls cannot both miss the row.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
@@ -98,11 +98,12 @@ export class Jobs extends Repository {
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
-  /** Like `insertOnce`, except that only a due row is sufficient. A row scheduled for later is a separate job. */
+  /** Queues jobs unless an equal job is due. A job that is scheduled for later is separate and does not count. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
     const lock = rowLock(this.db, 'for share')
-    // Not the condition of the index of turns: a plan cached when few jobs waited would read all of it.
+    // Do not use the condition of the index of turns: a plan that was cached while few jobs waited would read the whole
+    // index.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
     await insertForEach(this.db, lookup, `(${due}) is null`)
@@ -196,7 +197,7 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Renews jobs of one claim, after waiting for the transactions that lock them: those of a long job follow each other
+   * Renews jobs of one claim. Waits for transactions that lock them, because those of a long job follow each other
    * closely.
    */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {

@@ -3,24 +3,26 @@ import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Priority, type Queue } from './job-kinds.ts'
 
-/** The jobs that a look considers, the workspace at which it starts, and the workspaces that it skips. */
+/** The jobs that a search considers, the workspace at which it starts, and the workspaces that it skips. */
 export interface TurnOptions {
   /** `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority | undefined
-  /** The workspace that had the last turn. The look starts after it and wraps around once. */
+  /** The workspace that had the last turn. The search starts after it and wraps around once. */
   after?: string | undefined
   /** Workspaces that have enough running jobs. */
   except?: string[]
 }
 
-/** The result of a look at a queue. */
+/** The result of a search for the next turn in a queue. */
 export interface NextTurn {
   /** The next workspace, or `undefined` if no workspace has a job that can run. */
   workspaceId: string | undefined
   nextRunAt: Date | undefined
 }
 
-/** The maximum number of due jobs to scan one by one. With more, the look steps from workspace to workspace. */
+/**
+ * The maximum number of due jobs to scan one by one. If there are more, the search steps from workspace to workspace.
+ */
 const MAX_LISTED = 100
 
 // Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
@@ -63,7 +65,7 @@ interface DueRow {
   may_run: boolean | 0 | 1
 }
 
-/** Lists up to FEW due jobs, whether they can run or not, and the next scheduled one. */
+/** Lists up to MAX_LISTED due jobs, whether they can run or not, and the next scheduled one. */
 function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
   // The index of due jobs also contains lapsed jobs of a queue.
   const waits = isRegularQueue(queue)
@@ -92,8 +94,8 @@ function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string
 /**
  * Finds the next workspace, by ID, with a job that can run. Steps from workspace to workspace along the index, so that
  * the cost depends on the number of workspaces with waiting jobs, not on the number of jobs. Jobs of suspended and
- * expired workspaces wait. With 200,000 waiting jobs of one workspace, a look takes 4 ms on SQLite and 22 ms on
- * PostgreSQL. With the index on times, which a planner without statistics chose, it read all 200,000 (decisions/0003).
+ * expired workspaces wait. With 200,000 waiting jobs of one workspace, a search takes 4 ms on SQLite and 22 ms on
+ * PostgreSQL. Without statistics, a planner chose the index on times and read all 200,000 (decisions/0003).
  */
 async function findTurn(
   db: Knex,

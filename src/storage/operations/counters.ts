@@ -4,7 +4,7 @@ import { findCountSlot, rowsOf, takeTurns } from '../db/dialect.ts'
 import { Repository } from '../db/repository.ts'
 import { asJson } from '../db/values.ts'
 
-/** The columns that identify a count. What does not apply, or is null, is empty or zero. */
+/** The columns that identify a count. A column that does not apply, or is null, is empty or zero. */
 export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
 
 /** An hour in milliseconds. */
@@ -36,9 +36,9 @@ export interface Counter {
   parts: (row: string) => Partial<Record<Part, string>>
   /** The condition under which a row counts; all rows count by default. */
   isCounted?: (row: string) => string
-  /** Whether it is only right for projects that exist. */
+  /** Whether the counter is correct only for projects that exist. */
   isOfProjects?: true
-  /** Counts passes once: a row counts if no other row of the same pass agrees in these columns. */
+  /** Counts passes once: a row counts if no other row of the same pass has the same values in these columns. */
   distinctIn?: string[]
 }
 
@@ -157,7 +157,7 @@ export function countRows(counter: Counter, rows: string, where: string, sign = 
     group by 1, 2, 3, 4, 5, 6, 7`
 }
 
-/** Returns a select of what a counter should be, from its rows. */
+/** Returns a select that computes the correct value of a counter from its rows. */
 function countAll(counter: Counter): string {
   return countRows(counter, counter.table, conditionOf(counter, 'one'))
 }

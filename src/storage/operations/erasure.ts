@@ -89,7 +89,7 @@ export class Erasure extends Repository {
       .update({ body: '', body_by_language: null, options: '{}', idempotency_key: null, updated_at: at.getTime() })
     const noErrors = Object.fromEntries(platforms.map((platform) => [`${platform}_error`, null]))
     await notifications.update(noErrors)
-    // A platform may quote what it refuses.
+    // A rejection can quote the rejected values.
     await this.db('rejections').where({ workspace_id: workspaceId, subject: passId }).delete()
     for (const platform of messagedPlatforms) {
       await this.ofPass(walletTables[platform].table, workspaceId, passId).update({ last_error: null })

@@ -20,7 +20,7 @@ type Devices = Record<Platform, number>
 export interface HolderChange {
   passId: string
   platform: Platform
-  /** That hold it now; 0 where it was removed. */
+  /** The number of devices or people that hold it now; 0 if it was removed. */
   devices: number
 }
 
@@ -68,12 +68,12 @@ export class HeldPasses extends Repository {
     return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
-  /** The passes among these that each platform was sent, whether or not a wallet holds them now. */
+  /** Returns the passes that each platform was sent, whether or not a wallet holds them now. */
   findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
     return this.find(workspaceId, passIds, 'find-holders', () => '')
   }
 
-  /** The passes among these that wallets of each platform hold now. */
+  /** Returns the passes that wallets of each platform hold now. */
   findInstalled(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
     return this.find(workspaceId, passIds, 'find-installed', ({ holds }) => (holds ? ` and ${holds}` : ''))
   }
@@ -97,8 +97,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Call it after a message in the back field of passes raised their walletVersion by one, which changes nothing that a messaged
-   * platform shows: a wallet that was current stays so. Returns the passes whose wallets were not.
+   * Keeps the wallets of messaged platforms current after a message in the back field raised the walletVersion of
+   * passes by one, because these platforms do not show that field. Returns the passes whose wallets were not current
+   * before.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])

@@ -60,7 +60,7 @@ const PASS = mapping({
   updatedAt: time,
 })
 
-/** The columns of a pass that are not fields of their own. */
+/** The columns of a pass that are not separate fields. */
 const DERIVED = mapping({
   serialNumber: optionalText,
   importedSerialNumber: optionalText,

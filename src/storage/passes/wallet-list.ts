@@ -63,8 +63,8 @@ export interface WalletCounts {
 }
 
 /**
- * Wallets that hold passes, of the newest passes first: found along the rows that say which passes wallets hold, so that
- * others' cost nothing.
+ * The wallets that hold passes, those of the newest passes first. Reads only passes that a wallet holds, so that other
+ * passes cost nothing.
  */
 export class Wallets extends Repository {
   private readonly passesAtOnce: number

@@ -4,8 +4,8 @@ import { GoogleObjects } from './google-objects.ts'
 import { Registrations } from './registrations.ts'
 
 /**
- * The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. That of a messaged
- * platform has the walletVersion that it was last sent as `sent_version`.
+ * The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. In
+ * the table of a messaged platform, `sent_version` is the walletVersion that was last sent.
  */
 export interface WalletTable {
   table: string
@@ -24,7 +24,7 @@ export interface WalletTable {
 export const walletTables: Record<Platform, WalletTable> = {
   apple: {
     table: 'apple_registrations',
-    // A device that never fetched anything holds the version that it downloaded, which is the first.
+    // A device that never fetched an update holds the first version, with which it was added.
     isStale: 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version',
     devices: 'count(*)',
     device: 'wallet.device_id',
@@ -39,7 +39,7 @@ export const walletTables: Record<Platform, WalletTable> = {
   },
   google: {
     table: 'google_objects',
-    // Below zero, a removal arrived before its save.
+    // The number is negative if a removal arrived before its save.
     holds: 'wallet.holders > 0',
     isStale: 'wallet.sent_version < passes.wallet_version',
     devices: 'sum(case when wallet.holders > 0 then wallet.holders else 0 end)',

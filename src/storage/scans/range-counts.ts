@@ -11,8 +11,8 @@ export interface SegmentUses extends Range {
 }
 
 /**
- * Returns the parts into which the ends of ranges cut time, without those in no range. Hundreds of windows can overlap,
- * so counting a use once in its segment takes far less work than counting it in each window.
+ * Returns the segments of time between the ends of ranges, without segments that are in no range. Hundreds of windows
+ * can overlap, so counting a use once in its segment takes far less work than counting it in each window.
  */
 export function segmentsOf(ranges: readonly Range[]): Range[] {
   const changes = new Map<number, number>()
@@ -45,7 +45,7 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // All windows of the segment overlap with the debited one if it contains the segment, too.
+      // If the debited window contains the segment, too, all windows of the segment overlap with it.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

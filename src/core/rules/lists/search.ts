@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Variables } from '../template/variables.ts'
 
 /**
- * Returns text in the form in which substring filters compare it: case-insensitive, the same on every database. Upper
- * case comes first, because lower case alone does not match ß with SS. Both forms of sigma are the same.
+ * Returns text in the form in which substring filters compare it: case-insensitive, the same on every database.
+ * Converts to upper case first, because lower case alone does not match ß with SS. Both forms of sigma are the same.
  */
 export function foldCase(text: string): string {
   return text.normalize('NFC').toUpperCase().toLowerCase().replaceAll('ς', 'σ')

@@ -44,7 +44,7 @@ export function exceedsCap(others: readonly Date[], at: Date): boolean {
 /** Returns the delay, in whole seconds, after which a send is within the cap; 0 if it already is. */
 export function capDelaySeconds(others: readonly Date[], at: Date): number {
   if (!exceedsCap(others, at)) return 0
-  // A later time fits only from the moment at which an earlier send leaves the window.
+  // A later time can fit only after an earlier send has left the window.
   const delays = others
     .map((other) => Math.ceil((other.getTime() + DAY_MS - at.getTime()) / 1000))
     .filter((seconds) => seconds > 0)

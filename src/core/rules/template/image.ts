@@ -3,7 +3,10 @@ export type ImageType = 'image/png' | 'image/jpeg'
 
 /** The maximum number of pixels. No wallet shows more. */
 export const MAX_PIXELS = 16_000_000
-/** Millions of lines, or lines of millions of pixels, cost far more than the same number of pixels in a square. */
+/**
+ * The maximum width and height. An image that is millions of pixels high or wide costs far more than a square one of
+ * the same size.
+ */
 const MAX_SIDE = 16_384
 
 /** The facts of a file that are known without decoding it. Sizes are in pixels, as stored. */
@@ -51,7 +54,7 @@ interface Unfit {
   fault: string
 }
 
-/** Programs write chunks of at least 4 KB. This is enough for the largest file. */
+/** The maximum number of chunks. Programs write chunks of at least 4 KB, so this is enough for the largest file. */
 const MAX_CHUNKS = 5_000
 /** The limit for profiles, EXIF, and text, which can decompress to a thousand times their size. */
 const MAX_PNG_METADATA_BYTES = 1024 * 1024

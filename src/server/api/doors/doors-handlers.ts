@@ -10,7 +10,7 @@ import { holdProject } from '../token-projects.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
-/** Open invitations per project, and doors per project including the unclaimed uses of invitations. */
+/** The maximum numbers per project of open invitations, and of doors including unclaimed uses of invitations. */
 const MAX_INVITATIONS = 100
 const MAX_DOORS = 5_000
 

@@ -8,7 +8,7 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** A version with the accounts of its passes; undefined for a platform without passes. */
+/** A version with the accounts of its passes; undefined for a platform that the server does not issue for. */
 export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>

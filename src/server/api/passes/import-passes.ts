@@ -231,7 +231,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   return all
 }
 
-/** A pass weighs several times as much as a device. */
+/** The number of devices that count as much as a pass in the size of a transaction. */
 const DEVICES_A_PASS = 20
 
 function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][] {

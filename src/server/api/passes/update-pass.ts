@@ -271,7 +271,7 @@ function planChange(
   { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
 ): Omit<PassChange, 'googleClassId'> {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
-  // Only values of the request can try to write one.
+  // Only the request can contain a system variable.
   const rejection = systemVariableError(Object.keys(body.variables ?? {}))
   if (rejection) throw rejection
   const facts = { ...pass, label: body.label ?? pass.label, variables }

@@ -34,7 +34,7 @@ const CURRENT_MS = 20_000
 const KEPT_MS = 2 * CURRENT_MS
 /** The size of the cache of compressed pages of all workspaces: four lists of 100,000 passes. */
 const MAX_BYTES = 32 * 1024 * 1024
-/** The maximum number of earlier lists, by which doors name what they have. */
+/** The maximum number of earlier lists in memory. A door requests the changes since the list that it has. */
 const MAX_LISTS = 10_000
 
 export function createDoorLists(): DoorLists {

@@ -68,7 +68,7 @@ export async function openCalendar(event: H3Event, services: Services): Promise<
 }
 
 interface FollowedLink {
-  /** It can be added to a wallet now, unless a program previews the link. */
+  /** A pass that can be added to a wallet now. If a program previews the link, the pass may still be queued. */
   pass: StoredPass
   isPreviewed: boolean
 }

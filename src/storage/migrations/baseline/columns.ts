@@ -55,13 +55,15 @@ export async function setStorage(db: Knex, table: string, settings: string): Pro
   await inDialect(db, { postgres: () => db.raw(`alter table ${table} set (${settings})`) })
 }
 
-/** Vacuums a queue after a hundredth of its rows has changed: until then, a search for work reads dead rows. */
+/**
+ * Vacuums a queue after a hundredth of its rows has changed: without this, a search for work would read many dead rows.
+ */
 export const QUEUE_VACUUM =
   'autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_limit = 2000'
 
 /**
- * Indexes a text by as much of it as a cursor can carry: an expression on PostgreSQL, a virtual column `<column>_beginning`
- * on SQLite, which continues after a row only along an index of columns.
+ * Indexes the beginning of a text, up to the length that a cursor can hold: an expression on PostgreSQL, a virtual
+ * column `<column>_beginning` on SQLite, which continues after a row only along an index of columns.
  * @param where the rows that the index holds; all by default
  */
 export async function addSortedPrefix(db: Knex, table: string, column: string, where?: string): Promise<void> {

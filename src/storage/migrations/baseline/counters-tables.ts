@@ -210,7 +210,7 @@ export async function createUsage(db: Knex): Promise<void> {
   await inDialect(db, { postgres: measureOnPostgres, sqlite: measureOnSqlite })
 }
 
-/** Once per statement for inserts, which can have many rows; once per row for the rest. */
+/** Counts inserts once per statement, because they can have many rows, and other changes once per row. */
 async function measureOnPostgres(db: Knex): Promise<void> {
   const shard = 'pg_backend_pid() % 16'
   for (const { table, column, isPass, size } of measured) {

@@ -15,7 +15,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.text('google_via')
     table.text('idempotency_key')
     table.bigInteger('send_at')
-    // The time whose issued passes are the targets.
+    // The targets are the passes that were issued at this time.
     table.bigInteger('started_at')
     // The last pass that the fan-out has processed.
     table.uuid('position')

@@ -8,7 +8,7 @@ const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
 /** The stored statuses of passes that can be added to a wallet. */
 const IS_INSTALLABLE = `status in ('QUEUED', 'ISSUING', 'ISSUED')`
 
-/** Creates passes, what they are found by, their groups, and their former holders. */
+/** Creates passes, the tables for finding them, their groups, and their former holders. */
 export async function createPasses(db: Knex): Promise<void> {
   const { sortedText, position, nextPosition } = columnTypes(db)
 
@@ -108,7 +108,7 @@ async function createPassIndexes(db: Knex): Promise<void> {
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
-  // The page of a group, which needs no token, reads past no pass that is void or expired.
+  // The page of a group needs no token, so it must not read void or expired passes.
   await create('passes_installable_of_group', 'group_id, id', `group_id is not null and ${IS_INSTALLABLE}`)
   await create('passes_by_change', 'workspace_id, change_position, id', 'change_position is not null')
   await create('passes_erased_by_change', 'workspace_id, change_position', 'erased_at is not null')
@@ -122,7 +122,7 @@ async function createPassIndexes(db: Knex): Promise<void> {
   }
 }
 
-/** Answers substring filters on label and externalPassId from an index of trigrams. */
+/** Creates the trigram index for substring filters on label and externalPassId. */
 const createSearchIndex = (db: Knex) => inDialect(db, { postgres: createTrigrams, sqlite: createTextIndex })
 
 async function createTrigrams(db: Knex): Promise<void> {
@@ -217,7 +217,9 @@ async function createFormerHolders(db: Knex): Promise<void> {
 const TABLE = 10_000_000
 const WORKSPACE = 1_000_000
 
-/** Rows that remain after each column of an index, per index. */
+/**
+ * For each index, as SQLite stores it: the number of rows, and the number that remain after each column of the index.
+ */
 const statistics: Record<string, Record<string, string>> = {
   passes: {
     passes_workspace_id_id_index: `${TABLE} ${WORKSPACE} 1`,
@@ -244,8 +246,8 @@ const statistics: Record<string, Record<string, string>> = {
 }
 
 /**
- * Tells SQLite what a large workspace looks like: a million rows of ten. Without statistics it plans as if a workspace had
- * ten passes. PostgreSQL collects its own.
+ * Gives SQLite statistics for ten large workspaces with a million passes each. Without statistics, it plans as if a
+ * workspace had ten passes. PostgreSQL collects its own.
  */
 export async function setStatistics(db: Knex): Promise<void> {
   await inDialect(db, { sqlite: insertStatistics })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
 import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
 
-/** Creates the ledger of scans, what counts of it, snapshots, and doors. */
+/** Creates the ledger of scans, the accepted scans, snapshots, and doors. */
 export async function createScans(db: Knex): Promise<void> {
   await createLedger(db)
   await keepAppendOnly(db)
@@ -90,7 +90,7 @@ const FACTS = [
 /** Columns that an erasure can remove. */
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
-/** Lets through an erasure, or an adopted entry that receives its salt; everything else about the ledger is append-only. */
+/** Makes the ledger append-only, except for erasures and for adopted entries that receive their salt. */
 async function keepAppendOnly(db: Knex): Promise<void> {
   const same = 'is not distinct from'
   const isSame = (columns: string[]) => columns.map((column) => `new.${column} ${same} old.${column}`).join(' and ')
@@ -137,7 +137,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
   })
 }
 
-/** Snapshots that were handed out, and what had changed by then. */
+/** Creates the snapshots that doors received, with the position of changes at that time. */
 async function createSnapshots(db: Knex): Promise<void> {
   const { position, visible } = columnTypes(db)
   await db.schema.createTable('scanner_snapshots', (table) => {

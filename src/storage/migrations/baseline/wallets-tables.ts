@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
 import { setStorage } from './columns.ts'
 
-/** Creates what the platforms were sent, what wallets hold, and how phones are moved. */
+/** Creates the tables of sent objects, of wallets and the passes that they hold, and of moves. */
 export async function createWallets(db: Knex): Promise<void> {
   await createApple(db)
   await createGoogle(db)
 
-  // Passes that any wallet holds: what was reported by pass.installed, and what lists filter by.
+  // Passes that any wallet holds, as pass.installed reported them. Lists filter by these rows.
   await db.schema.createTable('held_passes', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable().references('passes.id')

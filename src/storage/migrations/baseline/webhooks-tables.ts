@@ -92,7 +92,8 @@ async function createEvents(db: Knex): Promise<void> {
     table.index(['workspace_id', 'subject'])
     table.index(['workspace_id', 'position', 'id'], 'events_by_position')
   })
-  // SQLite has one writer, so it counts. Not below the clock: a position must not return after retention deleted all events.
+  // SQLite has one writer, so positions are counted. They are never below the clock, because a position must not be
+  // used again after retention deleted all events.
   const count = () =>
     db.raw(`create trigger events_in_order after insert on events begin
       update events set position = max(new.created_at,
