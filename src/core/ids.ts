@@ -46,7 +46,7 @@ export function parseUuid(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** One system call returns enough bytes for hundreds of IDs and codes. */
+/** A block of random bytes. One system call returns enough for hundreds of IDs and codes. */
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 
@@ -66,7 +66,10 @@ export function takeRandom(size: number): Buffer {
   return taken
 }
 
-/** Enough characters to distinguish the devices of a pass. The whole ID would list the passes on the phone. */
+/**
+ * The number of characters, enough to distinguish the devices of a pass. With a whole device ID, anyone could list the
+ * passes on the phone.
+ */
 const DIGEST_CHARACTERS = 12
 
 /** Returns the form of a device ID that the API shows: hexadecimal digits that differ for each workspace. */

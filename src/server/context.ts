@@ -31,7 +31,7 @@ export interface Services {
   /** The wallets of the server itself, for settings that all identities share. */
   wallets: Wallets
   identities: Identities
-  /** Paused identities, whose platform does not respond. */
+  /** The breakers, which pause identities whose platform does not respond. */
   breakers: Breakers
   links: Links
   /** Badges of hosted pages that the operator provided. */
@@ -74,7 +74,7 @@ export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 /** The services of long jobs, which end between two transactions when the server stops. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping' | 'eventLoop'>
 
-/** Each request has its own store, which is bounded and limited to the projects of the token. */
+/** The services without the store: each request has its own store, which is limited to the projects of its token. */
 export type SharedServices = Omit<Services, 'store'>
 
 export interface RequestContext {

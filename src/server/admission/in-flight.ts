@@ -122,7 +122,7 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
   }
 }
 
-/** Two bodies of the maximum size per workspace, and eight in total. */
+/** The default limits: two bodies of the maximum size per workspace, and eight in total. */
 const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
 
 /** The response closes the connection, because no other request can follow the unread body. */

@@ -24,7 +24,7 @@ export interface Limits {
 
 /** Requests per second and client address, at each server. */
 const ADDRESS_RATES = {
-  /** Opened links, and rejected requests, which can be guesses. */
+  /** Opened links and rejected requests: both can be guesses. */
   address: { perSecond: 20, burst: 100 },
   /** Files that are the same for all clients: pages, the API description, images. */
   files: { perSecond: 50, burst: 200 },

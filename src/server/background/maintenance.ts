@@ -24,7 +24,10 @@ const DAY_MS = 24 * HOUR_MS
 /** The time for a phone to fetch the card of an erased pass, after which its registration is deleted. */
 const ERASED_REGISTRATION_DAYS = 30
 
-/** Google repeats a callback for a few hours. */
+/**
+ * The number of days for which callbacks are kept to recognize repeated ones. Google repeats a callback for a few
+ * hours.
+ */
 const GOOGLE_CALLBACK_DAYS = 30
 
 /** The age from which messages of a device say nothing about its current state. */

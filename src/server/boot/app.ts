@@ -33,7 +33,7 @@ export interface AppOptions {
   cursors: Cursors
   limits: Limits
   trustedProxies: number
-  /** Further paths that serve phones, for passes from other providers; each of `applePrefixesOf`. */
+  /** Further paths that serve phones, for passes from other providers; results of `applePrefixesOf`. */
   applePrefixes?: readonly string[]
   security?: SecurityLog
 }

@@ -74,7 +74,7 @@ const closedWithTls = {
 
 const RESTORE = 'restore the last backup'
 
-/** By error codes of SQLite, the network, and PostgreSQL. */
+/** The known problems by the error codes of SQLite, the network, and PostgreSQL. */
 const troubles: Record<string, Trouble> = {
   SQLITE_CANTOPEN: {
     why: 'it cannot be opened',

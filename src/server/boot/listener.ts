@@ -116,7 +116,7 @@ export interface ConnectionsOptions {
 /** The maximum number of pipelined requests that wait on a connection. Honest clients send a handful. */
 const MAX_WAITING = 16
 
-/** After this many connections of an address that were closed for pipelining, its new ones are not served. */
+/** The number of connections that an address can lose by pipelining before its new connections are no longer served. */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
@@ -132,7 +132,10 @@ const TIMEOUTS = {
   bodyMs: 10_000,
   /** The time after which a response is dropped if the client has read no byte of it. */
   unreadMs: 20_000,
-  /** How long an offender is held. It would reconnect at once, and opening connections is its main cost. */
+  /**
+   * The time for which the connection of an offender is held open. After a close, it would reconnect immediately, and
+   * new connections cost the most.
+   */
   heldMs: 10_000,
 }
 const CHECK_EVERY_MS = 500
@@ -174,7 +177,10 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     socket.destroy()
   }
 
-  /** Node calls the handler for all pipelined requests at once. Here, the others wait, and nothing more is read. */
+  /**
+   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. Node would call it for
+   * all of them at once. While requests wait, nothing more is read.
+   */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request

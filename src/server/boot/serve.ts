@@ -256,7 +256,9 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
 
 const PASS_TYPE = 'apple-pass-type'
 
-/** Under another pass type, passes on phones would never be updated again. @throws CredentialError */
+/**
+ * Requires the pass type of the passes on phones, because another one could never update them. @throws CredentialError
+ */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
   if (!apple) return
   const { passTypeIdentifier } = apple

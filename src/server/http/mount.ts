@@ -50,7 +50,8 @@ export interface MountOptions {
   authenticate: Authenticate
   cursors: Cursors
   /**
-   * Called with the token ID, or for a door with the project whose doors share a limit, and the door as a party of it.
+   * Called with the token ID. For a door, called with its project, whose doors share a limit, and with the door as the
+   * party.
    */
   limitToken: (key: string, party?: string) => Promise<void>
   /** Slows down clients that guess tokens. */
@@ -174,7 +175,7 @@ async function servePublic(
   }
 }
 
-/** Starts a stream. The request ends here: after this, it occupies only a place among streams. */
+/** Starts a stream. The request ends here. After this, it counts only toward the limit of streams. */
 function startStream(
   event: H3Event,
   open: OpenStream,

@@ -102,7 +102,10 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** The maximum nesting of JSON. Deeper nesting has no use, and can overflow the stack. */
 const MAX_DEPTH = 64
-/** Ten times the largest honest batch. Small values cost a hundred times as much as long texts of the same size. */
+/**
+ * The maximum number of names and values: ten times the largest honest batch. Small values cost a hundred times as much
+ * as long texts of the same total size.
+ */
 const MAX_VALUES = 200_000
 
 const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))

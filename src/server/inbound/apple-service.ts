@@ -263,7 +263,7 @@ function decoded(part = ''): string {
   }
 }
 
-/** lastUpdated must be a string: a number stops the updates of a phone. Phones do not parse it. */
+/** Returns the value of lastUpdated. It must be a string: phones do not parse it, but a number stops their updates. */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }

@@ -37,11 +37,12 @@ const TARGET_MS = 10
 
 /**
  * The maximum growth from one transaction to the next: rows differ in cost, and a fast transaction may have found
- * little to do. With a factor of two, transactions during an attack took 18 ms on average and up to 62.
+ * little to do. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
+ * overloaded the server.
  */
 const GROWTH = 1.2
 
-/** With fewer rows, the overhead of a transaction dominates. */
+/** The default minimum of rows per transaction. With fewer rows, the overhead of a transaction dominates. */
 const LEAST = 10
 
 interface PaceOptions {

@@ -260,7 +260,10 @@ function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Pl
   return cappedAt !== null && exceedsCap(others, cappedAt)
 }
 
-/** Messaged platforms show nothing new, unless another change is still on its way to them. */
+/**
+ * Writes the texts for iPhones. Messaged platforms show nothing new, so they are updated only if another change is
+ * pending.
+ */
 async function showOnApple(
   tx: Repositories,
   workspaceId: string,
@@ -286,7 +289,7 @@ async function showOnApple(
   }
 }
 
-/** Single messages have another queue than those of broadcasts, so that they do not wait for them. */
+/** Queues single messages separately from those of broadcasts, so that single messages never wait for a broadcast. */
 async function queueMessages(
   tx: Repositories,
   jobs: Job[],

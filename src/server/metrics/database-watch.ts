@@ -27,8 +27,8 @@ export interface DatabaseWatchOptions {
 export const WARN_SKEW_SECONDS = 5
 
 /**
- * Above this difference, a server would run jobs too early or take those of other servers, and receivers would reject
- * its signatures.
+ * The maximum difference. Above it, a server would run jobs too early or take those of other servers, and receivers
+ * would reject its signatures.
  */
 const MAX_SKEW_SECONDS = 30
 

@@ -253,7 +253,7 @@ async function seal(path: string): Promise<void> {
 
 /** The state of a backup: as it was written, from a version without checksums, or unusable. */
 export type Unsealed =
-  /** Why it cannot be restored, as a phrase that follows the file name. */
+  /** The reason that it cannot be restored, as a phrase that follows the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
 /** Copies to a file that is private from its first byte. A file without a checksum line is copied unchanged. */

@@ -134,7 +134,10 @@ export async function precompress(file: PublicFile): Promise<PublicFile> {
   return { ...file, compressed: { br, gzip: zipped } }
 }
 
-/** Smaller than any gzip, and as fast. The best quality takes fifty times as long for 10 % less. */
+/**
+ * The compression level. Its output is smaller than any gzip and takes no longer. The best level saves another 10 % but
+ * takes fifty times as long.
+ */
 const BROTLI_QUALITY = 6
 
 /** Responds with a file in an encoding that the client accepts, or with 304 if the client has it. */

@@ -177,7 +177,7 @@ export interface ImageSource {
   images: { findPublic(id: string): Promise<{ contentType: string; data: Uint8Array } | undefined> }
 }
 
-/** Enough for a few dozen icons and logos, which phones and pages request repeatedly. */
+/** The size of the cache, enough for a few dozen icons and logos, which phones and pages request repeatedly. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 const SHARED_BYTES = 8 * 1024 * 1024

@@ -31,7 +31,7 @@ export function nameWallets(sentence: string, platforms: readonly Platform[], { 
 /** A quality value (RFC 9110, 12.4.2). A language with any other value is ignored. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
-/** More than any browser sends. */
+/** The maximum number of languages that are read from the header, more than any browser sends. */
 const MAX_LANGUAGES = 30
 
 /**

@@ -186,8 +186,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       return made
     },
     /**
-     * Sends the class of a template version, or one that passes of a key share. A permanent rejection is recorded on the
-     * version or the class instead of thrown, since a retry would fail again.
+     * Sends the class of a template version, or the class that passes with the same key share. A permanent rejection is
+     * recorded on the version or the class instead of thrown, since a retry would fail again.
      * @param issuer selects the identity of the class
      */
     async upsertClass(

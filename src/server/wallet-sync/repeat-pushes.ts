@@ -31,7 +31,10 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   }
 }
 
-/** Even without remaining devices, it removes passes whose phones all have the current version. */
+/**
+ * Queues pushes of up to `limit` devices. With a limit of 0, it still removes passes whose phones all have the current
+ * version.
+ */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()

@@ -151,7 +151,7 @@ function describe(error: unknown): string {
 /** Addresses in public ranges that are services of a cloud's hosts: Azure's wire server. */
 const NEVER = new Set(['168.63.129.16'])
 
-/** Global unicast of IPv6. Other ranges called unicast are not assigned. */
+/** The global unicast addresses of IPv6. Other ranges that are called unicast are not assigned. */
 const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
 /** Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are not public: they can reach any host. */
@@ -185,7 +185,10 @@ function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number
   })
 }
 
-/** `request` of undici would create a stream and an abort signal per response, although only the status is needed. */
+/**
+ * A request whose response body is discarded. `request` of undici would create a stream and an abort signal per
+ * response, although only the status is needed.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly resolve: (statusCode: number) => void
   private readonly reject: (error: Error) => void

@@ -2,7 +2,7 @@ import knex from 'knex'
 
 /** The errors of the databases and their drivers, by what a caller does about them. */
 
-/** Why the database cannot serve a request. */
+/** The reason that the database cannot serve a request. */
 export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'locked' | 'unreachable' | 'slow' | 'busy'
 
 const unavailabilities: Record<Unavailability, readonly string[]> = {

@@ -55,7 +55,7 @@ export class FairGate {
   private readonly owners: UsedTime
   /** The used time of the parties of each owner. */
   private readonly parties = new Map<string, UsedTime>()
-  /** Ordered by the last turn of the parties. */
+  /** The waiting calls by party, ordered by the last turn of the parties. */
   private readonly waiting = new Map<string, Set<Waiting>>()
 
   constructor(options: FairGateOptions) {

@@ -90,8 +90,8 @@ export class ChainReader extends Repository {
   }
 
   /**
-   * Returns the number of entries that are waiting to be chained, in one chain or in all, and the number and first ID of those
-   * that are not older than the chain.
+   * Returns the number of entries that wait to be chained, in one chain or in all. Also returns the number and the
+   * first ID of the waiting entries that are not older than their chain.
    */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = `json_array_length(${asJson(this.db, 'entry_ids')})`

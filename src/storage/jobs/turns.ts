@@ -84,7 +84,7 @@ function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }:
   )
 }
 
-/** Returns the next workspace of the due jobs with one that can run. */
+/** Returns the next workspace that has a due job that can run. */
 function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string | undefined {
   const able = due.filter((row) => row.may_run && !except.includes(row.workspace_id))
   const ids = able.map((row) => row.workspace_id).sort()

@@ -243,7 +243,7 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
 /** The audience of a broadcast. */
 export interface Forecast {
   passCount: number
-  /** The number of these passes that are registered by a device. */
+  /** The number of these passes that a device has registered. */
   apple: number
   /** The number of these passes that are installed at Google, for each identity. */
   google: number[]

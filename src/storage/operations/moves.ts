@@ -137,7 +137,10 @@ export class Moves extends Repository {
     return ids
   }
 
-  /** Messaged platforms show nothing of it, so wallets that were current remain current. */
+  /**
+   * Raises the wallet version of passes. Messaged platforms do not show the address, so their current wallets stay
+   * current.
+   */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return
     const rows: { id: string; wallet_version: number }[] = await lockPasses(this.db, workspaceId)

@@ -268,7 +268,10 @@ async function allowsTransactions(db: Knex): Promise<boolean> {
   }
 }
 
-/** Larger than a page of SQLite, so that the row needs a new page. In a full file, existing pages can still have space. */
+/**
+ * A text larger than a page of SQLite, so that its row needs a new page. In a full file, existing pages can still have
+ * space.
+ */
 const PROBE = 'x'.repeat(8_192)
 
 /** The lock timeout in milliseconds. Shorter than that of requests, so that `/readyz` fails before they do. */

@@ -33,7 +33,7 @@ export interface DeviceOfPass {
 /** The maximum number of passes per check. Each one costs a row and a lookup of its devices. */
 const PASSES = 500
 
-/** Keep the row of the first push of a version: retries do not change it. */
+/** The clause that keeps the row of the first push of a version: retries do not change it. */
 const NEWER = `on conflict (pass_id) do update set version = excluded.version, pushed_at = excluded.pushed_at, due_at = excluded.due_at
   where nudges.version < excluded.version`
 

@@ -206,19 +206,21 @@ interface Facts {
   leaving: string[]
 }
 
-/** Queried only for the filter EXPIRED. If true, EXPIRED is a single stored status, and an index covers it. */
+/**
+ * Runs a query only for the filter EXPIRED. If true, all expired passes are stored as EXPIRED and found by an index.
+ */
 async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, at: Date): Promise<boolean> {
   if (!request.status?.includes('EXPIRED')) return false
   return (await lapsedPasses(db, workspaceId, at.getTime()).first('passes.id')) === undefined
 }
 
-/** Queried only for filters that depend on it. The list is always short. */
+/** Returns the passes that workers are issuing, which are always few. Empty if no filter needs them. */
 async function listIssuing(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
   const isAsked = request.search || request.status?.some((status) => status === 'QUEUED' || status === 'ISSUING')
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
-/** Queried only for passes without a project. The list is almost always empty, so that an index covers the filter. */
+/** Returns deleted projects that passes still refer to, which are almost always none. Empty if no filter needs them. */
 async function listLeaving(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
   if (!request.projectId?.includes('null')) return []
   return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')

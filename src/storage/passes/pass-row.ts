@@ -116,7 +116,7 @@ export type NewPass = Pick<
     createdAt?: Date
   }
 
-/** Why issuing a pass failed. */
+/** The reason that issuing a pass failed. */
 export interface PassError {
   code: ErrorCode
   message: string

@@ -52,7 +52,7 @@ export interface LinkedPass {
 
 const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
 
-/** ISSUING is not stored: the job of the pass shows it. */
+/** Returns the stored status. ISSUING is not stored, because the job of the pass shows it. */
 const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
 export class Passes extends Repository {

@@ -108,7 +108,7 @@ function outsideWindow(age: number, toleranceSeconds: number): Rejection {
   }
 }
 
-/** Larger bodies are never sent and not worth an explanation. */
+/** The maximum size of bodies for which the cause is searched. Larger bodies are never sent. */
 const MAX_EXPLAINED_BYTES = 256 * 1024
 
 /** A regular expression would be quadratic in the length of a run of newlines. */

@@ -1,4 +1,7 @@
-/** IANA names that `Intl.supportedValuesOf` omits for another name of the zone. The set differs among releases. */
+/**
+ * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. The set differs among
+ * releases.
+ */
 const OTHER_NAMES = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca
 America/Argentina/ComodRivadavia America/Argentina/Cordoba America/Argentina/Jujuy America/Argentina/Mendoza

@@ -70,7 +70,7 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
   return lines.length > 0 ? [...lines.join('\n')].slice(0, MAX_LENGTH).join('') : undefined
 }
 
-/** Zero-width characters: invisible on a phone, but texts that contain them differ. */
+/** Zero-width characters. They are invisible on a phone but make texts different. */
 const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 

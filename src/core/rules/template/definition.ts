@@ -155,7 +155,7 @@ export function longScope(definition: Definition): Scope {
   ])
 }
 
-/** Longer text fits nowhere. */
+/** The longest sample value. No longer text fits anywhere on a pass. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
 /** Whether a text contains a variable without a known value. A sample then proves nothing. */

@@ -56,7 +56,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (plan instanceof ApiError) return { externalPassId, problem: plan }
     const pass = existing.get(externalPassId) ?? inserted.get(externalPassId) ?? raced.get(externalPassId)
     const rejection = rejected.get(externalPassId)
-    // A concurrent request can have created it while this one had no space.
+    // This request had no space for the pass, but a concurrent request can have created it.
     if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) {
       if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written and cannot be read`)

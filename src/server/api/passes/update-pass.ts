@@ -293,8 +293,8 @@ function planChange(
 }
 
 /**
- * Returns the group of the updated pass: the one of the request, else the one that the template computes, unless a
- * request put the pass into another group.
+ * Returns the group of the updated pass: the group in the request, else the group that the template computes. A pass
+ * that an earlier request put into another group stays in that group.
  */
 function groupAfter(
   pass: StoredPass,

@@ -28,7 +28,10 @@ interface ListContext {
   now: Date
 }
 
-/** Longer than doors wait between two refreshes, so that each moves from one shared list to the next. */
+/**
+ * The time for which requests share a list. Longer than the interval at which doors refresh, so that each door moves
+ * from one shared list to the next.
+ */
 const CURRENT_MS = 20_000
 /** The time that clients have to read a list they began. */
 const KEPT_MS = 2 * CURRENT_MS

@@ -17,8 +17,9 @@ export interface DecidedScan {
 }
 
 /**
- * Records attempts with all their consequences. Returns those that are new: nothing is written for an externalRef that
- * is already recorded. The recorded result counts, even if a device accepted a pass that the policy rejects.
+ * Records attempts with all their consequences. Returns the attempts that are new. Nothing is written for an
+ * externalRef that is already recorded. The recorded result counts, even if a device accepted a pass that the policy
+ * rejects.
  */
 export async function writeScans(
   tx: Repositories,

@@ -5,10 +5,16 @@ import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
 
-/** Due jobs run within a second. Jobs that wait longer than this need a worker. */
+/**
+ * The maximum waiting time of due jobs. They usually run within a second, so a longer wait means that a worker is
+ * missing.
+ */
 const MAX_WAIT_SECONDS = 60
 
-/** Entries are chained within about a second. If they wait longer than this, no worker runs or a chain is broken. */
+/**
+ * The maximum waiting time of entries. They are usually chained within a second, so after a longer wait, no worker runs
+ * or a chain is broken.
+ */
 const MAX_UNCHAINED_SECONDS = 300
 
 const MAX_NAMED = 5

@@ -7,7 +7,7 @@ import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
 const LIBRARY = 'bwip-js/node'
 
-/** Loaded with the first barcode and not with the server: the library has two megabytes. */
+/** Loads the library with the first barcode instead of at the start of the server, because it has two megabytes. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)(LIBRARY)
 
 /** Names of the formats for screen readers. */

@@ -45,7 +45,7 @@ export async function findFault(file: string): Promise<string | undefined> {
   }
 }
 
-/** Other programs can have tables of the same names. */
+/** Whether the tables are those of this program. Other programs can have tables with the same names. */
 async function isOurs(db: Knex): Promise<boolean> {
   for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false
   return (await db.schema.hasColumn('migrations', 'name')) && (await db('migrations').first('name')) !== undefined
@@ -97,7 +97,7 @@ export async function skipWalletTags(file: string): Promise<void> {
   }
 }
 
-/** More tags than are assigned between two backups, and few enough for thousands of restores. */
+/** The number of tags to skip: more than are assigned between two backups, and few enough for thousands of restores. */
 const SKIPPED_TAGS = 1_000_000_000
 
 /** The suffixes of the files that SQLite and the server keep next to a database. */
