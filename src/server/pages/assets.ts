@@ -78,7 +78,9 @@ export function contentTypeOf(name: string): string | undefined {
 /** Returns a style or a script of the folder `browser`. Styles are without comments and line breaks. */
 export function browserFile(name: string): string {
   const text = readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8')
-  return name.endsWith('.css') ? text.replaceAll(/\/\*.*?\*\/|\s+/gs, ' ') : text
+  if (!name.endsWith('.css')) return text
+  const withoutComments = text.split('*/').map((part) => part.split('/*')[0])
+  return withoutComments.join(' ').replaceAll(/\s+/g, ' ')
 }
 
 export function browserAsset(name: string): Asset {
