@@ -143,8 +143,8 @@ export class SetupError extends Error {
 export const MAX_ISSUES = 100
 
 /**
- * Returns the issues as a list with their true number. Issues beyond MAX_ISSUES are represented by the same object, so
- * that counting them uses no memory.
+ * Returns a list with an item for each issue. Issues beyond MAX_ISSUES share one object, so that counting them uses
+ * little memory.
  */
 export function listIssues(found: Iterable<Issue>): Issue[] {
   const issues: Issue[] = []

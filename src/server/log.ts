@@ -33,7 +33,7 @@ export function createLogger(
   return log
 }
 
-/** Returns the failure of a line that need not be repeated, as those of background work and of an outage. */
+/** Returns the failure of a log line that need not be repeated, such as a line of background work or of an outage. */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
   if (!(err instanceof Error)) return undefined

@@ -16,10 +16,12 @@ interface Asking {
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 
-/** Reserves space for what is about to be stored, or returns why there is none. */
+/** Reserves space for data that is about to be stored. Returns an error if there is no space. */
 export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
-/** Opens the limits of passes and bytes. Near a limit, the workspace is locked until the transaction ends. */
+/**
+ * Returns the check of the limits of passes and bytes. Near a limit, locks the workspace until the transaction ends.
+ */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
   const { limits, usage } = token.workspace
   if (stored.every((name) => limits[name] - usage[name] > FAR[name])) return () => undefined
@@ -64,7 +66,7 @@ const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
-/** Reserves places for jobs that are about to be queued, or returns why there are none. */
+/** Reserves places for jobs that are about to be queued. Returns an error if there is no place. */
 export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**

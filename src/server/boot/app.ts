@@ -40,7 +40,7 @@ export interface AppOptions {
 
 const linkPath = '/l/:token'
 
-/** Tells virtual phones the addresses of the emulators. */
+/** The path at which virtual phones look up the addresses of the emulators. */
 const sandboxPath = '/sandbox'
 
 export function createApp(options: AppOptions): H3 {

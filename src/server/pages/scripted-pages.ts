@@ -113,7 +113,7 @@ ${head}
       content: bytes,
       cacheControl: FIXED_NAMES.includes(name) ? REVALIDATED : IMMUTABLE,
       headers: {
-        // A worker gets the policy of its file.
+        // A web worker has the policy of its own file, not that of the page.
         'content-security-policy': headers['content-security-policy']!,
         'cross-origin-resource-policy': 'same-origin',
         ...(name === 'sw.js' && { 'service-worker-allowed': `../${page}` }),

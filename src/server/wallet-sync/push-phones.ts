@@ -90,7 +90,7 @@ function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOu
   return result.value.some(isAnswered) ? 'answered' : 'failed'
 }
 
-/** Registrations by the outcome of their push, and failed ones by error, since most share one. */
+/** Registrations by the outcome of their push. Failed ones are grouped by error, because most share the same error. */
 export interface PushOutcomes<Registration> {
   sent: Registration[]
   failed: Map<string, Registration[]>

@@ -205,7 +205,9 @@ async function sendDue(
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  /** Queues deliveries of this process, which need no read. A read can return them before this event. */
+  /**
+   * Queues deliveries of this process, which need no read. A read can return a delivery before its event arrives here.
+   */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true

@@ -203,7 +203,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
-  // One writer for all, at which the requests of each workspace, its jobs, and maintenance take turns.
+  // There is one writer. The requests of each workspace, its jobs, and maintenance take turns at it.
   const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
   const maintenance = turns(MAINTENANCE, NO_TIMEOUT)

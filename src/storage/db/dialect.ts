@@ -31,7 +31,10 @@ export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promi
   if (isPostgres(db)) await select()
 }
 
-/** Makes concurrent transactions with the same number take turns until they end. On SQLite, all writers do. */
+/**
+ * Makes concurrent transactions with the same number take turns until they end. On SQLite, all writers take turns
+ * anyway.
+ */
 export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
@@ -134,7 +137,10 @@ export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
   return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
 }
 
-/** The minimum length of a term for the trigram index. Shorter terms scan the rows that match the other filters. */
+/**
+ * The minimum length of a term for the trigram index. For shorter terms, the database scans the rows that match the
+ * other filters.
+ */
 const MIN_INDEXED_TERM = 3
 
 /** A case-folded column of passes with a trigram index. */

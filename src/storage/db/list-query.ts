@@ -253,7 +253,7 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
   const row: { whole: string } | undefined = await db(name)
     .where(`${name}.id`, cursor.id)
     .first({ whole: db.raw(key) })
-  // If the pass was erased in the meantime, its key differs.
+  // If the pass was erased since the cursor was created, its key differs.
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 

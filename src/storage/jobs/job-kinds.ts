@@ -78,7 +78,7 @@ export const kinds = {
   'deliver-webhooks': { queue: 'webhooks', priorities: single },
   'detach-project': { queue: 'database', priorities: ['bulk'] },
 } as const satisfies Record<string, KindQueue>
-/** The kind of a job, which says its queue and its handler (server/background/job-handlers.ts). */
+/** The kind of a job, which determines its queue and its handler (server/background/job-handlers.ts). */
 export type JobKind = keyof typeof kinds
 export const jobKinds = Object.keys(kinds) as JobKind[]
 

@@ -35,7 +35,7 @@ export interface NewJob {
   subject: string
   correlationId: string | null
   runAt?: Date
-  /** One of many jobs, none of them urgent. */
+  /** Whether the job is one of many that are not urgent. */
   isBulk?: boolean
 }
 

@@ -86,8 +86,8 @@ export interface NewMessage {
 }
 
 /**
- * Inserts a message with the additional columns of its kind. Returns false if its idempotency key is in use, including by a
- * concurrent request. The unique index decides.
+ * Inserts a message with the additional columns of its kind. Returns false if its idempotency key is in use, including
+ * by a concurrent request. The unique index detects this.
  */
 export async function insertMessage(
   db: Knex,

@@ -85,7 +85,10 @@ export class GoogleClasses extends Repository {
     await this.one(workspaceId, id).update(change)
   }
 
-  /** Records that a version was sent to Google. If a newer version was sent before, only the older one is known to be there. */
+  /**
+   * Records that a version was sent to Google. If a newer version was recorded before, records the older one, because
+   * it may have reached Google last.
+   */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
     await this.one(workspaceId, id).update({ sent_version: version })
   }

@@ -124,9 +124,9 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records that a version of the pass was sent to Google. The caller has locked the pass. If a newer version was sent before,
-   * only the older one is known to be there. If the object replaces another one, keeps that one as a former object and returns
-   * true.
+   * Records that a version of the pass was sent to Google. The caller has locked the pass. If a newer version was
+   * recorded before, records the older one, because it may have reached Google last. If the object replaces another
+   * one, keeps that one as a former object and returns true.
    * @param digest the digest of the sent content. Without one, later updates cannot be skipped as equal
    * @param mark the mark that was given to `markSending` before the send
    */

@@ -56,9 +56,9 @@ type Row = RowOf<typeof WALLET>
 export interface WalletCounts {
   phones: number
   current: number
-  /** Outdated, with rejected pushes. */
+  /** Outdated devices whose pushes were rejected. */
   refused: number
-  /** Outdated and reachable, for longer than the accepted time. */
+  /** Reachable devices that have been outdated for longer than the accepted time. */
   late: number
 }
 

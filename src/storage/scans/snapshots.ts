@@ -12,12 +12,12 @@ const SNAPSHOT = mapping({
   madeAt: time,
   /** The position of changes of passes when the snapshot began. All changes before `changedFrom` were visible. */
   changedFrom: position,
-  /** Visible changes are before it. */
+  /** All changes that were visible are before this position. */
   changedTo: position,
-  /** The same for scan events. */
+  /** Like `changedFrom`, for scan events. */
   scannedFrom: position,
   scannedTo: position,
-  /** On PostgreSQL, the transactions in between that were visible. */
+  /** On PostgreSQL, the transactions between these positions that were visible. */
   seen: optionalText,
 })
 type SnapshotRow = RowOf<typeof SNAPSHOT>

@@ -91,7 +91,7 @@ function fold(line: string): string {
     const size = Buffer.byteLength(character)
     if (bytes + size > MAX_BYTES) {
       parts.push(part)
-      // The space at the start of a continuation line counts.
+      // The space at the start of a continuation line counts toward its length.
       part = ''
       bytes = 1
     }

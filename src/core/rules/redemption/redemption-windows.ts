@@ -81,7 +81,7 @@ export function zoneOf(policy: Zoned | null, read = (text: string) => text): Dat
   if (policy?.perPeriod) return read(policy.perPeriod.timezone)
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
   const moment = start === undefined ? undefined : DateTime.fromISO(read(start), { zone: 'UTC', setZone: true })
-  // An invalid time would have the zone of this machine.
+  // Ignore an invalid time, because luxon gives it the zone of this machine.
   return moment?.isValid ? moment.zone : 'UTC'
 }
 

@@ -56,7 +56,7 @@ function conditionOfChange(counter: Counter, row: string, isOther: string): stri
   const conditions = columns.map(
     (column) => `other.${column} ${isNullable(column) ? 'is not distinct from' : '='} ${row}.${column}`,
   )
-  // A planner cannot turn a scalar subselect into a join, which would read all rows under an old plan.
+  // Use a scalar subselect, because a planner cannot turn it into a join. With an old plan, a join would read all rows.
   return `${conditionOf(counter, row)}
     and (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther} limit 1) is null`
 }

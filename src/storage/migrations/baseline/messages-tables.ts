@@ -52,7 +52,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.text('options')
     table.text('idempotency_key')
     table.bigInteger('send_at')
-    // When it counts toward Google's cap of three in 24 hours; null if it does not.
+    // The time at which it counts toward Google's cap of three in 24 hours; null if it does not count.
     table.bigInteger('google_due_at')
     table.bigInteger('started_at')
     table.text('apple_status').notNullable()

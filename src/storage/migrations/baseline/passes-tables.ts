@@ -51,7 +51,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('expiry_date', sortedText)
     table.bigInteger('issued_at')
     table.bigInteger('voided_at')
-    // When it stops being ISSUED, known or planned.
+    // The time at which the pass stops being ISSUED, in the past or planned.
     table.bigInteger('issued_until')
     // The last period in which it was expired before an update moved its expiry.
     table.bigInteger('lapsed_from')
@@ -171,7 +171,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['workspace_id', 'start_date', 'pass_id'])
   })
-  // The images that variables of a pass name or named. An image with a row is not deleted.
+  // The images that variables of a pass name now or named earlier. An image with a row is not deleted.
   await db.schema.createTable('pass_images', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('image_id').notNullable().references('images.id')

@@ -31,7 +31,7 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('redemption')
     table.integer('matched_count').notNullable()
     table.integer('prior_count').notNullable()
-    // If several passes matched, a replay finds them again by what was read.
+    // The digest of the scanned code. If several passes matched, a replay finds them again by it.
     table.specificType('payload_digest', bytes)
     table.specificType('scan_context_key', sortedText)
     table.bigInteger('scanned_at').notNullable()

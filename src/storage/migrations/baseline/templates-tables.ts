@@ -22,7 +22,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.uuid('project_id').references('projects.id')
-    // The name that files use. A deleted template releases it.
+    // The key of the template in files and commands. A deleted template releases it.
     table.text('key')
     table.specificType('name', sortedText).notNullable()
     // The position of the last rename: snapshots contain the name.

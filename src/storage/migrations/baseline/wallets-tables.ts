@@ -54,7 +54,7 @@ async function createApple(db: Knex): Promise<void> {
   // Each push rewrites the row: free space on the page keeps indexes out of it.
   await setStorage(db, 'apple_registrations', 'fillfactor = 70')
 
-  // When the phones of a pass are checked again after a push.
+  // The times at which the phones of a pass are checked again after a push.
   await db.schema.createTable('nudges', (table) => {
     table.uuid('pass_id').primary()
     table.uuid('workspace_id').notNullable()
@@ -84,12 +84,12 @@ async function createApple(db: Knex): Promise<void> {
     table.text('url').notNullable()
     table.integer('passes_per_second').notNullable()
     table.bigInteger('started_at').notNullable()
-    // When passes were last pushed; the pace is computed from it.
+    // The time at which passes were last pushed. The pace is computed from it.
     table.bigInteger('taken_at').notNullable()
     // The last pass of the current round; null at its beginning.
     table.uuid('position')
     table.bigInteger('round_at').notNullable()
-    // When a round first found nothing left.
+    // The time at which a round first found no passes to push.
     table.bigInteger('completed_at')
   })
   await db.schema.createTable('moved_passes', (table) => {
@@ -112,14 +112,14 @@ async function createGoogle(db: Knex): Promise<void> {
     table.uuid('template_version_id')
     table.integer('sent_version').notNullable()
     table.bigInteger('sent_at').notNullable()
-    // Null if it is not known what Google has; a mark while a send is in progress.
+    // Null if the content at Google is unknown; a mark while a send is in progress.
     table.text('sent_digest')
     table.bigInteger('installed_at')
     table.integer('holders').notNullable().defaultTo(0)
     table.bigInteger('activated_at')
     table.text('last_error')
   })
-  // Expired Google objects that phones still show, from before the pass changed its kind.
+  // Former Google objects that phones can still show, for example from before the kind of the pass changed.
   await db.schema.createTable('google_former_objects', (table) => {
     table.text('object_suffix').notNullable()
     table.uuid('workspace_id').notNullable()

@@ -45,7 +45,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     // Attempts of the published schedule, without manual ones.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
-    // When the schedule continues after a redelivery.
+    // The time at which the schedule continues after a redelivery.
     table.bigInteger('resume_at')
     table.integer('attempt_count').notNullable()
     table.integer('last_response_code')
@@ -57,7 +57,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
   await db.raw(
     `create index webhook_deliveries_due on webhook_deliveries (webhook_id, generation, due_at) where status = 'PENDING'`,
   )
-  // Deliveries whose last attempt failed. An attempt that succeeds writes nothing to it.
+  // Deliveries whose last attempt failed. Successful attempts do not write to this index.
   await db.raw(
     'create index webhook_deliveries_failing on webhook_deliveries (workspace_id, id) where last_error is not null',
   )
@@ -160,7 +160,7 @@ export async function createJobs(db: Knex): Promise<void> {
     table.text('correlation_id')
     table.bigInteger('run_at').notNullable()
     table.integer('attempts').notNullable()
-    // How often the lease ended while a worker held it.
+    // The number of times that the lease ended while a worker held the job.
     table.smallint('lapses').notNullable().defaultTo(0)
     table.uuid('claim_token')
     table.text('last_error')
@@ -190,7 +190,7 @@ export async function createJobs(db: Knex): Promise<void> {
   // One row per API server, written only by that server.
   await db.schema.createTable('instances', (table) => {
     table.uuid('id').primary()
-    // Raised with every write: readers see by their own clock that the server is alive.
+    // Raised with every write, so that other servers detect by their own clocks that the server is alive.
     table.bigInteger('heartbeat').notNullable()
     // Allowed requests by key of the rate limit, as JSON.
     table.text('usage').notNullable()

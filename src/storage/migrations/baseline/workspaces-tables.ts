@@ -53,7 +53,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
 
   // No foreign keys: the log outlives what it describes.
   await db.schema.createTable('audit_entries', (table) => {
-    // Ascends with time: the order of the log, and of retention.
+    // Ascends with time, so lists and retention use this order.
     table.uuid('id').primary()
     // Null for an entry about the whole database.
     table.uuid('workspace_id')
