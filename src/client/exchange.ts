@@ -7,11 +7,9 @@ import type { ErrorCode } from '../core/errors.ts'
 import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 
-/** Sends one request and reads its response. */
-
 /**
- * The part of undici that sends requests. Its index also loads fetch, WebSocket, mocks, and caches. That takes longer
- * than a small request, and every command of the command line would wait for it.
+ * The part of undici that sends requests. Its index also loads fetch, WebSocket, mocks, and caches. Loading them takes
+ * longer than a small request, and would delay every command of the CLI.
  */
 const require = createRequire(import.meta.url)
 

@@ -23,7 +23,7 @@ export interface WalletPass {
   /** Shared by the passes of a group. Wallets show them in one stack. */
   groupId?: string
   translations?: Card[]
-  /** The images in these languages, where translations are left out. */
+  /** The images in these languages, if translations are omitted. */
   translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
   /** The text of the last notification, by language if it was sent so. Apple can only show it on the pass itself. */
   message?: string | Record<string, string> | undefined

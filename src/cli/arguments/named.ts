@@ -10,7 +10,10 @@ export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'identity'
 
 interface Mark {
   kind: NamedKind
-  /** If the value is missing on a terminal, the user is asked. `orNone` is the first choice if the value is optional. */
+  /**
+   * If the value is missing on a terminal, a prompt asks for it. `orNone` is the first choice of the prompt if the
+   * value is optional.
+   */
   ask?: { orNone?: string }
   /** Whether the word `none` (`null` in the API) is accepted. */
   mayBeNone: boolean

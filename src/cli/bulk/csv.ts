@@ -42,7 +42,7 @@ export async function openCsv(
   const dialect = { ...detected, delimiter, bom: detected.bom || input.isUtf16 || separator?.bom === true, rawCells }
   const before = { line: separator ? 1 : 0, bytes: separator?.bytes ?? 0, scale: input.isUtf16 ? 2 : 1 }
   const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
-  // The last row that was parsed, even if it was not consumed: a failure is located after it.
+  // The last row that was parsed, even if it was not consumed. A failure is in the row after it.
   const last: LastRead = { line: before.line }
   const parser = parse({
     bom: true,

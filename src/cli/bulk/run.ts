@@ -65,7 +65,7 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
 
 type Answer<Item> = { batch: Batch<Item>; results: RowResult[] } | { error: unknown }
 
-/** Never rejects, because the result can wait for its turn. */
+/** Never rejects, because nothing handles the result until it is the batch's turn. */
 async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Promise<Answer<Item>> {
   const items = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
   try {

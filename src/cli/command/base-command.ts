@@ -71,7 +71,7 @@ export abstract class BaseCommand extends Command {
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 
-  /** Explains which flags of a message came from environment variables, since users would not look for them there. */
+  /** Explains which flags of a message were set by environment variables, because users would not expect that. */
   #sourcesOf(message: string): string[] {
     // Strip the punctuation and value after the name, as in `--port:` and `--role=boss`.
     const named = message

@@ -17,8 +17,8 @@ export function commandLine(options: { without?: readonly string[]; argv?: reado
 }
 
 /**
- * Replaces tokens, because CI logs keep the output. A placeholder remains: without the flag, a profile could supply
- * another workspace's token.
+ * Replaces tokens, because CI logs keep the output. Keep the flag with a placeholder: without it, the command would use
+ * the token of a profile, perhaps of another workspace.
  */
 function withoutToken(words: string[]): string[] {
   return words.map((word, at) => {

@@ -55,7 +55,8 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
     note: (message) => process.stderr.write(bar ? `${ERASE_LINE}${message}\n` : `${message}\n`),
     [Symbol.dispose]: () => {
       if (!bar) return
-      // End the bar on the current line: its start line is above the lines written since.
+      // End the bar on the current line. Otherwise, it would end on the line where it started, which is above the lines
+      // written since.
       process.stderr.write(`${ERASE_LINE}${SAVE_CURSOR}`)
       bar.stop()
     },

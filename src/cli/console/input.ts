@@ -32,8 +32,8 @@ const BY_HAND_MS = 80
 const PAUSE_MS = 300
 const LONGEST_LINE = 100_000
 /**
- * The first character that can be part of a payload: the separators of GS1. Other control characters, such as Ctrl-L
- * and Ctrl-Z, would silently corrupt the next payload.
+ * The first character that can be part of a payload. From here on, control characters are separators of GS1. Other
+ * control characters, such as Ctrl-L and Ctrl-Z, would silently corrupt the next payload.
  */
 const FIRST_OF_PAYLOAD = '\u001C'
 

@@ -25,7 +25,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     return content.serialNumber
   }
 
-  /** Returns the account of a pass type at one service: PassKit uses one push token for all of its passes. */
+  /** Returns the account of a pass type at one service. PassKit uses one push token for all passes of an account. */
   async function openAccount(content: PassJson, directory: string, control: string): Promise<AppleAccount> {
     const known = file.read().accounts.find((account) => isOf(account, content))
     if (known) return known

@@ -31,7 +31,7 @@ export interface ConnectionOptions {
   isVisible: () => boolean
   /** The time since the last request of this door that the server answered, in milliseconds. */
   quietMs: () => number
-  /** Whether there is more to do than a probe. */
+  /** Whether uploads or other work are due in addition to a probe. */
   isDue: () => boolean
   /** Resolves to true if the server responds, and to false on a timeout. */
   probe: (signal: AbortSignal) => Promise<boolean>

@@ -12,7 +12,7 @@ export interface EngineSettings {
   pollMs: number
   /** The time within which the same code counts as the same scan. */
   sameScanMs: number
-  /** Whether the server has just responded; undefined if it was not called yet. */
+  /** Whether the server has just responded; `undefined` if no request was sent yet. */
   isReached: boolean | undefined
   /** The place that each scan reports. */
   station: (door: Identity['door']) => Station

@@ -15,7 +15,9 @@ const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
 /** The time within which a stored list is refreshed after a start or a lost connection, at random for each phone. */
 const FIRST_REFRESH_MS = 10_000
-/** The rest after a download, as a multiple of its duration, since a long download is also work for the server. */
+/**
+ * The pause after a download, as a multiple of its duration, because a long download is also much work for the server.
+ */
 const REST_FACTOR = 20
 
 /** Keeps the list of a door current. */

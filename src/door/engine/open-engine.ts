@@ -216,7 +216,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   async function claim(code: string, name: string): Promise<ClaimFailure | null> {
     isClaiming = true
-    // The next door could upload it only as its own, and not at all for another project.
+    // Upload pending entries first. The next door on this phone could upload them only as its own entries, and not at
+    // all if they belong to another project.
     if (known.identity && state.pending > 0) await connection?.flush()
     let identity = unstored?.code === code ? unstored.identity : undefined
     if (!identity) {

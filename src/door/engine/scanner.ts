@@ -104,7 +104,7 @@ export function createScanner(
         { key, externalRef, at: at.getTime(), runner },
         {
           notBefore: at.getTime() - UNRESOLVED_MS,
-          // The attempt of another runner is the scan of another guest, unless it crashed.
+          // An attempt of another runner belongs to another guest, unless that runner crashed.
           canResume: (begun) => !shown.has(begun.externalRef) && (begun.runner === runner || !isRunning(begun.runner)),
         },
       )

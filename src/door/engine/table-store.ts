@@ -100,7 +100,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
-      // A page that ended before it showed the decision has stored this attempt.
+      // If a page ended before it showed the decision, the decision on this attempt is already stored.
       const known = await decisionOf(tx, attempt.externalRef)
       if (known) return known.decision
       const matches = matchesOf(attempt, await matching(tx, list.slot, { attempt, digest }), digest)

@@ -8,11 +8,14 @@ import type { DoorServer, EngineContext, Reply } from './server.ts'
 /** The result of an upload: all done, a timeout, or a rejection of everything. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
 
-/** Small, so that the doors of a venue that return together can each upload some before they time out. */
+/**
+ * The maximum size of a batch. It is small so that all doors of a venue can upload some entries before a timeout when
+ * they reconnect together.
+ */
 const BATCH = 25
 /**
  * An online request that timed out may have been recorded as denied, while the list admitted the person. The ledger
- * then needs that admission too, under a separate reference, as a conflict.
+ * must then also contain the admission, as a conflict with a separate reference.
  */
 const ACTED = '+acted'
 /** The time that a scan waits for the last uploads, in milliseconds; then the list decides it. */

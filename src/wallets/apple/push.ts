@@ -29,12 +29,17 @@ export interface ApplePushOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/** The client does not queue, so limit the streams to the 1,000 that Apple allows per connection. */
+/**
+ * The client does not queue, so these limits keep the number of streams at the 1,000 that Apple allows per connection.
+ */
 const TOKENS_PER_CALL = 250
 const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000
 
-/** The payload of a pass push is an empty object. For exactly {}, the library sends no body, which Apple rejects. */
+/**
+ * The payload of a pass push is an empty object. If the payload is exactly {}, the library sends no body, and Apple
+ * rejects such a push.
+ */
 class PassChanged extends Notification {
   compile(): string {
     return '{ }'

@@ -68,7 +68,7 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// Later times are not valid dates, and a key with an invalid date would never expire.
+// The last valid date. A later expiry would be an invalid date, so its key would never expire.
 const LAST_MOMENT = 8.64e15
 
 /** A time in milliseconds since 1970, which Google writes as a number or as text. */

@@ -241,7 +241,9 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
   return Object.fromEntries(cleared)
 }
 
-/** Never cleared: what identifies the object, is required, or is added by Google and notifications. */
+/**
+ * The keys that are never cleared: they identify the object, are required, or are added by Google and notifications.
+ */
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
 export function keysOf(overrides: Overrides): ManagedKeys {

@@ -88,8 +88,8 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 /**
- * The connections on which phones receive lines of JSON. Without a listener, the newest message of a key waits, as APNs
- * keeps it for a phone.
+ * The connections on which phones receive lines of JSON. If no phone listens, the newest message of a key waits,
+ * because APNs also stores the newest push for a phone.
  */
 export interface Channels {
   /** Responds with the messages for a key, or for all keys of a fleet: those that start with its FLEET_PREFIX characters. */

@@ -104,9 +104,9 @@ export async function shareEmulator<Addresses extends object>(
   }
 }
 
-/** What the server returns at `{publicUrl}/sandbox`. A platform that is real, or not configured, is null. */
+/** The response of `{publicUrl}/sandbox`. A platform that is real, or not configured, is null. */
 export interface SandboxDirectory {
-  /** `control` is where phones get push tokens and receive pushes. They trust `rootPem`. */
+  /** `control` is the address at which phones get push tokens and receive pushes. They trust `rootPem`. */
   apple: { control: string; rootPem: string } | null
   google: { url: string } | null
 }

@@ -152,7 +152,7 @@ function transactionOn(db: Connection): Transaction {
       return rowsOf(sql, table, index, ...(value === undefined ? [] : [value]), limit)
     },
     list: (table, { after, limit = -1 } = {}) => {
-      // Each text is greater than each number.
+      // SQLite sorts every text after every number, so -1 precedes all keys.
       const sql = 'select value from rows where store = ? and key > ? order by key limit ?'
       return rowsOf(sql, table, after ?? -1, limit)
     },

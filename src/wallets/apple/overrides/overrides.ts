@@ -8,7 +8,7 @@ export type JsonObject = Record<string, unknown>
 /** Objects merge, and other values replace. Only an object can replace an object, and `null` removes a key. */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
-  // Entries in a Map, so that `__proto__` is an ordinary key.
+  // Use a Map, in which `__proto__` is an ordinary key.
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(overrides)) {
     const below = merged.get(key)

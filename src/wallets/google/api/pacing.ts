@@ -32,7 +32,7 @@ export function createPacing(requestsPerSecond: number): Pacing {
     const now = performance.now()
     // A pause that began in the meantime also applies to waiting requests.
     if (pausedUntil <= now) {
-      // After a late timer, catch up by one request at most, to avoid a burst.
+      // If the timer was late, catch up by one request at most, to avoid a burst.
       nextAt = Math.max(openAt(), now - spacingMs) + spacingMs
       const start = waiting.urgent.shift() ?? waiting.bulk.shift()
       start?.()
