@@ -46,7 +46,7 @@ test('rejects a token with one changed character', () => {
   )
 })
 
-test('a link of another key is refused', () => {
+test('rejects a link that another key signed', () => {
   fc.assert(
     fc.property(links, fc.uint8Array({ minLength: 32, maxLength: 32 }), (facts, other) => {
       expect(verifyLink(signLink(facts, key), [other], at)).toEqual({ ok: false, reason: 'tampered' })
@@ -54,7 +54,7 @@ test('a link of another key is refused', () => {
   )
 })
 
-test('checking never throws, for any text', () => {
+test('verifying a link never throws, for any text', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.base64String()), (text) => {
       expect(verifyLink(text, [key], at).ok).toBe(false)
@@ -62,13 +62,13 @@ test('checking never throws, for any text', () => {
   )
 })
 
-test('during a rotation links of the previous key are accepted, and of a forgotten one no more', () => {
+test('accepts links of the current and the previous key, and rejects those of a removed key', () => {
   const [current, previous, forgotten] = [randomBytes(32), randomBytes(32), randomBytes(32)]
   const decision = (signedWith: Buffer) => verifyLink(signLink(link, signedWith), [current, previous], at).ok
   expect([current, previous, forgotten].map(decision)).toEqual([true, true, false])
 })
 
-test('a token has one spelling only', () => {
+test('rejects every other spelling of a token', () => {
   const token = signLink(link, key)
   const bytes = Buffer.from(token, 'base64url')
   const spellings = [`${token}=`, `${token}==`, `${token}\n`, ` ${token}`, `${token}A`, token.slice(0, -1)]
@@ -78,7 +78,7 @@ test('a token has one spelling only', () => {
   expect(bytes.toString('base64url')).toBe(token)
 })
 
-test('a link works until its expiry and never again', () => {
+test('a link works until its expiry and fails afterwards', () => {
   const token = signLink(link, key)
   expect(verifyLink(token, [key], new Date(link.expiresAt.getTime() - 1)).ok).toBe(true)
   expect(verifyLink(token, [key], link.expiresAt)).toEqual({ ok: false, reason: 'expired' })
@@ -88,7 +88,7 @@ test('an expired link of another key is reported as tampered, so that its conten
   expect(verifyLink(signLink(link, randomBytes(32)), [key], later(3600))).toEqual({ ok: false, reason: 'tampered' })
 })
 
-test('an expiry within a second is rounded up, never down', () => {
+test('rounds an expiry up to the next second, never down', () => {
   const token = signLink({ ...link, expiresAt: new Date(at.getTime() + 1) }, key)
   expect(verifyLink(token, [key], new Date(at.getTime() + 500)).ok).toBe(true)
 })
@@ -102,6 +102,6 @@ test.each([
   expect(linkExpiry(passExpiresAt, at)).toEqual(later(days * 86_400))
 })
 
-test('the time to live without an expiry can be set', () => {
+test('the link lifetime of a pass without an expiry can be configured', () => {
   expect(linkExpiry(null, at, 7)).toEqual(later(7 * 86_400))
 })

@@ -16,12 +16,12 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.send('GET', `/apple/v1/devices/${device}/registrations/${type}`)).status).toBe(400)
   })
 
-  test.each(['%00', '%E0%A4%A', '..%2f'])('%s is an unknown name', async (part) => {
+  test.each(['%00', '%E0%A4%A', '..%2f'])('rejects the pass type and serial number %s', async (part) => {
     const { status } = await api.send('GET', `/apple/v1/passes/${part}/${part}`)
     expect([400, 401]).toContain(status)
   })
 
-  test('a pass accepts 10,000 devices and rejects one more, and known ones can register again', async () => {
+  test('a pass accepts 10,000 devices and rejects the next, and registered devices can register again', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const stored = (await api.services.store.passes.find(workspace.id, pass.id))!
@@ -89,7 +89,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return { workspace, id, externalPassId, projectId, call, told, devices }
   }
 
-  test('a phone that returns with an old pass after a push is pushed again; one that has fetched is not', async () => {
+  test('pushes a phone that registers again with an outdated pass, and not one that has fetched it', async () => {
     const { workspace, id, call } = await issued()
     const { registrations } = api.services.store
     const pushed = async () => {
@@ -182,7 +182,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('wallets are included with a pass on request, in lists too, with any cursor', async () => {
+  test('include=wallets adds the wallets to a pass and to each page of a list', async () => {
     const { workspace, id, call } = await issued()
     const other = await issuedPass(workspace)
     await call('POST', 'one')
@@ -206,7 +206,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(JSON.stringify(crowd.details)).toContain('request fewer passes')
   })
 
-  test('a workspace sees no device ID, with which it could list the passes of other workspaces on the phone', async () => {
+  test("the device IDs that a workspace sees differ per workspace and open no list of a phone's passes", async () => {
     const [mine, other] = [await issued(), await issued()]
     for (const { call } of [mine, other]) expect(await call('POST', 'shared-phone')).toBe(201)
     const shown = await Promise.all(
@@ -224,7 +224,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const device of shown) expect(await statusOf(device)).toBe(204)
   })
 
-  test('changes within one second have a Last-Modified each, so that a phone misses none', async () => {
+  test('each change within one second gets a later Last-Modified, so that phones miss none', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const fetched = async (since?: string) => {
@@ -244,7 +244,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test("at most five lines of 300 characters are logged of a device's messages", async () => {
+  test('logs at most five messages of a device request, each cut to 300 characters', async () => {
     const warn = vi.spyOn(api.services.log, 'warn')
     onTestFinished(() => warn.mockRestore())
     const logs = Array.from({ length: 100 }, () => 'x'.repeat(600))
@@ -277,7 +277,7 @@ describe('with limits', () => {
     expect([costsByHeld[9], costsByHeld[10], costsByHeld[20]]).toEqual([[1], [1, 1], [1, 2]])
   })
 
-  test('a pass added and removed endlessly emits a limited number of events', async () => {
+  test('limits the events of a pass that is added and removed repeatedly', async () => {
     const workspace = await api.workspace()
     const [{ id }, other] = [await issuedPass(workspace), await issuedPass(workspace)]
     const call = async (method: 'POST' | 'DELETE', device: string, passId = id) => {

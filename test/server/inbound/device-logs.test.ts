@@ -19,7 +19,7 @@ const getTask = (serial: string, type = TYPE) =>
   `Get pass task (pass type ${type}, serial number ${serial}, if-modified-since (null); with web service url ` +
   'https://example.com/apple) encountered error: Unexpected response code 503'
 
-describe.each(dialects)('what devices write, on %s', (dialect) => {
+describe.each(dialects)('device logs on %s', (dialect) => {
   const api = useApi(dialect)
 
   const write = async (...logs: string[]) =>
@@ -63,7 +63,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     expect(await messages(workspace, { passId: [pass.id], projectId: [pass.id] })).toEqual([])
   })
 
-  test('a message that names no pass of ours is in the server log only', async () => {
+  test('a message that names no known pass is written to the server log only', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const warn = vi.spyOn(api.services.log, 'warn')
@@ -84,7 +84,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     expect(after.pass).toBe(before.pass)
   })
 
-  test('odd bytes are taken, cut and cleaned', async () => {
+  test('accepts invalid bytes, removes control characters, and cuts a message at 500 characters', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     await write(`${getTask(pass.id)}\u0000\u001b[2J\n${'x'.repeat(2000)}\ud800`, `serial number '\u0000' of ${TYPE}`)
@@ -115,7 +115,7 @@ describe.each(dialects)('what devices write, on %s', (dialect) => {
     expect(await messages(workspace, { passId: [quiet.id] })).toEqual([getTask(quiet.id)])
   })
 
-  test('a workspace keeps the newest, and an erasure and thirty days take what is left', async () => {
+  test('a workspace keeps the newest messages; erasing a pass and 30 days delete them', async () => {
     const workspace = await api.workspace()
     const [pass, another] = [await issuedPass(workspace), await issuedPass(workspace)]
     const { writer } = api.database

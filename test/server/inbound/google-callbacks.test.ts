@@ -15,7 +15,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   const phones = usePhones(api)
 
-  test('keeps the time of the first activation of an object and installs nothing', async () => {
+  test('an activated Google object keeps its first activation time and installs nothing', async () => {
     api.now = at
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { DiscardError } from '../../../src/core/errors.ts'
 import { eventually, gate, openServices } from './fixtures.ts'
 
-test('a batch ends when its jobs of every kind have ended, even if those of one kind cannot be released', async () => {
+test('a batch ends after its jobs of every kind, even if those of one kind cannot be released', async () => {
   const services = await openServices('sqlite')
   const { store } = services
   const held = gate()

@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return async () => (await workspace.ok(contract.deliveries.list, { query: { status: 'PENDING' } })).total
   }
 
-  test('a fan-out that is stopped ends with its chunk, and the next server continues at once', async () => {
+  test('a stopped fan-out finishes its chunk, and the next server continues at once', async () => {
     const { read } = await startBroadcast()
     await runUntilStopped(inDatabase, { chunks: 1 })
     expect(await read()).toMatchObject({ status: 'PENDING' })
@@ -92,14 +92,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await jobs(inDatabase)).toEqual([])
   })
 
-  test('a fan-out whose job another server has taken over does nothing more', async () => {
+  test('a fan-out whose job another server has taken over changes nothing', async () => {
     const { id } = await startBroadcast()
     await runTooLate(inDatabase)
     expect(await api.database.writer('broadcasts').where({ id }).first()).toMatchObject({ started_at: null })
     expect(await jobs(inDatabase)).toMatchObject([{ attempts: 2 }])
   })
 
-  test('passes leave a deleted project until the server stops, and the rest of them with the next', async () => {
+  test('a stopping server leaves the passes of a deleted project to the next one, which detaches them', async () => {
     const left = await deleteProject()
     await runUntilStopped(inDatabase, { chunks: 0 })
     expect(await left()).toHaveLength(1)
@@ -109,14 +109,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await jobs(inDatabase)).toEqual([])
   })
 
-  test('a server whose job was taken over takes no pass out of a deleted project', async () => {
+  test('a server whose job was taken over detaches no pass from a deleted project', async () => {
     const left = await deleteProject()
     await runTooLate(inDatabase)
     expect(await left()).toHaveLength(1)
     expect(await jobs(inDatabase)).toMatchObject([{ attempts: 2 }])
   })
 
-  test('deliveries of a disabled endpoint end until the server stops, and the rest of them with the next', async () => {
+  test("a stopping server finishes a chunk of a disabled endpoint's deliveries; the next ends the others", async () => {
     const pending = await disableWebhook()
     expect(await pending()).toBe(1_501)
     await runUntilStopped(ofWebhooks, { chunks: 1 })

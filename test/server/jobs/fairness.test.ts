@@ -10,7 +10,7 @@ import { dialects } from '../../support/databases.ts'
 import { eventually, gate, openServices, type TestServices } from './fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('work of one workspace that hangs leaves room for another at once, in every queue that it is in', async () => {
+  test('hanging jobs of one workspace leave slots for another in each of their queues', async () => {
     const services = await openServices(dialect)
     const [hog, other] = [randomUUID(), randomUUID()]
     const kinds: JobKind[] = ['issue-pass', 'update-apple', 'deliver-webhooks']
@@ -34,7 +34,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(begun).toHaveLength(kinds.length * 41)
   })
 
-  test('jobs of a workspace that come behind a thousand of another are run before most of those', async () => {
+  test('jobs behind a thousand of another workspace run before most of those', async () => {
     const services = await openServices(dialect)
     const [hog, other] = [randomUUID(), randomUUID()]
     const begun: string[] = []
@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('slots that are held forever leave one for each who comes, until there are as many who hold as slots', () => {
+test('each newcomer gets a slot while others hold theirs, until all slots are taken', () => {
   const shares = createShares(8)
   const takeAll = (name: string) => {
     let taken = 0
@@ -61,7 +61,7 @@ test('slots that are held forever leave one for each who comes, until there are 
   expect(['a', 'b', 'c', 'd'].map(takeAll)).toEqual([4, 2, 1, 1])
 })
 
-test('every priority of a queue that jobs have has options, and slots for a second workspace', () => {
+test('each priority of each queue has options and at least two slots', () => {
   const options: WorkerQueues = queueOptions
   for (const { queue, priority } of queuePlaces) expect(options[queue][priority]?.batches).toBeGreaterThan(1)
 })

@@ -12,7 +12,7 @@ const lease = { limit: 100, leaseSeconds: 10 }
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  test('what APNs answers a worker whose lease has ended is not written over what another was answered', async () => {
+  test('a worker with an expired lease does not overwrite the result of the worker that took over', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const { store } = api.services

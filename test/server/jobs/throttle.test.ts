@@ -5,7 +5,7 @@ import type { JobHandler } from '../../../src/server/jobs/worker.ts'
 import { placeOf } from '../../../src/storage/jobs/job-kinds.ts'
 import { eventually, openServices } from './fixtures.ts'
 
-test('admits its number per second, evenly, and does not make up for unused ones', () => {
+test('a throttle spaces work evenly at its rate, and does not save up unused capacity', () => {
   let now = 0
   const throttle = createThrottle(500, () => now)
   expect([throttle.most, throttle.wait()]).toEqual([500, 0])
@@ -21,14 +21,14 @@ test('admits its number per second, evenly, and does not make up for unused ones
   expect(throttle.wait()).toBe(1_000)
 })
 
-test('without a number nothing waits, and of less than one in a second one goes', () => {
+test('without a rate nothing waits, and a rate below one per second admits one at a time', () => {
   const free = createThrottle()
   free.take(1_000_000)
   expect([free.most, free.wait()]).toEqual([Number.POSITIVE_INFINITY, 0])
   expect(createThrottle(0.1).most).toBe(1)
 })
 
-test('a throttled queue takes its share regardless of wake-ups, and other queues continue', async () => {
+test('wake-ups do not exceed the rate of a throttled queue, and other queues continue', async () => {
   const services = await openServices('sqlite')
   const begun: string[] = []
   const handler: JobHandler = async (jobs) => {

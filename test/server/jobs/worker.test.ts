@@ -15,7 +15,7 @@ const anHour = 3600
 const backoff = [2, 4, 8, 16, 32, 64, 128, 256]
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a worker runs a job as soon as it is committed in its process, long before it would look again', async () => {
+  test('a worker runs a job as soon as its process commits it, long before the next poll', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
     services.work({ handlers: { 'issue-pass': handler }, pollSeconds: anHour })
@@ -26,7 +26,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await services.database.reader('jobs')).toEqual([])
   })
 
-  test('claims no job while its clock is off, and claims it when the clock agrees again', async () => {
+  test('a worker claims no job while its clock is wrong, and continues once it is correct', async () => {
     const services = await openServices(dialect)
     let isOff = true
     let looks = 0
@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('a stopping worker finishes what is in flight, takes nothing new, and the rest waits for another', async () => {
+  test('a stopping worker finishes jobs in flight, claims no new ones, and releases the others', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
     const held = gate()
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(subjects).toEqual(expect.arrayContaining(done))
   })
 
-  test('a job that throws is retried after growing waits, and discarded after the last attempt', async () => {
+  test('retries a job that throws after increasing delays, and discards it after the last attempt', async () => {
     const services = await openServices(dialect)
     let runs = 0
     const failing: JobHandler = async () => {
@@ -142,7 +142,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await job()).toMatchObject({ attempts: MAX_JOB_ATTEMPTS, claim_token: null })
   })
 
-  test('one job that always throws does not keep the others of its batch from being done', async () => {
+  test('a job that always throws does not prevent the others of its batch', async () => {
     const services = await openServices(dialect)
     const { handler, done } = recorder(services)
     const subjects = await insertJobs(services, 10)
@@ -238,7 +238,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
   })
 
-  test('work that hangs in one queue delays neither other queues nor another of its batches', async () => {
+  test('a hanging batch delays neither other queues nor other batches of its queue', async () => {
     const services = await openServices(dialect)
     const issuing = recorder(services)
     const wallets = recorder(services)
@@ -283,7 +283,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('one of several concurrent servers on PostgreSQL runs the job of a subject, and others lose nothing', async () => {
+test('concurrent servers on PostgreSQL run one job of a subject at a time, and lose none', async () => {
   const services = await openServices('postgres')
   const { store, database, workspaceId, clock } = services
   const errors = vi.spyOn(services.log, 'error')
@@ -309,7 +309,7 @@ test('one of several concurrent servers on PostgreSQL runs the job of a subject,
   expect(errors).not.toHaveBeenCalled()
 })
 
-test('the lease of a job that its own transaction locks on PostgreSQL is renewed after it', async () => {
+test('renews the lease of a job on PostgreSQL after the transaction that locks it', async () => {
   const services = await openServices('postgres')
   const { store, database } = services
   const blocked = database.reader('pg_stat_activity').where({ wait_event_type: 'Lock' })

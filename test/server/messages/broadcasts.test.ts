@@ -42,7 +42,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const notifications = async (passId: string) =>
     (await workspace.ok(contract.notifications.list, { params: { id: passId } })).items
 
-  test('reaches each issued pass of the project with one ordinary notification, and no others', async () => {
+  test('a broadcast sends one notification to each issued pass of its project, and to no other pass', async () => {
     const { params, passIds, voided, queued } = await projectWith(3)
     const { passIds: strangers } = await projectWith(1)
     await phones.addApple(workspace.id, passIds[0]!)
@@ -81,7 +81,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('targets the passes that are issued when it starts, not those of its creation', async () => {
+  test('a broadcast targets the passes that are issued when it starts, not when it was created', async () => {
     const { params, passIds, queued } = await projectWith(2)
     const { id } = await send(params, { sendAt: later(60) })
     await workspace.ok(contract.passes.void, { params: { id: passIds[0]! }, body: {} })
@@ -95,7 +95,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(get, named)).toMatchObject({ passCount: 2, sendAt: expect.any(String) })
   })
 
-  test('is evaluated at its start, regardless of later changes of passes', async () => {
+  test('a broadcast selects its passes when it starts, regardless of later changes', async () => {
     const { params, passIds, queued } = await projectWith(2)
     const { id } = await send(params)
     const claim = { priority: 'bulk' as const, limit: 1, leaseSeconds: 10 }
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await notifications(queued)).toEqual([])
   })
 
-  test('one notification per pass for more passes than a chunk holds, with IDs of their time', async () => {
+  test('a broadcast over several chunks creates one notification per pass, with IDs of their time', async () => {
     const { params, templateId, passIds } = await projectWith(1)
     const { store } = api.services
     const [version] = await store.templateVersions.listNewestPublished(workspace.id, [templateId])
@@ -164,7 +164,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('jobs').where({ kind: 'send-broadcast-notification' }).delete()
   })
 
-  test('a pass whose 3 google notifications are used up has FAILED on google, and that one takes no place', async () => {
+  test('a broadcast is FAILED on google for a pass at its cap, and does not count toward the cap', async () => {
     const { params, passIds } = await projectWith(2)
     const [full, other] = passIds as [string, string]
     await phones.addApple(workspace.id, full)
@@ -183,7 +183,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answer.headers.get('retry-after')).toBe(String(24 * 3600 - 3))
   })
 
-  test('takes a place under the cap of each pass that it reaches', async () => {
+  test('a broadcast counts toward the cap of each pass that it reaches', async () => {
     const { params, passIds } = await projectWith(1)
     for (let n = 0; n < 4; n += 1) {
       await send(params)
@@ -198,7 +198,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rejection.status).toBe(429)
   })
 
-  test('a dry run says whom it would reach and stores nothing', async () => {
+  test('a dry run of a broadcast reports the number of passes that it would reach, and stores nothing', async () => {
     const { params, passIds } = await projectWith(4)
     await phones.addApple(workspace.id, passIds[0]!)
     await phones.addApple(workspace.id, passIds[0]!)
@@ -221,7 +221,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(list, { params })).toMatchObject({ total: 0 })
   })
 
-  test('an idempotency key returns the existing broadcast with 200, across projects, and once for 50 at once', async () => {
+  test('50 concurrent creates with one idempotency key make one broadcast, across projects', async () => {
     const [{ params }, { params: other }] = [await projectWith(0), await projectWith(0)]
     const body = { ...text, idempotencyKey: `all-at-once`, sendAt: later(60) }
     const answers = await Promise.all(
@@ -233,7 +233,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.call(create, { params: unknown, body })).status).toBe(200)
   })
 
-  test('a scheduled broadcast can be cancelled: it is gone, its key is free, and no pass receives it', async () => {
+  test('cancelling a scheduled broadcast deletes it, frees its key, and notifies no pass', async () => {
     const { params, passIds } = await projectWith(1)
     const body = { sendAt: later(60), idempotencyKey: 'cancel-this' }
     const { id, status } = await send(params, body)
@@ -249,7 +249,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await notifications(passIds[0]!)).toEqual([])
   })
 
-  test('from its time on it cannot be cancelled any more', async () => {
+  test('a broadcast cannot be cancelled from its scheduled time on', async () => {
     const { params } = await projectWith(0)
     const { id } = await send(params, { sendAt: later(60) })
     const named = { params: { ...params, broadcastId: id } }
@@ -261,7 +261,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.refused(cancel, named)).toMatchObject(rejection)
   })
 
-  test('are listed newest first below their project', async () => {
+  test('lists the broadcasts of a project, newest first', async () => {
     const [{ params }, { params: other }] = [await projectWith(0), await projectWith(0)]
     const ids: string[] = []
     for (let n = 0; n < 3; n += 1) ids.unshift((await send(params)).id)

@@ -55,7 +55,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   const spyOnMessages = () => vi.spyOn(api.services.google!.api.bulk, 'addMessage')
 
-  test('50 passes of a class get one message, and each of them its own outcome', async () => {
+  test('a class broadcast to 50 passes sends one message and records an outcome per pass', async () => {
     const { params, passIds, templateId } = await held(50)
     await phones.addApple(workspace.id, passIds[0]!)
     const messages = spyOnMessages()
@@ -82,7 +82,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(stats, named)).toMatchObject({ fannedOut: 50, sent: 50, pending: 0, classErrors: [] })
   })
 
-  test('two versions are two classes; the dry run reports it, and who else receives the message', async () => {
+  test('a dry run reports a class per version, and the passes outside the broadcast that receive it', async () => {
     const { params, passIds, templateId } = await held(2, 1)
     await workspace.ok(contract.passes.void, { params: { id: passIds[0]! }, body: {} })
     const dryRun = async (googleVia: 'class' | 'object') =>
@@ -104,7 +104,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of passIds.slice(1)) expect(await notified(id)).toMatchObject([{ google: { status: 'SENT' } }])
   })
 
-  test('a message by objects stays the default, and goes to none of a class', async () => {
+  test('a broadcast sent with googleVia object adds no message to the class', async () => {
     const { params, passIds, templateId } = await held(2)
     expect(await send(params, { googleVia: 'object' })).toMatchObject({ googleVia: 'object' })
     await api.runJobs()
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of passIds) expect(await phones.messages(id)).toHaveLength(1)
   })
 
-  test('is rejected without google, and if passes of another project share the classes', async () => {
+  test('rejects a class broadcast without google, or if passes of another project share the classes', async () => {
     const { params, passIds } = await held(2)
     const refusal = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [{ path: ['googleVia'] }] } }
     const apple = { params, body: { ...text, platforms: ['apple' as const] } }
@@ -131,7 +131,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await phones.messages(passIds[0]!)).toEqual([])
   })
 
-  test('a process that is killed between the send and the note of it makes no phone ring twice', async () => {
+  test('a class message whose process is killed before it is recorded is not sent again', async () => {
     const { params, passIds, templateId } = await held(3)
     const messages = spyOnMessages()
     const { store } = api.services
@@ -157,7 +157,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of passIds) expect(await notified(id)).toMatchObject([{ google: { status: 'SENT' } }])
   })
 
-  test('an error of Google for the class is that of each pass, and its cap is that of passes', async () => {
+  test('an error of Google for the class is recorded for each of its passes', async () => {
     const { params, passIds } = await held(2)
     api.faults.replace(['google-quota'])
     const { id: broadcastId } = await send(params)
@@ -178,7 +178,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('each pass that it reaches has one place less under the cap of 3 a day', async () => {
+  test('a class broadcast counts toward the daily cap of 3 of each pass that it reaches', async () => {
     const { params, passIds } = await held(1)
     for (let n = 0; n < 4; n += 1) {
       await send(params)
@@ -189,7 +189,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(states).toEqual(['FAILED', 'SENT', 'SENT', 'SENT'])
   })
 
-  test('a pass over its cap reports it, and the class is notified for the others', async () => {
+  test('a class broadcast fails for a pass at its cap, and is sent for the others', async () => {
     const { params, passIds, templateId } = await held(2)
     const [full, other] = passIds as [string, string]
     for (let n = 0; n < 3; n += 1) {
@@ -203,7 +203,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await messagesOf(templateId)).toHaveLength(1)
   })
 
-  test('a class that Google does not have is made, and then told', async () => {
+  test('creates a class that is missing at Google, then sends it the message', async () => {
     const { params, passIds, templateId } = await held(1)
     const gone = new GoogleApiError({ kind: 'missing', status: 404, message: 'The class does not exist.' })
     spyOnMessages().mockRejectedValueOnce(gone)
@@ -215,7 +215,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await notified(passIds[0]!)).toMatchObject([{ google: { status: 'SENT' } }])
   })
 
-  test('while Google is away it is tried again', async () => {
+  test('retries a class broadcast during an outage of Google', async () => {
     const { params, passIds, templateId } = await held(2)
     api.faults.replace(['google-500'])
     await send(params)
@@ -230,7 +230,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const id of passIds) expect(await notified(id)).toMatchObject([{ google: { status: 'SENT' } }])
   })
 
-  test('an update of the class keeps what broadcasts said, as text', async () => {
+  test('an update of a class keeps messages of broadcasts, as plain text', async () => {
     const { params, templateId } = await held(1)
     const ids: string[] = []
     for (let n = 0; n < 2; n += 1) ids.push((await send(params)).id)

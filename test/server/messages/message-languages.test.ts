@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   }
 
-  test('phones of three languages each show a notification in theirs, and answers show what was sent', async () => {
+  test('phones of three languages show a notification in theirs, and responses show all languages', async () => {
     const id = await heldPass(inLanguages())
     const params = { id }
     const sent = await workspace.ok(create, { params, body: { body, options: { google: { header } } } })
@@ -146,7 +146,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('rejects messages in languages that the version of the pass lacks, with those that it has', async () => {
+  test('rejects a message in a language that the pass version lacks, and lists the available ones', async () => {
     const { id } = await issuedPass(workspace, { definition: inLanguages() })
     const plain = await issuedPass(workspace)
     const issuesOf = async (passId: string, message: object) =>

@@ -70,7 +70,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(wallets.apple.map(({ pushedVersion }) => pushedVersion)).toEqual([after.walletVersion, after.walletVersion])
   })
 
-  test('a phone that asks what changed as soon as it is pushed gets the pass', async () => {
+  test('a phone that lists changes as soon as it is pushed gets the pass', async () => {
     const id = await passOn('apple')
     const { store, push } = api.services
     const [registration] = await store.registrations.list(workspace.id, [id])
@@ -86,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(answers).toMatchObject([{ serialNumbers: [id] }])
   })
 
-  test('an object that google still had to be sent is sent, and one that was current stays so', async () => {
+  test('a notification sends an outdated object to google, and a current one stays current', async () => {
     const id = await passOn('apple', 'google')
     const google = async () => (await workspace.ok(contract.passes.wallets, { params: { id } })).google!
     await api.database.writer('google_objects').where({ pass_id: id }).update({ sent_version: 0 })
@@ -98,7 +98,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await google()).toMatchObject({ state: 'current', sentVersion: walletVersion + 1 })
   })
 
-  test('two for one pass at the same moment are both delivered, the later one stays on the back', async () => {
+  test('delivers two concurrent notifications of a pass, and keeps the later one on the back', async () => {
     const id = await passOn('apple')
     const [one, other] = [await schedule(id, { body: 'one' }), await schedule(id, { body: 'other' })]
     await api.runJobs()
@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await api.services.store.registrations.list(workspace.id, [id])).toEqual([])
   })
 
-  test('a run that ended before its report is repeated, and no phone rings twice', async () => {
+  test('repeats a run that crashed before it recorded its result, and notifies no phone twice', async () => {
     const id = await passOn('apple', 'google')
     await send(id)
     const { store } = api.services
@@ -155,13 +155,16 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await phones.messages(other)).toEqual([])
     })
 
-    test.each([{}, { google: { header: '' } }])('with %j the header is the organization', async (options) => {
-      const id = await passOn('google')
-      expect(await send(id, { options })).toMatchObject({ options })
-      expect(await phones.messages(id)).toMatchObject([{ header: 'Harbour Cinema' }])
-    })
+    test.each([{}, { google: { header: '' } }])(
+      'the header defaults to the organization name for options %j',
+      async (options) => {
+        const id = await passOn('google')
+        expect(await send(id, { options })).toMatchObject({ options })
+        expect(await phones.messages(id)).toMatchObject([{ header: 'Harbour Cinema' }])
+      },
+    )
 
-    test('a text that is sent twice is announced twice', async () => {
+    test('announces a text that is sent twice each time', async () => {
       const id = await passOn('apple')
       await send(id)
       const [first] = await backFields(id)
@@ -171,7 +174,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await backFields(id)).toHaveLength(1)
     })
 
-    test('is PARTIAL with the reason if Google reports the quota as used up, and is not retried', async () => {
+    test("a notification over Google's quota is PARTIAL with the reason, and is not retried", async () => {
       api.faults.replace(['google-quota'])
       const id = await passOn('apple', 'google')
       const notification = await send(id)
@@ -180,7 +183,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await api.database.writer('jobs').where({ workspace_id: workspace.id })).toEqual([])
     })
 
-    test('retries what a platform rejects temporarily until it accepts it, each text once', async () => {
+    test('retries temporary rejections of a platform until it accepts, and shows each text once', async () => {
       const id = await passOn('apple', 'google')
       api.faults.replace(['apns-503', 'google-503'])
       const read = await schedule(id)
@@ -194,7 +197,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect((await api.services.store.passes.find(workspace.id, id))!.message?.number).toBe(1)
     })
 
-    test('is FAILED on a platform that rejects it for minutes', async () => {
+    test('a notification is FAILED on a platform that stays unavailable for all attempts', async () => {
       const id = await passOn('apple', 'google')
       api.faults.replace(['apns-down'])
       const read = await schedule(id)
@@ -217,7 +220,7 @@ describe.each(dialects)('on %s', (dialect) => {
           await api.runJobs()
         },
       ],
-    ])('a registration that is dropped on %s is logged with the reason, and without its token', async (_, push) => {
+    ])('logs a registration dropped on %s with the reason and without its token', async (_, push) => {
       const id = await passOn('apple')
       const dead = await phones.addApple(workspace.id, id)
       phones.apns.retireDeviceToken(dead)
@@ -239,7 +242,7 @@ describe.each(dialects)('on %s', (dialect) => {
       })
     })
 
-    test('a pass that is void by then is SKIPPED on both', async () => {
+    test('a scheduled notification of a voided pass is SKIPPED on both platforms', async () => {
       const id = await passOn('apple', 'google')
       const sendAt = new Date(api.now.getTime() + 60_000).toISOString()
       const read = await schedule(id, { sendAt })
@@ -254,7 +257,7 @@ describe.each(dialects)('on %s', (dialect) => {
     test.each([
       ['an hour forward', 3600],
       ['an hour back', -3600],
-    ])('with the clock set %s nothing is lost and nothing sent twice', async (_, jump) => {
+    ])('with the clock set %s, each notification is sent exactly once', async (_, jump) => {
       const id = await passOn('apple', 'google')
       const sendAt = new Date(api.now.getTime() + 60_000).toISOString()
       const [now, later] = [await schedule(id, { body: 'now' }), await schedule(id, { body: 'later', sendAt })]
@@ -272,7 +275,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(bodies.toSorted()).toEqual(['later', 'now'])
     })
 
-    test('the oldest messages of an object that is full give way', async () => {
+    test('replaces the oldest message of a full object', async () => {
       const id = await passOn('google')
       const { api: google } = api.services.google!
       const objectId = phones.objectId(id)

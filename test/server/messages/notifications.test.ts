@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const text = { body: 'Doors open at 7' }
   const newPass = async () => ({ id: (await issuedPass(workspace)).id })
 
-  test('one that is sent at once is answered 201 as PENDING on what it targets', async () => {
+  test('an immediate notification responds 201 and is PENDING on the targeted platforms only', async () => {
     const body = { ...text, platforms: ['google' as const], options: { google: { header: 'Hello' } } }
     const { status, body: created } = await workspace.call(create, { params: { id: pass.id }, body })
     expect(status).toBe(201)
@@ -37,14 +37,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(created).not.toHaveProperty('broadcastId')
   })
 
-  test('a time that is not in the future means at once', async () => {
+  test('a sendAt that is not in the future sends at once', async () => {
     for (const sendAt of [later(0), later(-10)]) {
       const created = await workspace.ok(create, { params: await newPass(), body: { ...text, sendAt } })
       expect(created).toMatchObject({ status: 'PENDING', sendAt: null })
     }
   })
 
-  test('one for later is SCHEDULED, PENDING from its time on, and delivered by its job then', async () => {
+  test('a notification is SCHEDULED until sendAt, then PENDING, and its job delivers it', async () => {
     const params = await newPass()
     const sendAt = later(60)
     const { id } = await workspace.ok(create, { params, body: { ...text, sendAt } })
@@ -58,7 +58,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await read()).toMatchObject({ status: 'SKIPPED' })
   })
 
-  test('a pass that is not issued takes none', async () => {
+  test('rejects a notification of a pass that is not issued with 409 PASS_NOT_ISSUED', async () => {
     const voided = await newPass()
     await workspace.ok(contract.passes.void, { params: voided, body: {} })
     const queued = await makePass(workspace, (await publishedTemplate(workspace)).id)
@@ -72,7 +72,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
   })
 
-  test('a list shows them newest first, page by page, and takes no sort', async () => {
+  test('lists notifications newest first in pages, and rejects a sort', async () => {
     const params = await newPass()
     const ids: string[] = []
     for (let n = 0; n < 5; n += 1) {
@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   describe('an idempotency key', () => {
-    test('returns the existing one with 200, on the same and on another pass, for any other content', async () => {
+    test('returns the existing notification with 200 for any pass and content', async () => {
       const [params, other] = [await newPass(), await newPass()]
       const body = { ...text, idempotencyKey: 'order-4711' }
       const first = await workspace.ok(create, { params, body })
@@ -107,7 +107,7 @@ describe.each(dialects)('on %s', (dialect) => {
       }
     })
 
-    test('has one effect for 100 requests at once, on several passes', async () => {
+    test('creates one notification for 100 concurrent requests on several passes', async () => {
       const passes = [await newPass(), await newPass(), await newPass()]
       const body = { ...text, idempotencyKey: 'all at once', platforms: ['apple' as const] }
       const answers = await Promise.all(
@@ -120,7 +120,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(jobs.filter((job) => job.subject === (answers[0]!.body as { id: string }).id)).toHaveLength(1)
     })
 
-    test('is another in another workspace and for a broadcast', async () => {
+    test('is independent of other workspaces and of broadcasts', async () => {
       const stranger = await api.workspace()
       const theirs = await issuedPass(stranger)
       const body = { ...text, idempotencyKey: 'shared-key' }
@@ -132,8 +132,8 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  describe('cancelling', () => {
-    test('takes away one that is scheduled: it is gone, its key is free, and its job does nothing', async () => {
+  describe('cancelling a notification', () => {
+    test('deletes a scheduled notification with its job, and frees its key', async () => {
       const params = await newPass()
       const body = { ...text, sendAt: later(60), idempotencyKey: 'cancel-me' }
       const { id } = await workspace.ok(create, { params, body })
@@ -147,7 +147,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await api.database.writer('jobs').where({ subject: id })).toEqual([])
     })
 
-    test('comes too late from the moment on that it is due', async () => {
+    test('is rejected with 409 from sendAt on', async () => {
       const params = await newPass()
       const { id } = await workspace.ok(create, { params, body: { ...text, sendAt: later(60) } })
       const named = { params: { ...params, notificationId: id } }
@@ -162,7 +162,7 @@ describe.each(dialects)('on %s', (dialect) => {
       api.advance(HOUR)
     })
 
-    test('and delivery race for it: exactly one of them has it', async () => {
+    test('races with delivery, and exactly one of them succeeds', async () => {
       for (let round = 0; round < 10; round += 1) {
         const params = await newPass()
         const { id } = await workspace.ok(create, { params, body: { ...text, sendAt: later(1) } })
@@ -178,7 +178,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   describe('the cap of 3 google notifications in 24 hours', () => {
-    test('refuses the fourth, and says to the second how much later it would fit', async () => {
+    test('rejects the fourth, with a Retry-After that is exact to the second', async () => {
       const params = await newPass()
       for (let n = 0; n < 3; n += 1) {
         await workspace.ok(create, { params, body: text })
@@ -195,7 +195,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect((await workspace.call(create, inTime)).status).toBe(201)
     })
 
-    test('leaves out those for apple alone and those that were cancelled, and counts those to come', async () => {
+    test('counts scheduled notifications, but not Apple-only or cancelled ones', async () => {
       const params = await newPass()
       const scheduled = await workspace.ok(create, { params, body: { ...text, sendAt: later(HOUR) } })
       for (let n = 0; n < 2; n += 1) await workspace.ok(create, { params, body: text })
@@ -208,7 +208,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await workspace.refused(create, { params, body: text })).toMatchObject({ status: 429 })
     })
 
-    test('holds for requests at the same instant', async () => {
+    test('holds for concurrent requests', async () => {
       const params = await newPass()
       const answers = await Promise.all(
         Array.from({ length: 20 }, () => workspace.call(create, { params, body: text })),
@@ -217,7 +217,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(answers.filter(({ status }) => status === 429)).toHaveLength(17)
     })
 
-    test('comes behind the idempotency key', async () => {
+    test('does not apply to a repeated idempotency key', async () => {
       const params = await newPass()
       const body = { ...text, idempotencyKey: `capped-${params.id}` }
       const first = await workspace.ok(create, { params, body })

@@ -24,14 +24,14 @@ async function watchOver(database: Database, clock = () => new Date()) {
 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('finds a sound database writable and leaves no row in it', async () => {
+  test('reports an intact database as writable, and leaves no row in it', async () => {
     const { database } = await openTestStore(dialect)
     const look = await watchOver(database)
     expect((await look()).isWritable()).toBe(true)
     expect(await database.reader('settings').where('name', 'like', 'probe%')).toEqual([])
   })
 
-  test('reports a database that turns read-only, and the end of it', async () => {
+  test('reports when a database becomes read-only and when it is writable again', async () => {
     const { url, database } = await openTestStore(dialect)
     const look = await watchOver(database)
     const set = async (isReadOnly: boolean) => {
@@ -54,7 +54,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('reports a full SQLite file, and the end of it', async () => {
+test('reports when a SQLite file is full and when it has space again', async () => {
   const { store, url, database } = await openTestStore('sqlite')
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)
@@ -81,7 +81,7 @@ test.skipIf(dialects.length === 1)('reports a table of PostgreSQL that another s
   expect((await look()).isWritable()).toBe(true)
 })
 
-test.skipIf(dialects.length === 1)('compares the clock with that of PostgreSQL', async () => {
+test.skipIf(dialects.length === 1)('compares the server clock with that of PostgreSQL', async () => {
   const { database } = await openTestStore('postgres')
   let ahead = 0
   const look = await watchOver(database, () => new Date(Date.now() + ahead * 1000))
@@ -96,7 +96,7 @@ test.skipIf(dialects.length === 1)('compares the clock with that of PostgreSQL',
   expect((await skewAt(0))[1]).toBe(false)
 })
 
-test('has nothing to compare the clock with on SQLite', async () => {
+test('reports no clock difference on SQLite', async () => {
   const { database } = await openTestStore('sqlite')
   const look = await watchOver(database, () => new Date(0))
   const watch = await look()

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
 import { createDroppedRegistrations, createMetrics } from '../../../src/server/metrics/metrics.ts'
 
-test('a phone that registers with a thousand dead tokens gets ten lines, and all are counted', async () => {
+test("logs ten of a phone's thousand dropped registrations, and counts all of them", async () => {
   vi.useFakeTimers()
   const log = pino({ level: 'silent' })
   const warn = vi.spyOn(log, 'warn').mockReturnValue(undefined)

@@ -26,7 +26,7 @@ function failCopies(code: string): void {
 test.each([
   ['SQLITE_FULL', /The disk of .*backup is full. Nothing was changed/, /^free space in .*another disk$/],
   ['SQLITE_CORRUPT', /The database .*passes.db cannot be used: it is damaged/, /restore the last backup/],
-])('a backup that fails with %s says what to do, without SQL, and leaves no file', async (code, message, fix) => {
+])('a backup that fails with %s shows a fix, hides the SQL, and leaves no file', async (code, message, fix) => {
   const folder = temporaryFolder()
   const database = join(folder, 'passes.db')
   const opened = openDatabase(`sqlite:${database}`)

@@ -60,17 +60,20 @@ const damage: [string, (file: string) => void, string][] = [
   ['that is text', (file) => writeFileSync(file, 'hello '.repeat(1_000)), 'not a SQLite database'],
   ['that is empty', (file) => truncateSync(file, 0), 'contains no database of passes'],
 ]
-test.each(damage)('a backup %s is refused, checksum or not, and nothing is made', async (_, harm, message) => {
-  const { folder, file } = await backedUp()
-  harm(file)
-  const target = join(folder, 'new.db')
-  for (const unverified of [false, true]) {
-    await expect(restoreTo(file, target, { unverified })).rejects.toThrow(message)
-  }
-  expect(readdirSync(folder).sort()).toEqual(['backup', 'passes.db'])
-})
+test.each(damage)(
+  'rejects a backup %s, with or without --unverified, and creates no file',
+  async (_, harm, message) => {
+    const { folder, file } = await backedUp()
+    harm(file)
+    const target = join(folder, 'new.db')
+    for (const unverified of [false, true]) {
+      await expect(restoreTo(file, target, { unverified })).rejects.toThrow(message)
+    }
+    expect(readdirSync(folder).sort()).toEqual(['backup', 'passes.db'])
+  },
+)
 
-test('a backup of an older program has no checksum: it needs --unverified, and its pages are still checked', async () => {
+test('restores a backup without a checksum only with --unverified', async () => {
   const { folder, file } = await backedUp()
   truncateSync(file, lengthOfDatabase(file))
   const target = join(folder, 'new.db')
@@ -80,7 +83,7 @@ test('a backup of an older program has no checksum: it needs --unverified, and i
   expect(await workspacesOf(target)).toEqual(['Harbour Cinema'])
 })
 
-test('the database of another program is refused, though it has migrations too', async () => {
+test('rejects the database of another program, even if it has a migrations table', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'theirs.db')
   const db = knex({ client: 'sqlite3', connection: { filename: file }, useNullAsDefault: true })
@@ -91,7 +94,7 @@ test('the database of another program is refused, though it has migrations too',
   )
 })
 
-test('a backup with its checksum is still a database, and what is restored from it has none', async () => {
+test('a backup is a readable database, and the restored database has no checksum', async () => {
   const { folder, database, file } = await backedUp()
   expect(await workspacesOf(file)).toEqual(['Harbour Cinema'])
   const target = join(folder, 'new.db')
@@ -102,7 +105,7 @@ test('a backup with its checksum is still a database, and what is restored from 
   expect(await workspacesOf(database)).toEqual(await workspacesOf(target))
 })
 
-test('doing it twice, or at once, loses nothing: the second is refused, or keeps what it replaces', async () => {
+test('rejects a concurrent backup or restore, and --force keeps the replaced database', async () => {
   const { folder, database, file } = await backedUp()
   const target = join(folder, 'new.db')
   const restores = await Promise.allSettled([restoreTo(file, target), restoreTo(file, target)])
@@ -120,7 +123,7 @@ test('doing it twice, or at once, loses nothing: the second is refused, or keeps
 })
 
 test.each(['passes.db', 'passes.db-wal', 'passes.db.key', 'passes.db.token', 'hard-link'])(
-  'rejects %s of the database itself as the file of a backup, and --force too',
+  'rejects %s of the database itself as the backup file, even with --force',
   async (name) => {
     const { folder, database } = await backedUp()
     linkSync(database, join(folder, 'hard-link'))
@@ -133,7 +136,7 @@ test.each(['passes.db', 'passes.db-wal', 'passes.db.key', 'passes.db.token', 'ha
   },
 )
 
-test('rejects the file that a symbolic link to the database leads to as the file of a backup', async () => {
+test('rejects the target of a symbolic link to the database as the backup file', async () => {
   const { folder, database } = await backedUp()
   const alias = join(folder, 'alias.db')
   symlinkSync(database, alias)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { requireEmpty } from '../../../src/server/operator/copy-database.ts'
 import { emptyDatabase, migratedDatabase } from '../../support/databases.ts'
 
-test('a copy could be made into a PostgreSQL database without tables, and into no other', async () => {
+test('accepts only an existing PostgreSQL database without tables as the target of a copy', async () => {
   await requireEmpty(await emptyDatabase('postgres'))
   const used = await migratedDatabase('postgres')
   await expect(requireEmpty(used)).rejects.toThrow('contains tables: choose an empty database')

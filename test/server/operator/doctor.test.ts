@@ -68,14 +68,14 @@ function publicKeyOf(serviceAccountJson: string) {
   return createPublicKey(JSON.parse(serviceAccountJson).private_key)
 }
 
-test('an APNs that takes the certificate and a Google that lets us read pass', async () => {
+test('the checks pass if APNs accepts the certificate and Google permits reads', async () => {
   const find = await examine({ apns: { server: await apnsServer() }, google: { endpoints: await googleEndpoints() } })
   expect(find('Apple: APNs')).toMatchObject({ status: 'PASSED', message: expect.stringContaining('BadDeviceToken') })
   expect(find('Google: Key')).toMatchObject({ status: 'PASSED', message: expect.stringContaining(google.issuerId) })
   expect(find('Google: Permission').status).toBe('PASSED')
 })
 
-test('an APNs that cannot be reached and a service account that Google refuses fail', async () => {
+test('the checks fail if APNs is unreachable or Google rejects the service account', async () => {
   const server = { address: '127.0.0.1', port: 9, ca: apple.rootPem }
   const stranger = publicKeyOf((await sandboxAccount(1)).serviceAccountJson)
   const find = await examine({ apns: { server }, google: { endpoints: await googleEndpoints(stranger) } })
@@ -83,13 +83,13 @@ test('an APNs that cannot be reached and a service account that Google refuses f
   expect(find('Google: Permission')).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('console') })
 })
 
-test('a Google that does not answer is no question of permission', async () => {
+test('reports an unreachable Google as a network problem, not as a missing permission', async () => {
   const nowhere = 'http://127.0.0.1:9'
   const find = await examine({ google: { endpoints: { api: nowhere, token: nowhere } } }, { platforms: ['google'] })
   expect(find('Google: Permission')).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('port 443') })
 })
 
-test('asked to write, it says what Google answered to a class, and keeps whether locations are taken', async () => {
+test("with writes allowed, reports Google's response to a class and stores whether it accepts locations", async () => {
   const databaseUrl = await migratedDatabase('sqlite', onTestFinished)
   const faults = createFaults(['google-locations'])
   const endpoints = await googleEndpoints(undefined, faults)
@@ -113,7 +113,7 @@ test('asked to write, it says what Google answered to a class, and keeps whether
   expect(await look(true)).toMatchObject([taken, { status: 'PASSED' }])
 })
 
-test('an expired certificate fails with the day on which it did', async () => {
+test('the check of an expired certificate fails with the expiry date', async () => {
   const later = new Date('2035-01-01T00:00:00Z')
   const find = await examine({ clock: () => later }, { platforms: ['apple'] })
   expect(find('Apple: Pass certificate')).toMatchObject({
@@ -123,7 +123,7 @@ test('an expired certificate fails with the day on which it did', async () => {
   expect(find('Apple: WWDR expiry').status).toBe('PASSED')
 })
 
-test('a public URL that another service answers fails, and its clock is compared with ours', async () => {
+test('the check of a public URL that is another service fails, and its clock is compared', async () => {
   const answers = new Map([
     ['/healthz', '{"status":"ok"}'],
     ['/openapi.json', '{"info":{"title":"Something else"}}'],
@@ -146,7 +146,7 @@ test('a public URL that another service answers fails, and its clock is compared
   expect((await examine({}, { ...sandbox, publicUrl }))('Public URL: Reachable').message).toContain('/healthz')
 })
 
-test('a recount corrects what counters say, names it, and finds nothing the next time', async () => {
+test('a recount corrects wrong counts, names them, and finds none the next time', async () => {
   const databaseUrl = await migratedDatabase('sqlite')
   const database = openTestDatabase(databaseUrl)
   const store = createStore(database)

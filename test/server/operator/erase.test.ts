@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('no column of any table, nor the bytes of the file, contain anything of the holder', async () => {
+  test('after an erasure no table and no byte of the file contains data of the holder', async () => {
     const workspace = await api.workspace()
     const receiver = await startReceiver()
     receiver.reply(500)
@@ -155,7 +155,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.scans.create, { body: { qrPayload: PLANTED } })).result).toBe('unknown')
   })
 
-  test('a pass that is not void becomes void, wallets are notified, and pending deliveries are never sent', async () => {
+  test('erasing voids the pass, notifies its wallets, and cancels its pending deliveries', async () => {
     const workspace = await api.workspace()
     const receiver = await startReceiver()
     receiver.reply(500)
@@ -184,7 +184,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(entry).toMatchObject({ token_id: null, workspace_id: workspace.id, target_count: 1 })
   })
 
-  test('run again it takes out what came since, and a foreign workspace erases nothing', async () => {
+  test('erasing again removes data added since, and another workspace cannot erase the pass', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     const id = await plant(workspace)
     await expect(erase(stranger, id)).rejects.toThrow('Pass not found')
@@ -196,7 +196,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await tablesWith(api.database, PLANTED)).toEqual([])
   })
 
-  test('the ledger still refuses every other change', async () => {
+  test('the ledger rejects every change other than an erasure', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     const { scan } = await workspace.ok(contract.scans.create, { body: { passId: id, context: { note: 'x' } } })

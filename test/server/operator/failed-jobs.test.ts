@@ -7,7 +7,7 @@ import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from '../jobs/fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a retried job is due at once as if it were new, and its pass waits to be issued again', async () => {
+  test('a retried job is due at once with no attempts counted, and its pass is QUEUED again', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId } = services
     const id = await insertFailed(services, workspaceId, 'issue-pass')
@@ -22,7 +22,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await retryJobs(store, {}, services.clock())).toBe(0)
   })
 
-  test('a wallet update that is run again fires pass.updated with manual_requeue alone', async () => {
+  test('a retried wallet update emits pass.updated with manual_requeue as the only changed field', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, database } = services
     const id = await insertFailed(services, workspaceId, 'update-apple')
@@ -83,7 +83,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ])
   })
 
-  test('only the jobs of the workspace that was named are run again', async () => {
+  test('retries only the jobs of the given workspace', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId } = services
     const other = await insertWorkspace(store, 'other')

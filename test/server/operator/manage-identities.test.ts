@@ -23,7 +23,7 @@ async function operator(dialect: TestDialect = 'sqlite') {
 
 const google = { name: 'club', issuerId: ISSUER, isSandbox: true, at }
 
-test('the name of an identity can have spaces within it, and none around it', async () => {
+test('accepts spaces within an identity name, and rejects leading and trailing ones', async () => {
   const config = await operator()
   await addGoogle(config, { ...google, name: 'Harbour Cinema', workspace: 'default' })
   expect(await showIdentity(config, 'Harbour Cinema')).toMatchObject({ name: 'Harbour Cinema' })
@@ -32,7 +32,7 @@ test('the name of an identity can have spaces within it, and none around it', as
   }
 })
 
-test('a retired identity is taken back by its use, since its issuer can have no other one', async () => {
+test('using a retired identity reactivates it, since its issuer can have no other one', async () => {
   const config = await operator()
   await addGoogle(config, { ...google, workspace: 'default' })
   const use = (name: string, platform?: 'apple' | 'google') =>
@@ -48,7 +48,7 @@ test('a retired identity is taken back by its use, since its issuer can have no 
 })
 
 test.each(dialects)(
-  'on %s one workspace alone loses an identity that it has as no default, until it is used again',
+  'on %s, a workspace can retire a non-default identity for itself only, until it is used again',
   async (dialect) => {
     const config = await operator(dialect)
     await addGoogle(config, { ...google, workspace: 'default' })
@@ -77,7 +77,7 @@ test.each(dialects)(
   },
 )
 
-test('in the sandbox each key of an issuer stays good, also where an identity more was refused', async () => {
+test('each sandbox key of an issuer stays valid', async () => {
   const config = await operator()
   const folders = config as unknown as Config
   const [first, second] = [await makeSandboxIssuer(folders, ISSUER), await makeSandboxIssuer(folders, ISSUER)]

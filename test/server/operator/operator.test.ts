@@ -5,7 +5,7 @@ import { insertWorkspace, later, openTestStore, start } from '../../storage/fixt
 import { dialects } from '../../support/databases.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('workspace settings of an operator stay until set again, each time with an audit entry', async () => {
+  test('workspace settings of an operator persist, and each change has an audit entry', async () => {
     const { url, store, database } = await openTestStore(dialect)
     const id = await insertWorkspace(store)
     const workspace = async () => (await store.workspaces.list())[0]

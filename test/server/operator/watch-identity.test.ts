@@ -80,7 +80,7 @@ function mountSecrets() {
 
 const endOf = ({ certificate }: AppleChain) => new Date(new X509Certificate(readFileSync(certificate)).validTo)
 
-test('a certificate is renewed when its files are swapped as Kubernetes does, and not for what it has', async () => {
+test('renews a certificate when Kubernetes swaps its files, and not if they are unchanged', async () => {
   const config = await operator()
   const { files, putChain } = mountSecrets()
   putChain(first)
@@ -96,7 +96,7 @@ test('a certificate is renewed when its files are swapped as Kubernetes does, an
   expect(told).toEqual([])
 })
 
-test('files that are written one after the other are taken once they belong together', async () => {
+test('files written one after another are used once they match each other', async () => {
   const config = await operator()
   const folder = temporaryFolder()
   const files = { certificate: join(folder, 'c'), key: join(folder, 'k'), wwdr: join(folder, 'w') }
@@ -177,7 +177,7 @@ test('renews the key of a Google account if its file is replaced, and rejects ot
   expect(JSON.stringify([told, taken])).not.toContain(secret)
 })
 
-test('rejects at once what cannot be watched', async () => {
+test('rejects an unknown identity, and files of another platform, when the watch starts', async () => {
   const config = await operator()
   const { files, putChain, put, keyFile } = mountSecrets()
   putChain(first)
@@ -200,7 +200,7 @@ test('rejects at once what cannot be watched', async () => {
   }
 })
 
-test('a certificate that Apple push refuses is rejected when it is added and when it is renewed', async () => {
+test('rejects a certificate that APNs does not accept, when it is added and when it is renewed', async () => {
   const config = await operator()
   const noPush = await makeAppleChain(temporaryFolder(), { wwdrUnit: 'G7' })
   const refused = 'The Apple push service does not accept the certificate'

@@ -40,26 +40,34 @@ test('a badge is found by its language, then without the region, then in English
 
 test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
   ['is empty', {}, /holds no badges: put them there as apple\/en\.svg/],
-  ['has a file of another name', { 'apple/badge_final.svg': svg('x') }, /badge_final\.svg is not named like a badge/],
-  ['has a file of another type', { 'apple/en.gif': 'GIF89a' }, /en\.gif is not named like a badge/],
-  ['has a file that is none', { 'google/en.png': svg('x') }, /en\.png does not hold what its name says, image\/png/],
-  ['has a file too large', { 'apple/en.svg': svg('x'.repeat(300_000)) }, /a badge can have at most 262144/],
   [
-    'has two of a language',
+    'has a file with an invalid name',
+    { 'apple/badge_final.svg': svg('x') },
+    /badge_final\.svg is not named like a badge/,
+  ],
+  ['has a file of an unsupported type', { 'apple/en.gif': 'GIF89a' }, /en\.gif is not named like a badge/],
+  [
+    'has a file whose content is not of its type',
+    { 'google/en.png': svg('x') },
+    /en\.png does not hold what its name says, image\/png/,
+  ],
+  ['has a file that is too large', { 'apple/en.svg': svg('x'.repeat(300_000)) }, /a badge can have at most 262144/],
+  [
+    'has two badges of one language',
     { 'apple/pt-BR.svg': svg('1'), 'apple/pt_BR.svg': svg('2') },
     /two badges of apple for pt-BR/,
   ],
-  ['has a folder for a file', { 'apple/en.svg/x': '' }, /en\.svg is not a file/],
+  ['has a folder in place of a file', { 'apple/en.svg/x': '' }, /en\.svg is not a file/],
   [
     'has too many files',
     Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`apple/aa-x-${n}.svg`, svg('x')])),
     /holds 101 files: at most 100 are read/,
   ],
-])('a folder that %s is refused, in words that say which file and why', (_, files, message) => {
+])('rejects a folder that %s, naming the file and the reason', (_, files, message) => {
   expect(() => loadBadges(folderOf(files))).toThrow(message)
 })
 
-test('a folder that is not there, or is a file, is refused', () => {
+test('rejects a folder that does not exist or is a file', () => {
   const folder = folderOf({ file: '' })
   for (const path of [join(folder, 'none'), join(folder, 'file')]) {
     expect(() => loadBadges(path)).toThrow(`--badges: there is no folder ${path}`)

@@ -28,7 +28,7 @@ test('the cache holds a limited number of bytes of the most recently used images
   expect(reads).toEqual(['a', 'b', 'c', 'd', 'b'])
 })
 
-test('an image that is larger than the cache is not kept', async () => {
+test('does not cache an image that is larger than the cache', async () => {
   const { reads, store } = counting(500)
   const cache = createImageCache(store, 300)
   for (const id of ['a', 'a']) expect((await cache.find(id))!.content).toHaveLength(500)

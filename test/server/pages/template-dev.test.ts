@@ -47,12 +47,12 @@ test('the page offers the languages of the file, and both phones show the chosen
   expect((await view('language=de')).language).toBe('ja')
 })
 
-test('a file without languages offers none', async () => {
+test('a file without languages offers no choice of language', async () => {
   const view = await started({})
   expect(await view('language=ar')).toMatchObject({ languages: [], language: null })
 })
 
-test('a missing value stays missing, even if every object has a member of that name', async () => {
+test('a missing value stays empty, even if its name is a property of every object', async () => {
   const view = await started({ languages: { default: 'ja', others: ['ar'] } }, [
     { externalPassId: 'A', label: 'Ada', variables: {} },
     { externalPassId: 'B', label: 'Bo', variables: { constructor: 'Brunel' } },

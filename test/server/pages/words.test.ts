@@ -7,7 +7,7 @@ import { english, pageLanguage } from '../../../src/server/pages/words.ts'
 
 const languageOf = (header: string) => pageLanguage(new Headers({ 'accept-language': header }))
 
-test.each(spokenLanguages)('pages have every text in %s, in its direction', (tag) => {
+test.each(spokenLanguages)('pages have every text in %s, in its writing direction', (tag) => {
   const language = languageOf(tag)
   expect(language.tag).toBe(tag)
   const said = [...stringsDeep(language.words)]
@@ -64,7 +64,7 @@ test.each([
   ['fi', 'pt', 'pt-BR', 'pt-BR'],
   ['', 'pt', 'pt-BR', 'pt-BR'],
 ])(
-  'a visitor who asks for %j reads %s of a definition in several languages, and texts in %s',
+  'Accept-Language %j selects the page language %s, the locale %s, and the pass language %s',
   (header, tag, locale, ofTexts) => {
     const asked = new Headers({ 'accept-language': header })
     expect(pageLanguage(asked, languages)).toMatchObject({ tag, locale, ofTexts })

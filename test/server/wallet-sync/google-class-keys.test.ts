@@ -98,7 +98,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect([first.classId, other.classId]).not.toContain((await shown(late)).classId)
   })
 
-  test('an object from when classes had long names keeps its class, and moves when its link is opened', async () => {
+  test('an object with an older class name keeps its class, and moves when its link is opened', async () => {
     const { workspace, template, make, update } = await theatre()
     const [early, late] = [await make({ show: 'Hamlet', door: 'A' }), await make({ show: 'Hamlet', door: 'A' })]
     await api.runJobs()

@@ -26,7 +26,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, ids, update }
   }
 
-  test('requests that a person waits for go to Google before an earlier update of many passes', async () => {
+  test('interactive requests go to Google before an earlier bulk update', async () => {
     const { workspace, ids, update } = await heldPasses()
     const [voided, changed, ...others] = ids as [string, string, ...string[]]
     for (const id of ids) await update(id, 'Grace', true)

@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rejection).toMatchObject({ status: 409, errorCode: 'CONFLICT' })
   })
 
-  test('a disabled endpoint takes neither a test nor a redelivery', async () => {
+  test('a disabled endpoint rejects a test and a redelivery', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     const params = { id: webhook.id }
     const { id } = await sendTest(workspace, webhook.id)

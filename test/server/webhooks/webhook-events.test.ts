@@ -99,7 +99,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await rowsOf('webhook_deliveries')).toBe(21)
   })
 
-  test('an event is for those that were subscribed when it happened, whenever its deliveries are made', async () => {
+  test('an event goes to the endpoints subscribed when it happened, even if fanned out later', async () => {
     const others = [await startReceiver(), await startReceiver(), await startReceiver()]
     const [reenabled, widened, made] = others as [Receiver, Receiver, Receiver]
     await makeWebhook(workspace, receiver, 'pass.issued', 'pass.voided')
@@ -125,7 +125,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     )
   })
 
-  test('a long backlog of events is worked off in several transactions, each event once', async () => {
+  test('processes a long backlog of events in several transactions, each event once', async () => {
     await makeWebhook(workspace, receiver, 'pass.voided')
     const data = { id: crypto.randomUUID(), externalPassId: 'x', reason: null }
     const event = { type: 'pass.voided' as const, subject: data.id, data, correlationId: null }
@@ -177,7 +177,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await delivered()).toEqual([])
   })
 
-  test('names beyond ASCII are sent and signed as they are', async () => {
+  test('sends and signs non-ASCII names unchanged', async () => {
     await makeWebhook(workspace, receiver, 'pass.issued')
     const variables = { seat: 'Ünïcödé', note: '\u2028 "quoted" \\ 漢字 😀' }
     await issuedPass(workspace, { variables })

@@ -29,7 +29,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return worker
   }
 
-  test('endpoints that hang hold up no other endpoint', async () => {
+  test('hanging endpoints delay no other endpoint', async () => {
     const held = gate()
     const hanging = await Promise.all(Array.from({ length: 20 }, () => startReceiver()))
     for (const one of hanging) {
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     held.open()
   })
 
-  test('a request that hangs holds up no other event of its endpoint', async () => {
+  test('a hanging request delays no other event of its endpoint', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()), 204)
     const webhook = await makeWebhook(workspace, receiver)
@@ -59,7 +59,7 @@ describe.each(dialects)('on %s', (dialect) => {
     held.open()
   })
 
-  test('at most eight requests are in flight to an endpoint, whichever of several servers send', async () => {
+  test('several servers together have at most eight requests in flight to an endpoint', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply((response) => void setTimeout(() => response.end(), 5))
     await queueTests(workspace, webhook.id, 100)
@@ -73,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toHaveLength(100)
   })
 
-  test('an endpoint that fails gets one request at a time until it answers', async () => {
+  test('a failing endpoint gets one request at a time until it succeeds', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     await sendTest(workspace, webhook.id)

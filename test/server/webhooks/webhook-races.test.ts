@@ -15,7 +15,7 @@ describe('on postgres', () => {
     receiver = await startReceiver()
   })
 
-  test('a redelivery is not undone by the end of older deliveries that came before it', async () => {
+  test('ending older deliveries does not end a concurrent redelivery', async () => {
     const { id: webhookId } = await makeWebhook(workspace, receiver)
     const { id } = await sendTest(workspace, webhookId)
     // As after a disabling that had more to end, and an enabling.

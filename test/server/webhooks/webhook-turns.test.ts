@@ -30,7 +30,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const countOf = async (status: 'SUCCESS' | 'PENDING') =>
     (await workspace.ok(contract.deliveries.list, { query: { status } })).total
 
-  test('an ended turn sends nothing more of what it read, and its endpoint queues behind others', async () => {
+  test('an ended turn sends no more deliveries, and its endpoint queues behind others', async () => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(500).end()))
@@ -53,7 +53,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await countOf('SUCCESS'), await countOf('PENDING')]).toEqual([13, 8])
   })
 
-  test('signs nothing more when the clock turns out to be off, and leaves the job for now', async () => {
+  test('stops signing when the clock is found to be wrong, and leaves the job for later', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const { id } = await makeWebhook(workspace, receiver)
@@ -156,7 +156,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await waiting()).toEqual([])
   })
 
-  test('a sender that crashes cut off again and again, and that got on each time, is not quarantined', async () => {
+  test('a sender that crashes repeatedly after making progress is not quarantined', async () => {
     const held = gate()
     const { id } = await makeWebhook(workspace, receiver)
     const turns: Promise<void>[] = []
@@ -289,7 +289,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(listening).toBe(0)
   })
 
-  test('a job that fails leaves its endpoint free, so that its next try is one', async () => {
+  test('a failed job releases its endpoint for the retry', async () => {
     const { id } = await makeWebhook(workspace, receiver)
     await sendTest(workspace, id)
     const { store } = api.services

@@ -18,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const create = (fields: object = {}) =>
     workspace.ok(contract.webhooks.create, { body: { url, events: [...events], ...fields } })
 
-  test('a webhook is created enabled, with its secret in this answer only', async () => {
+  test('a webhook is created enabled, with its secret in this response only', async () => {
     const { secret, ...shown } = await create({ description: 'CRM' })
     expect(secret).toMatch(/^whsec_[\w-]{43}$/)
     expect(shown).toMatchObject({ url, events, description: 'CRM', status: 'ENABLED', disabledReason: null })
@@ -47,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('every event but the test event may be subscribed to, each once', async () => {
+  test('subscribes to each event once, except the test event', async () => {
     const { events: subscribed } = await create({ events: [...subscribableEvents, 'pass.issued'].slice(1) })
     expect([...subscribed].sort()).toEqual([...subscribableEvents].sort())
     for (const wrong of [[], ['webhook.test'], ['pass.exploded'], 'pass.issued']) {
@@ -66,11 +66,11 @@ describe.each(dialects)('on %s', (dialect) => {
     ['an empty fragment', 'https://hooks.example/#'],
     ['a space', 'https://hooks.example/a b'],
     ['no host', 'https://'],
-    ['a port that is none', 'https://hooks.example:99999/'],
+    ['an invalid port', 'https://hooks.example:99999/'],
     ['a private address', 'https://10.0.0.1/'],
-    ['the own host', 'https://localhost/'],
-    ['an address in disguise', 'https://2130706433/'],
-  ])('an address with %s is refused, at the start and in a change', async (_, wrong) => {
+    ["the server's own host", 'https://localhost/'],
+    ['an obfuscated address', 'https://2130706433/'],
+  ])('rejects an address with %s, in a create and in an update', async (_, wrong) => {
     const problem = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [{ path: ['url'] }] } }
     const body = { url: wrong, events: [...events] }
     expect(await workspace.refused(contract.webhooks.create, { body })).toMatchObject(problem)
@@ -103,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(contract.webhooks.enable, { params })).toEqual(enabled)
   })
 
-  test('a deleted webhook is unknown', async () => {
+  test('a deleted webhook responds 404', async () => {
     const { id } = await create()
     await workspace.ok(contract.webhooks.delete, { params: { id } })
     for (const operation of ['get', 'delete', 'enable', 'test', 'rotateSecret', 'listDeliveries'] as const) {
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('members read deliveries and redeliver, and manage nothing', async () => {
+  test('members can list deliveries and redeliver, but not manage webhooks', async () => {
     const { id } = await create()
     const delivery = await workspace.ok(contract.webhooks.test, { params: { id } })
     const member = { authorization: `Bearer ${await api.token(workspace.id, { role: 'member' })}` }

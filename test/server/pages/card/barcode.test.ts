@@ -5,7 +5,7 @@ import { barcodeFormatNames } from '../../../../src/core/barcode-formats.ts'
 import { barcodeHtml } from '../../../../src/server/pages/card/card.ts'
 import { barcodeSvg, drawAhead } from '../../../../src/server/pages/card/symbols.ts'
 
-test.each(barcodeFormatNames)('%s is drawn as a picture that has a name', async (format) => {
+test.each(barcodeFormatNames)('draws %s as an image with an accessible name', async (format) => {
   const html = barcodeHtml({ format, message: 'PG27-00016', altText: 'No. 16' })
   expect(html).toMatch(/role="img" aria-label="[\w ]+"><svg /)
   expect(html).toContain('<figcaption dir="auto">No. 16</figcaption>')
@@ -14,12 +14,12 @@ test.each(barcodeFormatNames)('%s is drawn as a picture that has a name', async 
   expect(Math.min(width!, height!)).toBeGreaterThan(20)
 })
 
-test.each(barcodeFormatNames)('two messages are two pictures as %s, and one is always the same', (format) => {
+test.each(barcodeFormatNames)('%s draws a message the same each time, and another message differently', (format) => {
   expect(barcodeSvg(format, 'A-1')).toBe(barcodeSvg(format, 'A-1'))
   expect(barcodeSvg(format, 'A-1')).not.toBe(barcodeSvg(format, 'A-2'))
 })
 
-test('a symbol is drawn once, and a message that the format cannot hold is tried once', () => {
+test('draws a symbol once, and tries a message that the format cannot encode once', () => {
   const toSVG = vi.spyOn(createRequire(import.meta.url)('bwip-js/node'), 'toSVG')
   for (const message of ['drawn once', '日本語 once']) {
     for (let n = 0; n < 3; n += 1) barcodeSvg('code128', message)
@@ -28,7 +28,7 @@ test('a symbol is drawn once, and a message that the format cannot hold is tried
   toSVG.mockRestore()
 })
 
-test('symbols are drawn in a thread, as the event loop draws them; what that rejects shows as text', async () => {
+test('the drawing thread gives the same symbols as the event loop, and none for invalid messages', async () => {
   const library = createRequire(import.meta.url)('bwip-js/node')
   const toSVG = vi.spyOn(library, 'toSVG')
   const symbols = barcodeFormatNames.map((format) => ({ format, message: 'x'.repeat(110) }))
@@ -44,7 +44,7 @@ test('symbols are drawn in a thread, as the event loop draws them; what that rej
   expect(shown.map((svg) => svg?.replace(' preserveAspectRatio="none"', ''))).toEqual(drawn)
 })
 
-test('a short code is drawn before long ones that already wait', async () => {
+test('draws a short code before long ones that already wait', async () => {
   const order: string[] = []
   const draw = (name: string, message: string) => drawAhead([{ format: 'qr', message }]).then(() => order.push(name))
   const long = Array.from({ length: 3 }, (_, n) => draw(`long ${n}`, `${n}`.repeat(900)))
@@ -53,12 +53,12 @@ test('a short code is drawn before long ones that already wait', async () => {
 })
 
 test.each([
-  { format: 'code128', message: '日本語', why: 'a script that it has no letters for' },
+  { format: 'code128', message: '日本語', why: 'a script that it cannot encode' },
   { format: 'code128', message: 'x'.repeat(600), why: 'more than it holds' },
   { format: 'aztec', message: '語'.repeat(900), why: 'more than it holds' },
-  { format: 'qr', message: 'x'.repeat(1001), why: 'more than a camera can tell apart' },
-  { format: 'qr', message: '語'.repeat(334), why: 'more bytes than a camera can tell apart' },
-] as const)('$format shows as text what it cannot draw: $why', ({ format, message }) => {
+  { format: 'qr', message: 'x'.repeat(1001), why: 'more characters than a camera can read' },
+  { format: 'qr', message: '語'.repeat(334), why: 'more bytes than a camera can read' },
+] as const)('shows a message that $format cannot draw as text: $why', ({ format, message }) => {
   const html = barcodeHtml({ format, message, altText: null })
   expect(html).not.toContain('<svg')
   expect(html).toContain(`>${message}</figcaption>`)
@@ -69,12 +69,12 @@ test('escapes a message shown as text', () => {
   expect(html).toContain('&#60;b&#62;日本語')
 })
 
-test.each(barcodeFormatNames)('every letter of Latin-1 and any other script reaches %s or its text', (format) => {
+test.each(barcodeFormatNames)('shows messages in any script as %s or as text', (format) => {
   for (const message of ['Café Zoë', 'ÿ', '日本語', '🎟️', '^ECI000026', '^FNC1', '\u0000\u001f', ' ']) {
     expect(barcodeHtml({ format, message, altText: null }), message).toMatch(/<svg|<figcaption/)
   }
 })
 
-test('without a message there is nothing', () => {
+test('an empty message shows no barcode', () => {
   expect(barcodeHtml({ format: 'qr', message: '', altText: 'No. 16' })).toBe('')
 })

@@ -50,7 +50,7 @@ test('no text of a definition or a holder adds a tag or an attribute', () => {
   )
 })
 
-test('every field, its label and the names are on the card', () => {
+test('the card shows every field with its label, and the names', () => {
   const { html } = cardPage(sampleCard())
   const { fields } = sampleCard()
   for (const { label, value } of fieldGroups.flatMap((group) => fields[group])) {
@@ -61,7 +61,7 @@ test('every field, its label and the names are on the card', () => {
   expect(html).toContain('href="https://harbour.example/programme"')
 })
 
-test('a page that is kept as a file holds all it needs', () => {
+test('the page of a card loads no other file', () => {
   const { html } = cardPage(sampleCard())
   expect(html).not.toMatch(/<script|<link|@import|url\(/)
   const addresses = [...html.matchAll(/src="([^"]*)"/g)].map(([, address]) => address)
@@ -69,7 +69,7 @@ test('a page that is kept as a file holds all it needs', () => {
   expect(cardPage(sampleCard(), () => undefined).html).not.toContain('<img')
 })
 
-test('the policy of the page takes its one style sheet, and images from nowhere else', () => {
+test("the page's policy allows only its style sheet and embedded images", () => {
   const { html, headers } = cardPage(sampleCard())
   const style = /<style>([\s\S]*?)<\/style>/.exec(html)![1]!
   const digest = createHash('sha256').update(style).digest('base64')
@@ -93,7 +93,7 @@ test.each([
   ['PKTransitTypeBoat', 'Boat'],
   ['PKTransitTypeGeneric', 'To'],
   [undefined, 'To'],
-])('a boarding pass of the type %s has its sign between the two places', (transitType, name) => {
+])('a boarding pass of the type %s shows its symbol between the two places', (transitType, name) => {
   const { fields } = sampleCard()
   const places = ['HAM', 'STO'].map((value) => ({ key: value, label: '', value }))
   const parts = { passType: 'boardingPass' as const, apple: { transitType }, fields: { ...fields, primary: places } }
@@ -102,7 +102,7 @@ test.each([
 })
 
 test.each(['javascript:alert(1)', 'data:text/html,<script>', ' javascript:alert(1)', 'vbscript:x', 'nonsense', '//x'])(
-  'a link that a phone would not open is left out: %s',
+  'omits a link that a phone would not open: %s',
   (url) => {
     const { html } = cardPage(sampleCard({ links: [{ label: 'L', url }] }))
     expect(html).not.toContain('<a ')
@@ -117,7 +117,7 @@ test.each(['sms:+4930123456', 'geo:53.55,9.99'])(
   },
 )
 
-test('the expiry is shown with its time zone, and nothing where there is none', () => {
+test('shows an expiry with its time zone, and nothing for a pass without one', () => {
   const card = sampleCard({ expiresAt: new Date('2027-05-21T21:00:00Z') })
   const { words } = english
   expect(expiryHtml(card, { language: 'en', words })).toContain(
@@ -129,7 +129,7 @@ test('the expiry is shown with its time zone, and nothing where there is none', 
   expect(expiryHtml(sampleCard(), { language: 'en', words })).toBe('')
 })
 
-test.each(PassType.options)('a card with nothing but what it must have is drawn: %s', (passType) => {
+test.each(PassType.options)('draws a card that has only required parts: %s', (passType) => {
   const fields = { header: [], primary: [], secondary: [], auxiliary: [], back: [] }
   const barcode = { format: 'qr', message: '', altText: null } as const
   const { html } = cardPage(sampleCard({ passType, fields, barcode, images: {}, links: [], logoText: '' }))
@@ -145,7 +145,7 @@ test.each([
   ['«مكتبة» Library', 'rtl'],
   ['Library مكتبة', 'ltr'],
   ['𞤀𞤣', 'rtl'],
-])('%s is read from the side that its first letter says', (text, direction) => {
+])('the first letter decides the text direction of "%s"', (text, direction) => {
   expect(directionOf(text)).toBe(direction)
   expect(cardPage(sampleCard({ organizationName: text || ' ', description: 'D' })).html).toContain(
     `<article class="card eventTicket" dir="${direction}"`,

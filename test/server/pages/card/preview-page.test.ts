@@ -34,7 +34,7 @@ function googleView(text: string, object: object = {}) {
 const pageOf = (google: ReturnType<typeof googleView>, images: Card['images'] = {}) =>
   previewPage({ title: 'T', subtitle: 'S', apple: null, google, images, at }, { imageUrl }).html
 
-test('the Android phone shows the rows of the class, and the rest in the details', () => {
+test('the Android preview shows the rows of the class, and other texts in the details', () => {
   const texts = { seat: 'B7', gate: 'North', terms: 'No refunds.' }
   const textModulesData = Object.entries(texts).map(([id, body]) => ({ id, header: id, body }))
   const html = pageOf(googleView('Harbour', { textModulesData }), { icon: imageId, hero: imageId })
@@ -73,12 +73,12 @@ test.each([
   ['storeCard', ['logo', 'strip']],
   ['coupon', ['logo', 'strip']],
   ['boardingPass', ['logo']],
-] as const)('an iPhone shows of a %s the images that it has a place for', (passType, roles) => {
+] as const)('the iPhone preview of a %s shows only the images that its layout has', (passType, roles) => {
   const { images } = appleCard(sampleCard({ passType: PassType.parse(passType) }), {})
   expect(Object.keys(images).sort()).toEqual([...roles])
 })
 
-test('an iPhone shows what pass.json says: what overrides the design, and the fields of its style', () => {
+test('the iPhone preview shows the overrides and the fields of pass.json', () => {
   const card = sampleCard({ passType: 'eventTicket' })
   const passJson = {
     organizationName: 'Harbour',
@@ -92,11 +92,11 @@ test('an iPhone shows what pass.json says: what overrides the design, and the fi
   expect(fields).toMatchObject({ primary: [{ key: 'n', label: '', value: '7' }], header: [], back: [] })
 })
 
-test('without an iPhone the sheet that both cards share is there', () => {
+test('a page without an iPhone preview includes the shared style sheet', () => {
   expect(pageOf(googleView('Harbour'))).toContain('.fields dt { color: var(--label)')
 })
 
-test('a poster ticket is drawn next to the older style, over its artwork, and its texts add no tag', () => {
+test('draws a poster ticket over its artwork next to the older style, and escapes its texts', () => {
   const semantics = { eventName: hostileTexts[0]!, venueName: 'Hall', seats: [{ seatRow: hostileTexts[1]! }] }
   const passJson = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], eventTicket: {}, semantics }
   const page = (json: Record<string, unknown>) => {

@@ -23,7 +23,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   }
   const codes = ({ warnings }: { warnings: { code: string }[] }) => warnings.map(({ code }) => code)
 
-  test('every answer that holds a definition says what to look at, and publishing is not kept from it', async () => {
+  test('each response with a definition lists its warnings, and they do not prevent publishing', async () => {
     const workspace = await api.workspace()
     const made = await draft(workspace, { design: unreadable })
     const params = { id: made.id }
@@ -45,7 +45,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answers.at(-1)!.definition.accept).toEqual(['image-missing'])
   })
 
-  test('the preview page shows them below the phones', async () => {
+  test('the preview page shows the warnings', async () => {
     const workspace = await api.workspace()
     const { id } = await draft(workspace, { design: unreadable })
     const { bytes } = await workspace.call(preview, { params: { id }, query: { format: 'html' } })
@@ -90,7 +90,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       },
     ],
     ['an image that is not there', { design: { ...design, images: { logo: '018f2f5e-7c1a-7000-8000-0123456789ab' } } }],
-  ])('returns a draft with a mistake: %s', async (_, definition) => {
+  ])('returns a draft with an error: %s', async (_, definition) => {
     const made = await draft(await api.workspace(), definition)
     expect(Array.isArray(made.warnings)).toBe(true)
   })

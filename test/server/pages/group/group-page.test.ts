@@ -89,7 +89,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const target of [path, bundles[0]!]) expect((await open(target)).status).toBe(410)
   })
 
-  test('smaller bundles are offered if ten packages exceed one file, with each pass in one', async () => {
+  test('offers smaller bundles, with each pass in one, if ten packages exceed the size of a file', async () => {
     const workspace = await api.workspace()
     const { made, path } = await makeGroup(workspace, 6)
     const packages = api.services.packages!

@@ -114,8 +114,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   test.each([
     ['a computer', desktop, true],
-    ['an iPhone that asks for the page', iphone, false],
-    ['an Android phone that asks for the page', android, false],
+    ['an iPhone that requests the page', iphone, false],
+    ['an Android phone that requests the page', android, false],
     ['an app on an iPhone', inInstagram, false],
     ['an app on an Android phone', inFacebook, false],
   ])('%s is offered both wallets', async (_, userAgent, hasCode) => {
@@ -134,20 +134,17 @@ describe.each(oneDialect)('on %s', (dialect) => {
     ['an app', inFacebook, 200],
     ['a browser', iphone, 302],
     ['a browser', android, 302],
-  ])(
-    '%s cannot add passes, so it shows how to open a browser, without a redirect: %s',
-    async (_, userAgent, status) => {
-      const { pass } = await pictured(await api.workspace())
-      const answer = await open(pass, userAgent)
-      expect(answer.status).toBe(status)
-      expect(answer.text.includes('Open in your browser')).toBe(status === 200)
-      // It copies the link there, and sends no one on.
-      const [, script] = /<script src="([^"]+)"/.exec(answer.text) ?? []
-      if (status === 302) return expect(script).toBeUndefined()
-      expect(script).toMatch(/\/copy\.\w+\.js$/)
-      expect(answer.text).toContain(` readonly aria-label="Link to this page" value="${pass.hostedLinks.smart}">`)
-    },
-  )
+  ])('shows how to open a browser in an app only, and redirects a browser: %s', async (_, userAgent, status) => {
+    const { pass } = await pictured(await api.workspace())
+    const answer = await open(pass, userAgent)
+    expect(answer.status).toBe(status)
+    expect(answer.text.includes('Open in your browser')).toBe(status === 200)
+    // It copies the link there, and sends no one on.
+    const [, script] = /<script src="([^"]+)"/.exec(answer.text) ?? []
+    if (status === 302) return expect(script).toBeUndefined()
+    expect(script).toMatch(/\/copy\.\w+\.js$/)
+    expect(answer.text).toContain(` readonly aria-label="Link to this page" value="${pass.hostedLinks.smart}">`)
+  })
 
   const crawlers = [
     'WhatsApp/2.23.20.0 A',

@@ -12,18 +12,18 @@ test.each([
   ['APPLE_SIGNING_FAILED', 'The pass cannot be shown right now'],
   ['NOT_FOUND', 'This link is not valid'],
   ['VALIDATION_ERROR', 'This link is not valid'],
-] as const)('a visitor whose link has %s sees a page, not JSON', (code, heading) => {
+] as const)('a link error %s shows a page with its heading', (code, heading) => {
   expect(pageOf(code)).toContain(`<h1>${heading}</h1>`)
 })
 
-test('only a server error has a reference', () => {
+test('only a server error shows a reference', () => {
   expect(pageOf('INTERNAL_ERROR')).toContain('Reference: visit-1')
   for (const code of ['LINK_REVOKED', 'LINK_INVALID', 'RATE_LIMITED'] as const) {
     expect(pageOf(code, 'void')).not.toContain('visit-1')
   }
 })
 
-test('a wallet that is no longer offered, and an unknown reason, have texts too', () => {
+test('an unavailable wallet and an unknown reason have headings', () => {
   expect(pageOf('LINK_INVALID', 'platform')).toContain('<h1>This wallet is not available</h1>')
   expect(pageOf('LINK_INVALID', 'something else')).toContain('<h1>This link is not valid</h1>')
   expect(pageOf('LINK_REVOKED', 'something else')).toContain('<h1>This link was withdrawn</h1>')
