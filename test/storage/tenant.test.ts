@@ -433,12 +433,12 @@ interface Ids {
   event: string
 }
 
-test('every method that takes a workspace and is no insert is tried below', () => {
+test('every method with a workspace, except inserts, is tested below', () => {
   expect(methodsWithWorkspace().sort()).toEqual(Object.keys(calls).sort())
 })
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('with the ids of another workspace nothing is found and nothing changes', async () => {
+  test('the IDs of another workspace find nothing and change nothing', async () => {
     const { store, database } = await openTestStore(dialect)
     const ids = await insertEverything(store, await insertWorkspace(store, 'theirs'))
     const intruder = await insertWorkspace(store, 'ours')
@@ -451,7 +451,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('an externalPassId that another workspace uses is free', async () => {
+  test('two workspaces can use the same externalPassId', async () => {
     const { store } = await openTestStore(dialect)
     const ids = []
     for (const name of ['a', 'b']) {

@@ -39,7 +39,7 @@ describe.each(dialects)('from %s', (dialect) => {
   const api = useApi(dialect)
   const other = dialect === 'sqlite' ? 'postgres' : 'sqlite'
 
-  test('a copy contains everything unchanged, and works', async () => {
+  test('a copy contains everything unchanged, and accepts reads and writes', async () => {
     const workspace = await fill(api)
     const target = await open(other)
     const copied = await copyDatabase(api.database, target)
@@ -75,7 +75,7 @@ describe.each(dialects)('from %s', (dialect) => {
     expect(await createStore(target).counts.listDifferences()).toEqual([])
   })
 
-  test('a copy that was stopped at any place cannot be used, and resumes from there', async () => {
+  test('a copy that stopped at any point cannot be used, and the next run resumes it', async () => {
     await fill(api)
     const target = await open(other)
     for (const limit of [1, 12, 25, 40, 60]) {
@@ -94,7 +94,7 @@ describe.each(dialects)('from %s', (dialect) => {
     expect(await contentOf(target)).toEqual(await contentOf(api.database, notationFor(target.writer)))
   })
 
-  test('reports rows that changed between two runs or differ', async () => {
+  test('reports tables whose rows changed between two runs or differ in the copy', async () => {
     const workspace = await fill(api)
     const target = await open(other)
     const stop = { onProgress: stopAt('check') }
@@ -123,7 +123,7 @@ describe.each(dialects)('from %s', (dialect) => {
     expect(order).toEqual(['finish', 'written'])
   })
 
-  test('a database that holds data is not copied into', async () => {
+  test('rejects a target database that contains data', async () => {
     const target = await open(other)
     await createStore(target).transaction((tx) => tx.workspaces.insert('default', new Date()))
     await expect(copyDatabase(api.database, target)).rejects.toThrow('contains data')

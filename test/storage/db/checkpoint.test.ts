@@ -4,14 +4,14 @@ import { sqliteFile } from '../../../src/storage/db/database.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestStore } from '../fixtures.ts'
 
-test("SQLite's log is copied into the database while it is open, and not by its writer", async () => {
+test("SQLite's log is checkpointed while the database is open, but not by its writer", async () => {
   const { url, database } = await openTestStore('sqlite')
   const [pragma] = await database.writer.raw('PRAGMA wal_autocheckpoint')
   expect(pragma.wal_autocheckpoint).toBe(0)
   await eventually(() => expect(statSync(sqliteFile(url)!).size).toBeGreaterThan(100_000))
 })
 
-test('a long log restarts next to a writer that never pauses', async () => {
+test('a long log restarts while a writer never pauses', async () => {
   const { url, database } = await openTestStore('sqlite')
   await database.writer.raw('create table filler (id integer primary key, data blob)')
   const log = `${sqliteFile(url)}-wal`

@@ -37,7 +37,7 @@ test('locks of a server that hangs in a PostgreSQL transaction are released auto
   expect((await store.deviceLists.listChanged('phone', { tag: 0 }, [null], start)).place.tag).toBe(2)
 })
 
-test('a row that another keeps locked on PostgreSQL is unavailable after a while', async () => {
+test('reports PostgreSQL as unavailable if a row stays locked beyond the lock timeout', async () => {
   const { store, url } = await openTestStore('postgres')
   const impatient = createStore(openTestDatabase(`${url}?lock_timeout=50`))
   const write = (value: string) => (tx: Repositories) => tx.settings.update('name', value)
@@ -51,13 +51,13 @@ test('a row that another keeps locked on PostgreSQL is unavailable after a while
   await impatient.transaction(write('third'))
 })
 
-test('servers wait 5 s for a lock on PostgreSQL and may hang in a transaction for 10 s', async () => {
+test('on PostgreSQL, the lock timeout is 5 s and the idle-in-transaction timeout is 10 s', async () => {
   const { database } = await openTestStore('postgres')
   expect(await show(database, 'lock_timeout')).toBe('5s')
   expect(await show(database, 'idle_in_transaction_session_timeout')).toBe('10s')
 })
 
-test('servers that start while another migrates PostgreSQL wait for as long as that takes', async () => {
+test('servers that start during a migration of PostgreSQL wait for it beyond the lock timeout', async () => {
   const { url, database } = await openTestStore('postgres')
   const impatient = openTestDatabase(`${url}?lock_timeout=50`)
   let waiting: Promise<string[]> | undefined
@@ -69,7 +69,7 @@ test('servers that start while another migrates PostgreSQL wait for as long as t
   expect(await waiting).toEqual([])
 })
 
-test('a PostgreSQL that turned read-only is unavailable, and the next statement connects again', async () => {
+test('reports a read-only PostgreSQL as unavailable, and the next statement reconnects', async () => {
   const { database } = await openTestStore('postgres')
   await database.writer.raw('set default_transaction_read_only = on')
   const error = await errorOf(database.writer('settings').insert({ name: 'a', value: 'b' }))
@@ -78,7 +78,7 @@ test('a PostgreSQL that turned read-only is unavailable, and the next statement 
   await database.writer('settings').insert({ name: 'a', value: 'b' })
 })
 
-test('jobs whose lease ended are released past one that a hung worker keeps locked on PostgreSQL', async () => {
+test('on PostgreSQL, releases jobs with an expired lease except those locked by a hung worker', async () => {
   const { store, url } = await openTestStore('postgres')
   const workspaceId = randomUUID()
   const subjects = [randomUUID(), randomUUID()]

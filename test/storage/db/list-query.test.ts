@@ -20,7 +20,7 @@ test.each([
 
 describe.each(dialects)('on %s', (dialect) => {
   test.each(['asc', 'desc'] as const)(
-    'a walk %s shows every row once and in order, also where many share a sort key',
+    'paginating %s shows every row once and in order, even if many share a sort key',
     async (sortDir) => {
       const { store, workspaceId } = await setUp()
       const names = ['b', 'a', 'c', 'b', 'b', 'a', 'b', 'b', 'b']
@@ -36,7 +36,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('rows inserted during a walk neither repeat nor hide others, and the total is that of the first page', async () => {
+  test('rows inserted during pagination neither repeat nor hide others, and the total stays', async () => {
     const { store, workspaceId } = await setUp()
     const before = await insertProjects(store, workspaceId, ['b', 'd', 'f', 'h', 'j'])
     const first = await store.projects.list(workspaceId, { ...byName, limit: 2 })

@@ -15,7 +15,7 @@ import {
   start,
 } from '../fixtures.ts'
 
-test('an announcement that waits for its passes on PostgreSQL holds up no other', async () => {
+test('on PostgreSQL, bumping the update tag of a locked pass blocks no other bump', async () => {
   const { store, other, workspaceId, passIds } = await openHeldPasses(2)
   const [first, second] = passIds as [string, string]
   let waiting: Promise<void> | undefined
@@ -30,7 +30,7 @@ test('an announcement that waits for its passes on PostgreSQL holds up no other'
   expect(changed.serialNumbers).toEqual([second, first])
 })
 
-test('locks of the same passes on PostgreSQL are taken in one order, regardless of the input order', async () => {
+test('locks passes in a consistent order on PostgreSQL, regardless of the input order', async () => {
   const { store, other, workspaceId, projectId, passIds } = await openHeldPasses(300)
   const works = [
     () => store.transaction((tx) => tx.passes.lockIssued(workspaceId, passIds, start)),
@@ -42,7 +42,7 @@ test('locks of the same passes on PostgreSQL are taken in one order, regardless 
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })
 
-test('locks of the same devices on PostgreSQL are taken in one order', async () => {
+test('locks devices in a consistent order on PostgreSQL', async () => {
   const { store, other, workspaceId, passIds } = await openHeldPasses(300)
   const devices = passIds.map((passId) => ({ passId, deviceId: 'phone', pushedVersion: 0, version: 1 }))
   const works = [
@@ -54,7 +54,7 @@ test('locks of the same devices on PostgreSQL are taken in one order', async () 
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })
 
-test('a draft is edited on PostgreSQL while somebody holds its template to publish it', async () => {
+test('on PostgreSQL, a draft can be edited while its template is locked for publishing', async () => {
   const { store, other, workspaceId, templateId } = await openHeldPasses(0)
   const draft = await store.transaction((tx) =>
     tx.templateVersions.insert(workspaceId, templateId, 2, definition, start),

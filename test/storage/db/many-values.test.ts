@@ -6,7 +6,7 @@ import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestStore, 
 /** Neither database takes as many parameters in one statement. */
 const MANY = 70_000
 
-test.each(dialects)('on %s what strangers and tenants have without a limit fits into a statement', async (dialect) => {
+test.each(dialects)('on %s, statements accept 70,000 values where the contract has no limit', async (dialect) => {
   const { store } = await openTestStore(dialect)
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)

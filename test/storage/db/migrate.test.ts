@@ -26,7 +26,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await existing(database)).toEqual(tables)
   })
 
-  test('one of several servers that migrate at once does the work, and all continue', async () => {
+  test('one of several concurrent servers migrates the database, and all continue', async () => {
     const url = await emptyDatabase(dialect)
     const servers = Array.from({ length: 4 }, () => openTestDatabase(url))
     const applied = await Promise.all(servers.map((server) => migrate(server)))
@@ -35,7 +35,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   // PostgreSQL waits for the lock of migrations, without a limit.
-  test.runIf(dialect === 'sqlite')('a server waits for as long as another migrates', async () => {
+  test.runIf(dialect === 'sqlite')('a server waits until another has migrated the database', async () => {
     const url = await emptyDatabase(dialect)
     const [first, second] = [openTestDatabase(url), openTestDatabase(url)]
     await second.writer.raw('PRAGMA busy_timeout = 20')
@@ -84,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(after).toEqual(before.map((row) => ({ ...row, nickname: 'none' })))
   })
 
-  test('rejects a database of a development build and names the way over', async () => {
+  test('rejects a database of a development build, and names the command that exports its data', async () => {
     const database = openTestDatabase(await emptyDatabase(dialect))
     await database.writer.raw('create table migrations (name text primary key)')
     await database.writer('migrations').insert({ name: '0001-start' })

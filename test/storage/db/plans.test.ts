@@ -80,8 +80,8 @@ const walked: { name: string; filters: Filters; why: string }[] = [
     why: 'its index has no order within it either',
   },
   { name: 'validOn', filters: { validOn: ['2027-01-01'] }, why: 'it also takes passes without windows' },
-  { name: 'redeemed', filters: { redeemed: [true] }, why: 'it is a question to another table' },
-  { name: 'not redeemed', filters: { redeemed: [false] }, why: 'it is a question to another table' },
+  { name: 'redeemed', filters: { redeemed: [true] }, why: 'it reads another table' },
+  { name: 'not redeemed', filters: { redeemed: [false] }, why: 'it reads another table' },
   {
     name: 'a filter under another sort',
     filters: { status: ['VOID'], sortBy: 'label' },
@@ -90,7 +90,7 @@ const walked: { name: string; filters: Filters; why: string }[] = [
   {
     name: 'the door list',
     filters: { status: ['ISSUED'], validOn: ['2027-01-01'], redeemed: [false], redeemedContext: ['2027-01-01'] },
-    why: 'as validOn and redeemed',
+    why: 'it uses validOn and redeemed',
   },
 ]
 
@@ -114,7 +114,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   if (dialect === 'sqlite') {
     // A page beyond the end does not say how many there are.
-    test.each([...filtered, ...walked])('to count by $name no passes of other workspaces are read', async (list) => {
+    test.each([...filtered, ...walked])('counting by $name reads no passes of other workspaces', async (list) => {
       const counts = (await lists.plansOf('passes', list.filters, ROWS)).filter(({ isCount }) => isCount)
       expect(counts).toHaveLength(keptCounts.has(list.name) ? 0 : 1)
       for (const count of counts) expect(count.fullScans, count.text).toEqual([])
@@ -123,14 +123,17 @@ describe.each(dialects)('on %s', (dialect) => {
 
   // PostgreSQL knows how many passes each would leave, and reads all of them where that is quicker.
   if (dialect === 'sqlite') {
-    test.each(walked)('a page of passes by $name walks and sorts nothing, as $why', async ({ filters }) => {
-      for (const plan of await lists.plansOf('passes', filters)) {
-        expect([plan.fullScans, plan.sorted], plan.text).toEqual([[], 0])
-      }
-    })
+    test.each(walked)(
+      'a page of passes by $name is read in index order without a sort, as $why',
+      async ({ filters }) => {
+        for (const plan of await lists.plansOf('passes', filters)) {
+          expect([plan.fullScans, plan.sorted], plan.text).toEqual([[], 0])
+        }
+      },
+    )
   }
 
-  test('template names are in another table: all passes are sorted if that is the sort', async () => {
+  test('a sort by template name sorts all passes, since the names are in another table', async () => {
     const plans = await lists.plansOf('passes', { sortBy: 'templateName' })
     for (const plan of plans.filter(({ isPage }) => isPage)) expect(plan.sorted).toBe(ROWS)
   })
@@ -147,17 +150,14 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test.each([null, templateId(1)])(
-    'a page of the door list of project %s looks up its passes alone',
-    async (project) => {
-      for (const plan of await lists.plansOfDoorList(project)) {
-        expectFew(plan)
-        expect(plan.sorted, plan.text).toBeLessThan(100)
-      }
-    },
-  )
+  test.each([null, templateId(1)])('a page of the door list of project %s reads only its passes', async (project) => {
+    for (const plan of await lists.plansOfDoorList(project)) {
+      expectFew(plan)
+      expect(plan.sorted, plan.text).toBeLessThan(100)
+    }
+  })
 
-  test('search texts of a pass are replaced and removed along its own rows', async () => {
+  test('replacing and removing the search texts of a pass reads only its rows', async () => {
     const version = { id: templateId(1), templateId: templateId(1), version: 3, projectId: null } as PublishedVersion
     const { id: _, ...pass } = newPass(version)
     const digest = identifierDigest('another code')
@@ -175,7 +175,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('the sweep finds what expired without a look at what did not', async () => {
+  test('the sweep reads only expired passes', async () => {
     for (const plan of await lists.plansOfSweep()) {
       expect(plan.fullScans, plan.text).toEqual([])
       expect(plan.text).toContain('passes_expiring')

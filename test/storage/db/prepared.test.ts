@@ -7,7 +7,7 @@ import { dialects, emptyDatabase, migratedDatabase } from '../../support/databas
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase, start } from '../fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('a statement that is kept sees every change of rows and of the schema', async () => {
+  test('a cached statement sees every change of rows and of the schema', async () => {
     const database = openTestDatabase(await migratedDatabase(dialect))
     const store = createStore(database)
     const workspaceId = await insertWorkspace(store)
@@ -24,7 +24,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(store.passes.find(await insertWorkspace(store, 'other'), id!)).resolves.toBe(undefined)
   })
 
-  test('a statement that could not be prepared is prepared again', async () => {
+  test('prepares a statement again after preparing it failed', async () => {
     const { writer } = openTestDatabase(await emptyDatabase(dialect))
     const find = () =>
       runPrepared(writer, 'find-note', { id: 1 }, () => writer('notes').where('id', named(writer, 'id')))
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(unnamed).rejects.toThrow('A value has no name')
   })
 
-  test('any number of rows is inserted by one statement, and each value is read as it was given', async () => {
+  test('one statement inserts any number of rows, and their values are read back unchanged', async () => {
     const { writer } = openTestDatabase(await emptyDatabase(dialect))
     await writer.schema.createTable('notes', (table) => {
       table.integer('n').primary()

@@ -20,7 +20,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return openTestDatabase(url, { statementLimitMs: 200 })
   }
 
-  test('request statements end at their time limit, the next one works, and background work continues', async () => {
+  test('request statements end at their time limit; later ones and background work continue', async () => {
     const database = await setUp()
     const { reader } = database.forRequests('a')
     const held = await database.reader.client.acquireConnection()
@@ -40,7 +40,7 @@ describe.each(dialects)('on %s', (dialect) => {
     database.reader.client.releaseConnection(held)
   })
 
-  test('while one party holds its share, another reads, tokens are found and health answers', async () => {
+  test('while one party uses its share, another can read, and tokens and health checks work', async () => {
     const database = await setUp()
     const greedy = database.forRequests('greedy')
     const ended: number[] = []
@@ -57,7 +57,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('a transaction of a request on PostgreSQL plans by keys while a table is empty, for what it will hold', async () => {
+test('on PostgreSQL, request transactions plan by keys, even if statistics show an empty table', async () => {
   const { database } = await openTestStore('postgres')
   // Now it is known to be empty, and reading all of it costs nothing.
   await database.writer.raw('vacuum analyze accepted_scans')
@@ -69,7 +69,7 @@ test('a transaction of a request on PostgreSQL plans by keys while a table is em
   expect(texts(plan)).not.toContain('Seq Scan')
 })
 
-test('a transaction of a request on PostgreSQL may wait for a lock for longer than a read may take', async () => {
+test('on PostgreSQL, request transactions have a longer time limit than reads', async () => {
   const { database } = await openTestStore('postgres')
   const limit = async (db: Knex) => (await db.raw('show statement_timeout')).rows[0].statement_timeout
   const { reader, writer } = database.forRequests('a')

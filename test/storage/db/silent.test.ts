@@ -72,7 +72,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('a transaction that throws writes nothing of what had not gone out yet', async () => {
+  test('a transaction that throws writes none of its unsent statements', async () => {
     const { requests, numbers } = await setUp()
     for (const hasAsked of [false, true]) {
       const work = requests.transaction(async (tx) => {
@@ -86,7 +86,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await numbers()).toEqual([2])
   })
 
-  test('a transaction that throws while a statement is about to go sends nothing, then or later', async () => {
+  test('a transaction that throws while a statement is about to be sent sends nothing, then or later', async () => {
     const { requests, jobs, numbers } = await setUp()
     const insert = (tx: typeof requests, n: number) =>
       runPrepared(tx, 'insert-returning', { n }, () => 'insert into notes (n) values (:n) returning n')
@@ -106,7 +106,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('the same statement may go several times at once, also where one before it fails', async () => {
+  test('sends one statement several times together, even after one of them failed', async () => {
     const { requests, numbers } = await setUp()
     const twice = (n: number) =>
       requests.transaction(async (tx) => {
@@ -120,14 +120,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await numbers()).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('outside a transaction it is waited for', async () => {
+  test('outside a transaction, a statement without a result is awaited', async () => {
     const { requests, numbers } = await setUp()
     await insertRows(requests, 'notes', note(1))
     expect(await numbers()).toEqual([1])
     await expect(insertRows(requests, 'notes', note(1))).rejects.toThrow()
   })
 
-  test('a connection that ends under a transaction fails it, and the next has another', async () => {
+  test('a lost connection fails its transaction, and the next one gets another connection', async () => {
     if (dialect === 'sqlite') return
     const { requests, entry, numbers } = await setUp()
     const work = requests.transaction(async (tx) => {

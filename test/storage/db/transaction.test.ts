@@ -72,7 +72,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('on sqlite connections for reading refuse to write', async () => {
+test('on sqlite, reader connections reject writes', async () => {
   const { database } = await openTestStore('sqlite')
   await expect(database.reader('settings').insert({ name: 'a', value: 'b' })).rejects.toMatchObject({
     code: 'SQLITE_READONLY',

@@ -13,12 +13,12 @@ test.each([
   ['/srv/passes.db', '/srv/passes.db', '; did you mean sqlite:/srv/passes.db?'],
   ['mysql://passes:sec/r@t@db/passes', 'mysql://…@db/passes', ''],
   ['sqlite:', 'sqlite:', ''],
-])('a database named %s is refused without its password, a path with the name that is meant', (url, shown, hint) => {
+])('rejects the database %s without its password, and suggests a URL for a path', (url, shown, hint) => {
   const message = `The database must be sqlite:FILE or postgres://…, not "${shown}"${hint}`
   expect(() => openDatabase(url)).toThrow(expect.objectContaining({ message }))
 })
 
-test('a full SQLite file is unavailable, stays sound, and takes writes again once there is room', async () => {
+test('reports a full SQLite file as unavailable, keeps it intact, and writes again with space', async () => {
   const { store: roomy, url, database } = await openTestStore('sqlite')
   const workspaceId = await insertWorkspace(roomy)
   const version = await insertTemplate(roomy, workspaceId)
@@ -51,7 +51,7 @@ test('a full SQLite file is unavailable, stays sound, and takes writes again onc
   expect(await full.reader('passes').pluck('id')).toHaveLength(before + 1)
 })
 
-test('a SQLite file that another process keeps locked is unavailable', async () => {
+test('reports a SQLite file that another process keeps locked as unavailable', async () => {
   const { url, database } = await openTestStore('sqlite')
   const impatient = openTestDatabase(url)
   await impatient.writer.raw('PRAGMA busy_timeout = 20')
@@ -85,13 +85,13 @@ test('reports PostgreSQL as unavailable if a connection breaks silently, and the
   await expect(database.writer.raw('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] })
 })
 
-test('PostgreSQL that cannot be reached is unavailable', async () => {
+test('reports an unreachable PostgreSQL as unavailable', async () => {
   const database = openDatabase('postgres://postgres:postgres@127.0.0.1:1/passes')
   onTestFinished(() => database.close())
   expect(isUnavailable(await errorOf(database.writer.raw('select 1')))).toBe(true)
 })
 
-test('PostgreSQL behind something that hangs up at once is unavailable', async () => {
+test('reports PostgreSQL as unavailable if each connection is closed at once', async () => {
   const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
@@ -99,7 +99,7 @@ test('PostgreSQL behind something that hangs up at once is unavailable', async (
   expect(isUnavailable(await errorOf(database.writer.raw('select 1')))).toBe(true)
 })
 
-test.each(dialects)('on %s a mistake in a statement is a fault of ours, not of the database', async (dialect) => {
+test.each(dialects)('on %s, an invalid statement does not count as an unavailable database', async (dialect) => {
   const { database } = await openTestStore(dialect)
   for (const sql of ['select nonsense', 'insert into settings values (null, null)']) {
     expect(isUnavailable(await errorOf(database.writer.raw(sql)))).toBe(false)
@@ -108,7 +108,7 @@ test.each(dialects)('on %s a mistake in a statement is a fault of ours, not of t
   expect(isUnavailable('SQLITE_BUSY')).toBe(false)
 })
 
-test.each(dialects)('on %s the message of an error shows the statement and none of its values', async (dialect) => {
+test.each(dialects)('on %s, an error message shows the statement but none of its values', async (dialect) => {
   const { store } = await openTestStore(dialect)
   const workspaceId = await insertWorkspace(store)
   const version = await insertTemplate(store, workspaceId)

@@ -22,7 +22,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await claim(store, later(5))).toMatchObject([{ subject, attempts: 2 }])
   })
 
-  test('a job that is done is gone', async () => {
+  test('a completed job is deleted', async () => {
     const { store } = await openTestStore(dialect)
     await insert(store)
     const jobs = await claim(store, start)
@@ -44,7 +44,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('a lease that ends makes the job due again, and not before', async () => {
+  test('a job can be released when its lease expires, and not before', async () => {
     const { store } = await openTestStore(dialect)
     const subject = await insert(store)
     await claim(store, start)
@@ -57,7 +57,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await claim(store, later(10), { queue: 'quarantine' })).toMatchObject([{ subject, attempts: 2 }])
   })
 
-  test('a lease that is renewed holds for longer', async () => {
+  test('a renewed lease lasts until its new end', async () => {
     const { store } = await openTestStore(dialect)
     await insert(store)
     const jobs = await claim(store, start)
@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await write(store, (tx) => tx.jobs.complete(jobs))).toEqual(jobs)
   })
 
-  test('a worker whose lease has ended changes nothing', async () => {
+  test('a worker with an expired lease changes nothing', async () => {
     const { store, database } = await openTestStore(dialect)
     await insert(store)
     const stale = await claim(store, start)
@@ -87,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('of the jobs of a queue the oldest goes first, and those of other queues stay', async () => {
+  test('claims the oldest due jobs of a queue first, and none of other queues', async () => {
     const { store } = await openTestStore(dialect)
     await insert(store, { kind: 'detach-project', runAt: later(-60) })
     const second = await insert(store, { runAt: later(-1) })
@@ -100,7 +100,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await store.jobs.nextTurn('database', start, { priority: 'bulk' })).workspaceId).toBe(workspaceId)
   })
 
-  test('workers that claim at once never get the same job, and never more than they asked for', async () => {
+  test('concurrent workers never claim the same job, nor more than their limit', async () => {
     const { store, url } = await openTestStore(dialect)
     const subjects = await write(store, async (tx) => {
       const jobs = Array.from({ length: 300 }, () => newJob())
@@ -115,7 +115,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test.each([
     ['forward', 3600],
     ['back', -3600],
-  ])('the clock set an hour %s loses no job and runs none early by more than the jump', async (_, jump) => {
+  ])('setting the clock an hour %s loses no job, and runs none early by more than the jump', async (_, jump) => {
     const { store } = await openTestStore(dialect)
     const waiting = await insert(store, { runAt: later(7200) })
     const held = await insert(store)
@@ -135,7 +135,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(rest.flat().map(({ subject }) => subject)).toEqual(expect.arrayContaining([held, waiting]))
   })
 
-  test('a job that is due is enough where one is, and one for later or at work is not', async () => {
+  test('insertUnlessDue adds a job unless an unclaimed one is due', async () => {
     const { store, database } = await openTestStore(dialect)
     const job = newJob({ kind: 'deliver-webhooks' })
     const add = (runAt = start) => write(store, (tx) => tx.jobs.insertUnlessDue([{ ...job, runAt }], start))
@@ -151,7 +151,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('a job that runs is not enough for a change: it may have read what was there before', async () => {
+test('insertOnce adds a job while another runs, which may have read outdated data', async () => {
   const { store, database } = await openTestStore('sqlite')
   const job = newJob()
   const add = () => write(store, (tx) => tx.jobs.insertOnce([job], start))

@@ -13,7 +13,7 @@ const lease = { limit: 100, leaseSeconds: 10 }
 describe.each(dialects)('on %s', (dialect) => {
   test.each([
     ['few', 1],
-    ['more than are looked through one by one', 120],
+    ['more than are searched one by one', 120],
   ])('workspaces with due jobs take turns, regardless of the number of jobs of the first: %s', async (_, count) => {
     const { store } = await openTestStore(dialect)
     const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()].sort()
@@ -41,7 +41,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test.each([
     ['few', 3],
-    ['more than are looked through one by one', 120],
+    ['more than are searched one by one', 120],
   ])('jobs of suspended and expired workspaces wait, and delay no others: %s', async (_, count) => {
     const { store, database } = await openTestStore(dialect)
     const [suspended, expired, other] = [
@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('an update that waits among many precedes them once a person waits for it', async () => {
+  test('an update in a bulk becomes interactive once a person waits for it', async () => {
     const { store } = await openTestStore(dialect)
     const job = {
       workspaceId: randomUUID(),
@@ -130,7 +130,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('on sqlite each search for a turn uses the index of turns, and the first one that of due times', async () => {
+test('on sqlite, each search for a turn uses the index of turns, and the first the one of due times', async () => {
   const { store, database } = await openTestStore('sqlite')
   const workspaceId = randomUUID()
   await insert(store, workspaceId, 120)
@@ -154,7 +154,7 @@ test('on sqlite each search for a turn uses the index of turns, and the first on
   )
 })
 
-test('on postgres jobs are found by what is asked for, though statistics are from when few waited', async () => {
+test('on postgres, jobs are found by index, even if statistics are from a time with few jobs', async () => {
   const { store, database, url } = await openTestStore('postgres')
   const db = database.writer
   const workspaceId = await insertWorkspace(store)
@@ -183,7 +183,7 @@ test('on postgres jobs are found by what is asked for, though statistics are fro
   }
 })
 
-test('on postgres a plan that is kept from when no job waited goes along indexes once thousands do', async () => {
+test('on postgres, a plan cached while no job waited uses indexes once thousands wait', async () => {
   const { store, database } = await openTestStore('postgres')
   const db = database.writer
   await db.raw('vacuum jobs')

@@ -59,7 +59,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.runIf(dialect === 'postgres')(
-    'those let in are counted without a look at others, by a plan from when there were none',
+    'counting admitted passes reads only them, with a plan cached while there were none',
     async () => {
       const { store, database } = await openTestStore(dialect)
       const workspaceId = await insertWorkspace(store)
@@ -93,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('a recount names wrong counts, fixes them, and leaves the rest', async () => {
+  test('a recount names and fixes wrong counts, and leaves the others', async () => {
     const { store, database } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const version = await insertTemplate(store, workspaceId)

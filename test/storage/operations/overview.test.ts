@@ -20,7 +20,7 @@ const isBusy = ({ due, later: planned, running }: { due: number; later: number; 
   due + planned + running > 0
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('the overview counts jobs by queue and state, and tells since when the oldest one is due', async () => {
+  test('the overview counts jobs by queue and state, with the due time of the oldest one', async () => {
     const { store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const job = (runAt: Date) => ({
@@ -46,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('the overview adds up what is limited, and counts the workspaces near a limit without naming them', async () => {
+  test('the overview totals the usage of each limit, and counts workspaces near it without naming them', async () => {
     const { store } = await openTestStore(dialect)
     const [full, other] = [await insertWorkspace(store, 'full'), await insertWorkspace(store, 'other')]
     for (const id of [full, other]) {
@@ -64,7 +64,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(usage.find(({ limit }) => limit === 'webhooks')).toEqual({ limit: 'webhooks', total: 0, near: 0 })
   })
 
-  test('every limit is added up; a workspace is as near to its drafts as the template that has most', async () => {
+  test('the overview covers every limit, and the template with most drafts decides how near it is', async () => {
     const { store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)
     const most = await insertTemplate(store, workspaceId)
@@ -92,7 +92,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await read()).draftsPerTemplate).toEqual({ total: 4, near: 1 })
   })
 
-  test('rolled-back changes are not counted', async () => {
+  test('rolled-back changes emit no event', async () => {
     const { database } = await openTestStore(dialect)
     const event: StoreEvent[] = []
     const store = createStore(database, { onEvent: (one) => event.push(one) })
@@ -111,7 +111,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('on sqlite jobs and deliveries are counted along indexes of what waits', async () => {
+test('on sqlite, jobs and deliveries are counted with indexes of pending ones', async () => {
   const { database, store } = await openTestStore('sqlite')
   const statements: Statement[] = []
   database.reader.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))

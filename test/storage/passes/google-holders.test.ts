@@ -14,9 +14,9 @@ import {
 describe.each(dialects)('on %s', (dialect) => {
   test.each<[title: string, changes: (1 | -1)[], installed: (number | null)[]]>([
     ['is installed from the first save until the last removal', [1, 1, -1, -1], [0, 0, 0, null]],
-    ['is installed anew when it is saved again', [1, -1, 1], [0, null, 2]],
-    ['is not installed when a removal comes before its save', [1, -1, -1, 1], [0, null, null, null]],
-    ['is installed again by the save after that', [-1, 1, 1], [null, null, 2]],
+    ['is installed again when it is saved again', [1, -1, 1], [0, null, 2]],
+    ['is not installed if its removal is reported before its save', [1, -1, -1, 1], [0, null, null, null]],
+    ['is installed by the next save after a removal without a save', [-1, 1, 1], [null, null, 2]],
   ])('a pass %s', async (_, changes, installed) => {
     const { store } = await openTestStore(dialect)
     const workspaceId = await insertWorkspace(store)

@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  test('an update writes what scanners read off the pass only where that changes', async () => {
+  test('an update writes the scan code of a pass only if it changes', async () => {
     const { store, database, workspaceId, version } = await setUp()
     const { id, ...pass } = newPass(version)
     await insertPasses(store, workspaceId, [{ id, ...pass }])
@@ -111,7 +111,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await store.passes.find(workspaceId, other))?.status).toBe('QUEUED')
   })
 
-  test('a status moves only along its table: an issued pass is neither taken, queued nor failed again', async () => {
+  test('a status changes only as allowed: an issued pass is not claimed, queued, or failed again', async () => {
     const { store, workspaceId, version } = await setUp()
     const [id] = (await insertPasses(store, workspaceId, [newPass(version)])) as [string]
     const find = () => store.passes.find(workspaceId, id)
@@ -129,7 +129,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await find()).toEqual(issued)
   })
 
-  test('passes expire at their moment, only while issued, and what wallets show moves on with them', async () => {
+  test('issued passes expire at their expiry, with a new wallet version', async () => {
     const { store, workspaceId, version } = await setUp()
     const ids = await insertPasses(store, workspaceId, [
       newPass(version, { expiresAt: later(10) }),

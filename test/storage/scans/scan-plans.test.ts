@@ -43,13 +43,13 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  test('several results walk the ledger in its order', async () => {
+  test('a page by several results is read in the order of the ledger', async () => {
     for (const plan of await database.plansOfScans({ result: ['duplicate', 'reversal', 'accepted'] })) {
       expectFew(plan, ROWS / 5)
     }
   })
 
-  test.each([null, templateId(1)])('changes since a list of project %s are read along indexes', async (projectId) => {
+  test.each([null, templateId(1)])('changes since a list of project %s are read with indexes', async (projectId) => {
     const seen = dialect === 'postgres' ? '9000000:9000009:9000003' : null
     const snapshot = { id: passId(7), projectId, seen, changedFrom: '9000000', changedTo: '9000009' }
     const since = {
@@ -72,7 +72,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const plan of plans) expectFew(plan, 200)
   })
 
-  test('a scan reads by keys, and of the history of its pass no more than index ranges', async () => {
+  test('a scan reads by keys, and reads only index ranges of the history of its pass', async () => {
     const digest = identifierDigest('code')
     const plan = planRedemption({
       status: 'ISSUED' as const,
@@ -103,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const plan of plans) expectFew(plan, 200)
   })
 
-  test('figures are counted along indexes, regardless of other projects', async () => {
+  test('scan figures are counted with indexes, regardless of other projects', async () => {
     const plans = await database.plansOfWork((reads, workspaceId) =>
       reads.scanStats.counts(workspaceId, { scanContextKey: ['context 3'], projectId: [templateId(1)] }),
     )

@@ -10,7 +10,7 @@ const ROWS = 5_000
 const target = { id: newId(start), generation: 1 }
 
 /** Without statistics, SQLite uses any index whose first column is compared with a constant. */
-test('attempts are written to their deliveries alone, found by their ids', async () => {
+test('recording attempts finds their deliveries by ID', async () => {
   const database = openDatabase(await migratedDatabase('sqlite'))
   onTestFinished(() => database.close())
   const store = createStore(database)

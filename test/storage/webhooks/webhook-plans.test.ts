@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a rare event and any status', { eventType: ['pass.failed'], status: ['PENDING', 'SUCCESS', 'FAILED'] }],
   ]
 
-  test.each(lists)('a page of deliveries by %s reads a page', async (_, filters) => {
+  test.each(lists)('a page of deliveries by %s reads few other rows', async (_, filters) => {
     for (const sortDir of ['asc', 'desc'] as const) {
       const request = { limit: 20, sortBy: 'createdAt', sortDir, ...filters }
       for (const plan of await plansOf(() => store.deliveries.list(workspaceId, request))) {
