@@ -74,7 +74,7 @@ const evening = {
   seat: '12',
 }
 
-test('an event is written once, and both wallets show all of it in their own fields', () => {
+test('an event fills the fields of both wallets', () => {
   const { apple, kind, ofClass, object } = render('eventTicket', { event: concert, values: evening })
   expect(apple.semantics).toEqual({
     eventName: 'Night music',
@@ -101,7 +101,7 @@ test('an event is written once, and both wallets show all of it in their own fie
   expect(object.seatInfo).toEqual({ section: text('B'), seat: text('12') })
 })
 
-test('unknown facts are left out, and no interval is longer than a day', () => {
+test('omits unknown facts of an event, and the end of an interval over a day', () => {
   const { ends: _, ...open } = evening
   const { apple, ofClass } = render('eventTicket', {
     event: concert,
@@ -118,7 +118,7 @@ test('unknown facts are left out, and no interval is longer than a day', () => {
   expect(nothing.apple).not.toHaveProperty('relevantDates')
 })
 
-test('facts never overwrite an override, and a design with a date or ten places keeps them', () => {
+test('facts of an event never replace overrides, or the date and ten locations of a design', () => {
   const locations = Array.from({ length: 10 }, (_, latitude) => ({ latitude, longitude: 0 }))
   const { apple, ofClass, object } = render('eventTicket', {
     event: concert,
@@ -173,7 +173,7 @@ const morning = {
   given: 'Ada',
 }
 
-test('a trip by air that says all that Google requires is a flight, and its class is that of the flight', () => {
+test('a trip by air with all facts that Google requires is a flight, with a class per flight', () => {
   const { apple, kind, ofClass, object, claim } = render('boardingPass', { trip: flight, values: morning })
   expect(apple.boardingPass.transitType).toBe('PKTransitTypeAir')
   expect(apple.semantics).toMatchObject({
@@ -212,8 +212,8 @@ test('a trip by air that says all that Google requires is a flight, and its clas
 test.each([
   ['a number with letters', { flight: '66A' }],
   ['no airport', { from: '' }],
-  ['a city for an airport', { from: 'Lisbon' }],
-])('a trip by air with %s goes out as transit', (_, values) => {
+  ['a city in place of an airport code', { from: 'Lisbon' }],
+])('a trip by air with %s is sent to Google as transit', (_, values) => {
   const { apple, kind, object } = render('boardingPass', { trip: flight, values: { ...morning, ...values } })
   expect([kind, apple.boardingPass.transitType]).toEqual(['transit', 'PKTransitTypeAir'])
   expect(object.ticketLeg).toMatchObject({ originName: text('Lisbon'), departureDateTime: morning.departs })
@@ -230,7 +230,7 @@ test.each([
   ['train', 'PKTransitTypeTrain', 'RAIL', { departureStationName: 'Lisbon', vehicleNumber: '664' }],
   ['bus', 'PKTransitTypeBus', 'BUS', { departureStationName: 'Lisbon', departurePlatform: '4' }],
   ['boat', 'PKTransitTypeBoat', 'FERRY', { departureLocationDescription: 'Lisbon' }],
-] as const)('a trip by %s is a transit ticket of its kind', (mode, transitType, type, tags) => {
+] as const)('a trip by %s is a transit ticket of that type', (mode, transitType, type, tags) => {
   const trip = { ...flight, mode, platform: '{{platform}}', passenger: '{{given}}' }
   const { apple, kind, ofClass, object, claim } = render('boardingPass', {
     trip,
@@ -256,7 +256,7 @@ test.each([
   })
 })
 
-test('a value that is not of its kind is refused with the name of its variable', () => {
+test('rejects a value of the wrong type with the name of its variable', () => {
   const check = compileVariables(define({ event: concert }))
   expect(check(evening)).toEqual([])
   expect(check({ ...evening, doors: '', lat: '90', lon: '-180.0' })).toEqual([])
@@ -268,7 +268,7 @@ test('a value that is not of its kind is refused with the name of its variable',
   ])
 })
 
-test('publishing refuses facts that can never be of their kind', () => {
+test('publishing rejects facts that can never have the required type', () => {
   const pathsOf = (facts: Facts) => checkDefinition(define(facts)).map(({ path }) => path.join('.'))
   expect(pathsOf({ event: concert, door: {} })).toEqual([])
   expect(pathsOf({ event: { startsAt: 'soon', venue: { latitude: '91', longitude: 1 } } })).toEqual([
@@ -284,7 +284,7 @@ test('publishing refuses facts that can never be of their kind', () => {
   expect(pathsOf({ event: { name: '{{pass.id}}' }, google: { classKey: '{{title}}' } })).toEqual(['event.name'])
 })
 
-test('the door sees the seat where its template chooses nothing else', () => {
+test('the door shows the seat unless the template selects other fields', () => {
   const see = (facts: Facts) =>
     doorViewOf(define(facts), new Map(Object.entries({ ...evening, ...morning })))?.fields.map(
       ({ label, value }) => `${label} ${value}`,

@@ -46,7 +46,7 @@ const input: DefinitionInput = {
   google: { kind: 'loyalty' },
 }
 
-test('a package holds the texts of each language, keyed by the default ones, and lists every file', async () => {
+test('a package has the texts of each language, keyed by the default ones, and lists every file', async () => {
   const pass = await sampleInLanguages(parseDefinition(input), 'storeCard')
   const unsigned = await apple.preparePackage(pass, new Date())
   const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
@@ -73,7 +73,7 @@ test('a package holds the texts of each language, keyed by the default ones, and
   expect(readStrings(files['pt-BR.lproj/pass.strings']!).get('Pontos')).toBe('Pontos')
 })
 
-test('Google gets each text with its translations, in forms that it knows', async () => {
+test('Google gets each text with its translations, under language codes that it supports', async () => {
   const pass = await sampleInLanguages(parseDefinition(input), 'storeCard')
   const [object, ofClass] = [google.objectOf(pass, at), google.classOf(pass)]
   const options = { needsLogos: false }
@@ -105,7 +105,7 @@ test('Google gets each text with its translations, in forms that it knows', asyn
 
 const image = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
 
-test('images by language are in the folder of each, and no longer at the top, where phones look first', async () => {
+test('localized images are only in the folders of their languages, not at the top level', async () => {
   const loadImageFiles = async (id: string, sizes: readonly ImageSize[]) => [
     { ...sizes[0]!, bytes: Buffer.from(`picture ${id}`) },
   ]
@@ -145,7 +145,7 @@ test('images by language are in the folder of each, and no longer at the top, wh
 })
 
 test.each(GoogleKind.options)(
-  'an update of a %s object takes away every translation that the new one lacks',
+  'an update of a %s object removes each translation that the new one lacks',
   async (kind) => {
     const trip = {
       mode: 'train' as const,
@@ -172,7 +172,7 @@ test.each(GoogleKind.options)(
   },
 )
 
-test('the event is called and found in each language', async () => {
+test('an event has its name and place in each language', async () => {
   const event = {
     name: { 'pt-BR': 'Noite', en: 'Night' },
     venue: { name: { 'pt-BR': 'Cais {{points}}', en: 'Quay {{points}}' }, address: 'Rua 1' },
@@ -203,7 +203,7 @@ test('the event is called and found in each language', async () => {
   expect([english.get('Noite'), english.get('Cais 1250')]).toEqual(['Night', 'Quay 1250'])
 })
 
-test('a notification by language, and values with a type, are read in the language of each phone', async () => {
+test('phones show localized notifications and typed values in their language', async () => {
   const field = (key: string, value: string) => ({ key, label: { en: key, de: `${key} (de)` }, value })
   const definition = parseDefinition({
     languages: { default: 'en', others: ['de'] },

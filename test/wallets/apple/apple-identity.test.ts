@@ -44,7 +44,7 @@ function rejection(changes: Partial<AppleCredentials>, moment = at): string {
 
 const days = (count: number) => new Date(at.getTime() + count * 86_400_000)
 
-test('the identifiers are read from the certificate, and may be given as well', () => {
+test('reads the identifiers from the certificate, and accepts matching ones as options', () => {
   const read = parseAppleIdentity(credentials(), at)
   expect(read).toMatchObject({ passTypeIdentifier, teamIdentifier })
   expect(read.certificatePem.trim()).toBe(chain.certificatePem.trim())
@@ -52,7 +52,7 @@ test('the identifiers are read from the certificate, and may be given as well', 
   expect(parseAppleIdentity(credentials({ passTypeIdentifier, teamIdentifier }), at)).toEqual(read)
 })
 
-test('certificates may be DER, and the key encrypted', () => {
+test('accepts DER certificates and an encrypted key', () => {
   const { identity } = chain
   const pem = createPrivateKey(chain.keyPem).export({
     type: 'pkcs8',
@@ -77,7 +77,7 @@ test('certificates may be DER, and the key encrypted', () => {
   )
 })
 
-test('a key may be DER, encrypted or not', () => {
+test('accepts a DER key, encrypted or not', () => {
   const key = createPrivateKey(chain.keyPem)
   const cipher = { cipher: 'aes-256-cbc', passphrase: 'open sesame' }
   const encrypted = { source: 'k.der', pem: key.export({ type: 'pkcs8', format: 'der', ...cipher }) }
@@ -107,13 +107,13 @@ test('names the file that is not a certificate or key', () => {
   ).toMatch(/^The private key in certs\/ec\.pem is of type ec: /)
 })
 
-test('the key of another certificate is refused', () => {
+test('rejects the key of another certificate', () => {
   expect(rejection({ key: { source: 'certs/other.pem', pem: stranger.keyPem } })).toMatch(
     /^The private key in certs\/other\.pem does not belong to the pass certificate in certs\/pass\.pem: /,
   )
 })
 
-test('an intermediate that did not issue the certificate is refused, though it has the same name', () => {
+test("rejects an intermediate that did not issue the certificate, even with the issuer's name", () => {
   expect(rejection({ wwdr: { source: 'certs/g3.pem', pem: stranger.wwdrPem } })).toMatch(
     /^The WWDR certificate in certs\/g3\.pem did not issue the pass certificate in certs\/pass\.pem: download /,
   )
@@ -122,7 +122,7 @@ test('an intermediate that did not issue the certificate is refused, though it h
   )
 })
 
-test('identifiers that differ from the certificate are refused', () => {
+test('rejects identifiers that differ from the certificate', () => {
   expect(rejection({ passTypeIdentifier: 'pass.com.example.other' })).toBe(
     'The certificate in certs/pass.pem is for the pass type identifier "pass.com.example.tickets" (subject UID), but "pass.com.example.other" is configured: correct the setting or give the certificate of that identifier.',
   )
@@ -134,7 +134,7 @@ test('identifiers that differ from the certificate are refused', () => {
 test.each([
   ['UID', '/CN=No UID/OU=A1B2C3D4E5'],
   ['OU', '/CN=No OU/UID=pass.com.example.tickets'],
-])('a certificate without a subject %s is refused', async (part, subject) => {
+])('rejects a certificate without a subject %s', async (part, subject) => {
   const cwd = temporaryFolder()
   const key = ['-newkey', 'rsa:2048', '-nodes', '-keyout', 'key.pem']
   await execa('openssl', ['req', '-x509', ...key, '-subj', subject, '-out', 'cert.pem'], { cwd })
@@ -145,12 +145,12 @@ test.each([
   expect(message).toMatch(new RegExp(`^The certificate in certs/web\\.pem has no single subject ${part}, `))
 })
 
-test('an expired certificate is refused, and one that is not yet valid', async () => {
+test('rejects a certificate that is expired or not yet valid', async () => {
   expect(rejection({}, days(6 * 365))).toMatch(/^The pass certificate in certs\/pass\.pem expired on 2031-06-30T/)
   expect(rejection({}, days(-2))).toMatch(/^The pass certificate in certs\/pass\.pem is valid only from 2026-06-30T/)
 })
 
-test('an expired intermediate is refused, though the pass certificate is valid', async () => {
+test('rejects an expired intermediate, even if the pass certificate is valid', async () => {
   const cwd = temporaryFolder()
   const openssl = (...options: string[]) => execa('openssl', options, { cwd })
   const key = (file: string) => ['-newkey', 'rsa:2048', '-nodes', '-keyout', file]
@@ -199,7 +199,7 @@ test('a running server notices that its certificate has expired', async () => {
   expect(problem(at, oldIntermediate)?.message).toMatch(/^The Apple WWDR certificate expired on /)
 })
 
-test('a sandbox chain made long ago is refused like any other', async () => {
+test('rejects an expired sandbox chain', async () => {
   const old = await sandboxChain({ passTypeIdentifier, teamIdentifier, at: days(-10 * 365) })
   expect(
     rejection({

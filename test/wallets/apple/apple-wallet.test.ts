@@ -60,7 +60,7 @@ async function assertAccepted(folder: string): Promise<void> {
   await verifySignature(folder, chain.rootPem)
 }
 
-test.each(PassType.options)('a %s is a package that unzip, the manifest and openssl accept', async (passType) => {
+test.each(PassType.options)('unzip, the manifest, and openssl accept the package of a %s', async (passType) => {
   const pass = testPass({ passType, definition: { design: { images: { logo: logoId } } } })
   const wallet = createWallet()
   const folder = await unpack(await buildPackage(wallet, pass, at))
@@ -80,7 +80,7 @@ test.each(PassType.options)('a %s is a package that unzip, the manifest and open
   )
 })
 
-test('a byte changed in any file of a package is noticed', async () => {
+test('detects one changed byte in any file of a package', async () => {
   const folder = await unpack(await buildPackage(createWallet(), withLogo(logoId), at))
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
@@ -94,14 +94,14 @@ test('a byte changed in any file of a package is noticed', async () => {
   await assertAccepted(folder)
 })
 
-test('equal passes give equal packages, and a later signing time another signature', async () => {
+test('equal passes have equal packages, and a later signing time changes the package', async () => {
   const pass = withLogo(logoId)
   const first = await buildPackage(createWallet(), pass, at)
   expect((await buildPackage(createWallet(), pass, at)).equals(first)).toBe(true)
   expect((await buildPackage(createWallet(), pass, new Date(at.getTime() + 1000))).equals(first)).toBe(false)
 })
 
-test('sixty packages built at once are each their own', async () => {
+test('sixty packages built concurrently each contain their own pass', async () => {
   const wallet = createWallet()
   const passes = Array.from({ length: 60 }, (_, n) => ({ ...withLogo(logoId), id: `pass-${n}` }))
   const archives = await Promise.all(passes.map((pass) => buildPackage(wallet, pass, at)))
@@ -113,13 +113,13 @@ test('sixty packages built at once are each their own', async () => {
   expect(new Set(archives.map((archive) => archive.toString('base64'))).size).toBe(60)
 })
 
-test('text beyond ASCII arrives as it was written', async () => {
+test('writes non-ASCII text unchanged', async () => {
   const pass = testPass({ definition: { design: { description: 'Grüße 👋 שלום' } } })
   const folder = await unpack(await buildPackage(createWallet(), pass, at))
   expect(JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8')).description).toBe('Grüße 👋 שלום')
 })
 
-test('a noisy picture of many megapixels is shrunk to what a phone shows', async () => {
+test('shrinks an image of many megapixels to the size that phones show', async () => {
   const raw = { width: 2400, height: 1600, channels: 3 as const }
   images.set(
     logoId,
@@ -161,11 +161,11 @@ test('rejects images that are too large together, regardless of their languages'
   await expect(walletOf(length / 2).check(pass, at)).rejects.toMatchObject({ code: 'PASS_ISSUING_FAILED', message })
 })
 
-test('check accepts what can be shown', async () => {
+test('check accepts a valid pass', async () => {
   await expect(createWallet().check(withLogo(logoId), at)).resolves.toBeUndefined()
 })
 
-test('check refuses a picture that cannot be read and says which', async () => {
+test('check rejects an image that cannot be read, and names it', async () => {
   const problem = await rejection(withLogo(brokenId))
   expect(problem).toMatchObject({ code: 'PASS_ISSUING_FAILED', details: { imageId: brokenId, role: 'logo' } })
   expect(problem.message).toContain(`The image ${brokenId} (logo) cannot be read`)
@@ -188,14 +188,14 @@ test.each([
     },
   ],
   ['organizationName', { organizationName: null }],
-])('check refuses overrides that phones would refuse without a word: %s', async (where, apple) => {
+])('check rejects overrides that phones would reject silently: %s', async (where, apple) => {
   const problem = await rejection(withLogo(logoId, apple))
   expect(problem.code).toBe('PASS_ISSUING_FAILED')
   expect(problem.message).toMatch(/^Phones would reject pass\.json: /)
   expect(problem.message).toContain(where)
 })
 
-test('signs nothing, and reports nothing as valid, once the certificate has expired', async () => {
+test('an expired certificate signs no pass, and check rejects every pass', async () => {
   const later = new Date('2040-01-01T00:00:00Z')
   expect(await rejection(withLogo(logoId), later)).toMatchObject({ code: 'APPLE_SIGNING_FAILED' })
   await expect(buildPackage(createWallet(), withLogo(logoId), later)).rejects.toMatchObject({

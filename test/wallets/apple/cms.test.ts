@@ -21,14 +21,14 @@ beforeAll(async () => {
 
 const toArrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
 
-test('openssl accepts the signature with nothing but the root, and names the signer', async () => {
+test('openssl verifies the signature with only the root, and finds the signer', async () => {
   const folder = writeSigned(signature, content)
   const { stderr } = await verifySignature(folder, chain.rootPem, { options: ['-signer', 'signer.pem'] })
   expect(stderr).toContain('CMS Verification successful')
   expect(readFileSync(join(folder, 'signer.pem'), 'utf8').trim()).toBe(chain.certificatePem.trim())
 })
 
-test('has the structure that phones require: SHA-256, both certificates, and three signed attributes', async () => {
+test('a signature has what phones require: SHA-256, both certificates, and three signed attributes', async () => {
   const folder = writeSigned(signature, content)
   const { stdout } = await execa('openssl', ['cms', '-cmsout', '-print', '-inform', 'DER', '-in', 'signature'], {
     cwd: folder,
@@ -45,7 +45,7 @@ test('has the structure that phones require: SHA-256, both certificates, and thr
   expect(stdout).toContain('signatureAlgorithm: \n          algorithm: rsaEncryption')
 })
 
-test('openssl reads the bytes back to the same bytes, so they are DER', async () => {
+test('a signature is DER: openssl re-encodes it to the same bytes', async () => {
   const folder = writeSigned(signature, content)
   await execa('openssl', ['cms', '-cmsout', '-inform', 'DER', '-in', 'signature', '-outform', 'DER', '-out', 'again'], {
     cwd: folder,
@@ -53,7 +53,7 @@ test('openssl reads the bytes back to the same bytes, so they are DER', async ()
   expect(readFileSync(join(folder, 'again')).equals(signature)).toBe(true)
 })
 
-test('a second implementation accepts it, and refuses other content', async () => {
+test('a second implementation verifies the signature, and rejects other content', async () => {
   const signed = new SignedData({ schema: ContentInfo.fromBER(toArrayBuffer(signature)).content })
   const root = Certificate.fromBER(toArrayBuffer(new X509Certificate(chain.rootPem).raw))
   const check = (data: Buffer) =>
@@ -62,7 +62,7 @@ test('a second implementation accepts it, and refuses other content', async () =
   await expect(check(flipped(content, 0))).rejects.toThrow('digest')
 })
 
-test('a signer writes the time of each signature, also after one in the same second', async () => {
+test('each signature has its own signing time, even after one in the same second', async () => {
   const sign = createSigner(chain.identity)
   const seconds = ['56', '56', '57'].map((second) => new Date(`2026-07-01T12:34:${second}Z`))
   const times = []
@@ -78,13 +78,13 @@ test('a signer writes the time of each signature, also after one in the same sec
   expect(times).toEqual(seconds)
 })
 
-test('after 2049 the signing time is a GeneralizedTime and openssl still reads it', async () => {
+test('a signing time after 2049 is a GeneralizedTime that openssl can read', async () => {
   const late = await createSigner(chain.identity)(sha256(content), new Date('2050-01-01T00:00:00Z'))
   const { stdout } = await execa('openssl', ['asn1parse', '-inform', 'DER'], { input: late })
   expect(stdout).toContain('GENERALIZEDTIME   :20500101000000Z')
 })
 
-test('openssl refuses it once a byte of the content differs', async () => {
+test('openssl rejects the signature if a byte of the content differs', async () => {
   for (let position = 0; position < content.length; position += times(20, 5)) {
     await expectRefused(signature, flipped(content, position), `byte ${position}`)
   }
@@ -96,7 +96,7 @@ test.each([
   ['the WWDR certificate', () => partOf(chain.identity.wwdr.der), 41],
   ['the signed attributes', attributesPart, 3],
   ['the signature value', () => ({ start: signature.length - 256, end: signature.length }), 7],
-] as const)('openssl refuses it once a byte of %s differs', async (_, part, step) => {
+] as const)('openssl rejects the signature if a byte of %s differs', async (_, part, step) => {
   const { start, end } = part()
   expect(start).toBeGreaterThan(0)
   for (let position = start; position < end; position += times(4, 1) * step) {
@@ -104,7 +104,7 @@ test.each([
   }
 })
 
-test('openssl refuses it under another root', async () => {
+test('openssl rejects the signature under another root', async () => {
   const stranger = await createTestIdentity(1)
   await expect(verifySignature(writeSigned(signature, content), stranger.rootPem)).rejects.toThrow(
     'Verification failure',

@@ -34,7 +34,7 @@ async function sizes(set: ImageSet): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all(entries))
 }
 
-test('there is always an icon: a plain one in the colour of the card where none is given', async () => {
+test('a pass without an icon gets a plain one in the color of the card', async () => {
   const { loadImageFiles } = library({})
   const files = await createImageSets(loadImageFiles)({ images: {}, background })
   expect(await sizes(files)).toEqual({
@@ -88,7 +88,7 @@ test("images of posters and boarding passes have Apple's file names", async () =
   }
 })
 
-test('a photo that says it lies on its side is set upright', async () => {
+test('rotates a photo according to its EXIF orientation', async () => {
   const sideways = await sharp(await picture(300, 100, 'jpeg'))
     .withMetadata({ orientation: 6 })
     .jpeg()
@@ -98,7 +98,7 @@ test('a photo that says it lies on its side is set upright', async () => {
   expect(made).toMatchObject({ 'thumbnail.png': 'png 30x90', 'thumbnail@3x.png': 'png 90x270' })
 })
 
-test('callers that come together share one build, and later ones its result', async () => {
+test('concurrent callers share one build, and later ones its result', async () => {
   const { loadImageFiles, reads } = library({ logo: await picture(160, 50) })
   const imageSets = createImageSets(loadImageFiles)
   const card = { images: { logo: 'logo' }, background }
@@ -108,7 +108,7 @@ test('callers that come together share one build, and later ones its result', as
   expect(reads).toEqual(['logo'])
 })
 
-test('the colour of the card makes another set only where the icon is plain', async () => {
+test('the color of the card changes the image set only if it has a plain icon', async () => {
   const { loadImageFiles } = library({ icon: await picture(38, 38) })
   const imageSets = createImageSets(loadImageFiles)
   const withIcon = await imageSets({ images: { icon: 'icon' }, background })
@@ -117,7 +117,7 @@ test('the colour of the card makes another set only where the icon is plain', as
   expect(await imageSets({ images: {}, background: '#000000' })).not.toBe(plain)
 })
 
-test('a failed build is not kept', async () => {
+test('does not cache a failed build', async () => {
   const pictures: Record<string, Buffer | Error> = { logo: new Error('The database is away') }
   const { loadImageFiles } = library(pictures)
   const imageSets = createImageSets(loadImageFiles)
@@ -127,7 +127,7 @@ test('a failed build is not kept', async () => {
   expect(await sizes(await imageSets(card))).toHaveProperty('logo.png')
 })
 
-test('the sets used last are kept, within the bound', async () => {
+test('caches the most recently used sets within the size limit', async () => {
   const { loadImageFiles, reads } = library({
     a: await picture(38, 38),
     b: await picture(38, 38),
@@ -159,7 +159,7 @@ test.each([
   [76, 20],
   [113, 113],
   [4_000, 10],
-])('an icon of %i x %i pixels comes out in all three sizes', async (width, height) => {
+])('an icon of %i x %i pixels is written in all three sizes', async (width, height) => {
   const { loadImageFiles } = library({ a: await picture(width, height) })
   const made = await sizes(await createImageSets(loadImageFiles)({ images: { icon: 'a' }, background }))
   expect(Object.keys(made)).toEqual(['icon.png', 'icon@2x.png', 'icon@3x.png'])
@@ -168,7 +168,7 @@ test.each([
   }
 })
 
-test('the guide gives the sizes of the table', () => {
+test('the guide lists the image sizes of the table', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../../docs/templates.md'), 'utf8')
   for (const [role, { shown }] of Object.entries(imageSizes)) {
     const row = guide.split('\n').find((line) => line.startsWith(`| \`${role}\` |`))

@@ -29,7 +29,7 @@ const everyGroup = {
 }
 const groups = ['headerFields', 'primaryFields', 'secondaryFields', 'auxiliaryFields', 'backFields']
 
-test('a plain pass is exactly this', () => {
+test('a minimal pass has exactly these properties', () => {
   expect(build({ definition: { design: { fields: { primary: [field('name', 'Ada')] } } } })).toEqual({
     formatVersion: 1,
     passTypeIdentifier,
@@ -44,7 +44,7 @@ test('a plain pass is exactly this', () => {
   })
 })
 
-test('a full pass is exactly this', () => {
+test('a full pass has exactly these properties', () => {
   const json = build({
     passType: 'eventTicket',
     expiresAt: new Date('2026-12-31T23:59:59.999Z'),
@@ -104,7 +104,7 @@ const hostile = {
 }
 
 describe.each(PassType.options)('%s', (passType) => {
-  test.each(Object.entries(hostile))('%s comes out as text in every place', (_, v) => {
+  test.each(Object.entries(hostile))('writes %s as text in every place', (_, v) => {
     const json = build({
       passType,
       variables: { v },
@@ -141,7 +141,7 @@ describe.each(PassType.options)('%s', (passType) => {
   })
 })
 
-test('a pass without a description is described by its organization, and one without either is a pass', () => {
+test('a missing description falls back to the organization name, and that to a generic name', () => {
   expect(build({}, { description: ' ' })).toMatchObject({ description: 'Example' })
   expect(build({}, { organizationName: '' })).toMatchObject({ organizationName: 'A pass', description: 'A pass' })
   expect(build({}, { organizationName: '', description: '' })).toMatchObject({
@@ -168,7 +168,7 @@ test("a relevant date without a time starts that day in the definition's time zo
   })
 })
 
-test('a field whose value comes out empty is left out, and the keys of the others stay', () => {
+test('omits a field with an empty value, and keeps the keys of the others', () => {
   const genericOf = (v: string) =>
     build({
       variables: { v },
@@ -191,7 +191,7 @@ test('a definition whose barcode is null has none', () => {
 })
 
 test.each(['', 'tomorrow', '2026-02-30', '2026-02-30T10:00:00Z', '1754078400', '2026-08-01T20:00:00'])(
-  'a relevant date of "%s" is left out',
+  'omits the relevant date "%s"',
   (relevantDate) => {
     const json = build({}, { relevantDate })
     expect(json).not.toHaveProperty('relevantDate')
@@ -207,8 +207,8 @@ test('field keys are unique over all groups, and stay the same from one build to
   expect(keys).toEqual(['a', 'a-2', 'link-1', 'a-2-2', 'a-3', 'link-1-2'])
 })
 
-describe('overrides', () => {
-  test('objects merge, arrays and all else replace, null takes away', () => {
+describe('overrides of pass.json', () => {
+  test('merge objects, replace arrays and other values, and remove keys with null', () => {
     const json = build({
       variables: { v: 'x' },
       definition: {
@@ -228,7 +228,7 @@ describe('overrides', () => {
     expect(json).toMatchObject({ locations: [], suppressStripShine: false })
   })
 
-  test('the transit type moves into the boarding pass, and is dropped elsewhere', () => {
+  test('move the transit type into a boarding pass, and drop it in other styles', () => {
     const definition = { apple: { transitType: 'PKTransitTypeTrain' as const } }
     const boarding = build({ passType: 'boardingPass', definition })
     expect(boarding.boardingPass).toEqual({ transitType: 'PKTransitTypeTrain' })
@@ -236,7 +236,7 @@ describe('overrides', () => {
     expect(build({ passType: 'coupon', definition })).not.toHaveProperty('transitType')
   })
 
-  test('they never touch what belongs to the service', () => {
+  test('never change properties that the service sets', () => {
     const apple = {
       formatVersion: 2,
       passTypeIdentifier: 'x',
@@ -250,12 +250,12 @@ describe('overrides', () => {
     expect(build({}, { apple })).toEqual(build({}))
   })
 
-  test('they cannot add a second style or replace the style by something else', () => {
+  test('cannot add a second style or replace the style', () => {
     const apple = { coupon: {}, generic: 'text', boardingPass: [] }
     expect(build({}, { apple })).toEqual(build({}))
   })
 
-  test('a key that means a prototype is only data', () => {
+  test('treat prototype keys as data', () => {
     const apple = JSON.parse(
       '{"__proto__":{"polluted":1},"generic":{"__proto__":{"polluted":1}},"constructor":{"a":1}}',
     )
@@ -265,7 +265,7 @@ describe('overrides', () => {
     expect(Object.getPrototypeOf(json)).toBe(Object.prototype)
   })
 
-  test('a lone surrogate in them is made well-formed', () => {
+  test('replace lone surrogates', () => {
     expect(build({}, { apple: { userInfo: { a: ['\ud800'] } } }).userInfo).toEqual({ a: ['\ufffd'] })
   })
 })
@@ -311,7 +311,7 @@ test('pass.json is built for any text of a card, and has the types that phones r
   )
 })
 
-test('a typed field is a number or a date in its own type, and announces its change as before', () => {
+test('a typed field is a number or a date of its type, and keeps its change message', () => {
   const { generic } = build({
     variables: { points: '1250' },
     definition: {

@@ -24,7 +24,7 @@ function passOf(definition: Definition, tier = '') {
   return { card, json: buildPassJson({ id, authenticationToken: 'token-of-at-least-16', card }, names, webServiceUrl) }
 }
 
-test('a poster ticket asks for its style, and for the older one where that is not known', () => {
+test('a poster ticket prefers the poster style and falls back to the older one', () => {
   const poster = define({ apple: { poster: true, nfc }, event, design: { images: { artwork: id } } })
   expect([...checkPoster(poster, 'eventTicket')]).toEqual([])
   const { json } = passOf(poster)
@@ -35,7 +35,7 @@ test('a poster ticket asks for its style, and for the older one where that is no
   expect(passOf(define({ event })).json).not.toHaveProperty('preferredStyleSchemes')
 })
 
-test('rejects a poster ticket that lacks something on publish, each with its place', () => {
+test('publishing rejects an incomplete poster ticket with the path of each missing part', () => {
   const pathsOf = (definition: Definition, passType: 'eventTicket' | 'coupon' = 'eventTicket') =>
     [...checkPoster(definition, passType)].map(({ path }) => path.join('.'))
   expect(pathsOf(define({ apple: { poster: true, nfc: { message: 'm' } } }), 'coupon')).toEqual([
@@ -57,7 +57,7 @@ test('rejects a poster ticket that lacks something on publish, each with its pla
 
 const tiers = { by: '{{tier}}', map: { gold: '#f5d76e', night: '#101010' }, else: '#ffffff' }
 
-test('colours are those of the tier of a pass, and overrides go out as Apple writes colours', () => {
+test("a pass has the colors of its tier, and color overrides are written in Apple's format", () => {
   const definition = define({ design: { colors: { background: tiers } }, apple: { labelColor: '#abc' } })
   const colorOf = (tier: string) => passOf(definition, tier).json.backgroundColor
   expect(['gold', 'night', 'tin', ''].map(colorOf)).toEqual([
@@ -73,7 +73,7 @@ test('colours are those of the tier of a pass, and overrides go out as Apple wri
   ).toBeNull()
 })
 
-test('contrast is looked at in each state of the colours', () => {
+test('checks the contrast of each combination of colors', () => {
   const fields = { primary: [{ key: 'name', label: 'Name', value: 'Ada' }] }
   const definition = define({
     design: { fields, colors: { background: tiers, foreground: '#000000', label: '#000000' } },
@@ -88,7 +88,7 @@ test('contrast is looked at in each state of the colours', () => {
   expect(low[0]!.message).toContain('if the state is night')
 })
 
-test('a choice has at most a hundred states, and several together are checked up to a thousand', () => {
+test('allows 100 states per choice, and checks about 1,000 combinations', () => {
   const choice = (by: string, count: number) => ({
     by: `{{tier}} ${by}`,
     map: Object.fromEntries(Array.from({ length: count }, (_, n) => [`${by}${n}`, '#000000'])),

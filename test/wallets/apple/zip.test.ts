@@ -9,7 +9,7 @@ import { temporaryFolder, unpack } from './fixtures.ts'
 
 const entry = (name: string, bytes: Buffer) => ({ name, bytes, crc32: crc32(bytes) })
 
-test('unzip returns every byte, also of empty files and non-ASCII names', async () => {
+test('unzip restores every file, including empty ones and non-ASCII names', async () => {
   const noise = Buffer.from(Array.from({ length: 100_000 }, (_, n) => (n * 7919) % 251))
   const folder = await unpack(
     zip([entry('pass.json', Buffer.from('{}')), entry('empty', Buffer.alloc(0)), entry('größe.bin', noise)]),
@@ -19,13 +19,13 @@ test('unzip returns every byte, also of empty files and non-ASCII names', async 
   expect(readFileSync(join(folder, 'größe.bin')).equals(noise)).toBe(true)
 })
 
-test('unzip finds a wrong CRC', async () => {
+test('unzip detects a wrong CRC', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'bad.zip'), zip([{ name: 'a', bytes: Buffer.from('a'), crc32: 1 }]))
   await expect(execa('unzip', ['-t', 'bad.zip'], { cwd: folder })).rejects.toThrow('bad CRC')
 })
 
-test('equal entries give equal archives, and different contents different ones', () => {
+test('equal entries give equal archives, and different entries different ones', () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.uint8Array(), (a, b) => {
       const [one, two] = [Buffer.from(a), Buffer.from(b)]
@@ -34,12 +34,12 @@ test('equal entries give equal archives, and different contents different ones',
   )
 })
 
-test('more entries than the format can count are refused', () => {
+test('rejects more entries than the format can count', () => {
   const many = Array.from({ length: 65_536 }, () => entry('f', Buffer.alloc(0)))
   expect(() => zip(many)).toThrow(RangeError)
 })
 
-test('entries behind a part that was made before are one archive, and long texts are deflated in it', async () => {
+test('entries after a prebuilt part form one archive, and long texts in it are compressed', async () => {
   const text = Buffer.from(JSON.stringify(Array.from({ length: 1_000 }, (_, n) => ({ key: n }))))
   const noise = Buffer.from(Array.from({ length: 5_000 }, (_, n) => (n * 7919) % 251))
   const part = zipPart([entry('icon.png', noise), entry('logo.png', text)])

@@ -15,7 +15,7 @@ test.each([
   ['the cap on messages', rejection(403, 'quotaExceeded'), { kind: 'quota', status: 403, reason: 'quotaExceeded' }],
   ['another 403', rejection(403, 'forbidden'), { kind: 'permission', status: 403, reason: 'forbidden' }],
   ['429', rejection(429, 'rateLimitExceeded', { 'retry-after': '30' }), { kind: 'quota', retryAfterSeconds: 30 }],
-  ['429 without a word', { status: 429 }, { kind: 'quota', reason: null, retryAfterSeconds: undefined }],
+  ['429 without a body', { status: 429 }, { kind: 'quota', reason: null, retryAfterSeconds: undefined }],
   ['404', rejection(404, 'resourceNotFound'), { kind: 'missing' }],
   [
     '400',
@@ -37,9 +37,9 @@ test.each([
 })
 
 test.each([
-  ['a broken answer', { status: 200, body: '{"id": "33' }],
-  ['an answer of another shape', { status: 200, body: '[]' }],
-])('%s is no object', async (_, answer) => {
+  ['a truncated response', { status: 200, body: '{"id": "33' }],
+  ['a response that is not an object', { status: 200, body: '[]' }],
+])('reports %s as unavailable', async (_, answer) => {
   google.answerNext(answer)
   expect(await failureOf(apiOf(google).getObject('generic', '3388.1'))).toMatchObject({
     kind: 'unavailable',
@@ -48,17 +48,17 @@ test.each([
 })
 
 test.each<[string, Parameters<GoogleServer['answerNext']>[0]]>([
-  ['never answers', () => undefined],
-  ['sends only the beginning', (response) => response.writeHead(200).write('{"id":')],
+  ['never responds', () => undefined],
+  ['sends only a part', (response) => response.writeHead(200).write('{"id":')],
   ['hangs up', (response) => response.destroy()],
-  ['sends without end', { status: 200, body: ' '.repeat(1024 * 1024 + 1) }],
-])('a server that %s is unavailable, in time', async (_, answer) => {
+  ['sends too much', { status: 200, body: ' '.repeat(1024 * 1024 + 1) }],
+])('reports a server that %s as unavailable within the timeout', async (_, answer) => {
   google.answerNext(answer)
   const error = await failureOf(apiOf(google, { timeoutSeconds: 0.3 }).getObject('generic', '3388.1'))
   expect(error).toMatchObject({ kind: 'unavailable', status: null })
 })
 
-test('a server that is not there is unavailable', async () => {
+test('reports an unreachable server as unavailable', async () => {
   await google.close()
   expect(await failureOf(apiOf(google).upsertObject('generic', object))).toMatchObject({
     kind: 'unavailable',
@@ -66,7 +66,7 @@ test('a server that is not there is unavailable', async () => {
   })
 })
 
-test('no error holds the token or the key', async () => {
+test('errors contain neither the token nor the key', async () => {
   google.answerNext(rejection(403, 'forbidden'), (response) => response.destroy())
   const api = apiOf(google)
   const errors = [

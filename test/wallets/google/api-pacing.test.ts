@@ -13,7 +13,7 @@ afterEach(async () => {
   await google.close()
 })
 
-test('requests keep to the rate, tokens aside', async () => {
+test('requests keep to the rate, except those for tokens', async () => {
   const api = apiOf(google, { requestsPerSecond: 50 })
   const objects = Array.from({ length: 11 }, (_, n) => ({ ...object, id: `3388.${n}` }))
   await api.upsertClass('generic', classResource)
@@ -23,7 +23,7 @@ test('requests keep to the rate, tokens aside', async () => {
   expect(last.at - first.at).toBeGreaterThan(190)
 })
 
-test('after a 429 the writes of everyone wait as long as Google wants, without asking it again', async () => {
+test('after a 429 all writes wait until Retry-After without another request', async () => {
   const api = apiOf(google)
   google.answerNext(rejection(429, 'rateLimitExceeded', { 'retry-after': '45' }))
   expect(await failureOf(api.upsertObject('generic', object))).toMatchObject({ status: 429, retryAfterSeconds: 45 })

@@ -22,7 +22,7 @@ const bareDesign: CardOptions['design'] = {
 }
 const stored = (path: string) => google.resources.get(path)
 
-test('a class is made, and replaced as a whole when it is there already', async () => {
+test('creates a class, or replaces an existing one completely', async () => {
   const api = apiOf(google)
   await api.upsertClass('eventTicket', { ...classResource, hexBackgroundColor: '#102030' })
   await api.upsertClass('eventTicket', { ...classResource, issuerName: 'Other Arts' })
@@ -30,7 +30,7 @@ test('a class is made, and replaced as a whole when it is there already', async 
   expect(stored('/eventTicketClass/3388.template-1')).toEqual({ ...classResource, issuerName: 'Other Arts' })
 })
 
-test('a class that is replaced keeps the newest ten messages, those of broadcasts before its own', async () => {
+test('a replaced class keeps its newest ten messages, and those of broadcasts precede its own', async () => {
   const sent = Array.from({ length: 10 }, (_, n) => ({ ...message, id: `01985f0c-7a10-7c3e-9d61-2f5b8e4a7c${10 + n}` }))
   const [own, path] = [{ ...message, id: 'own' }, '/eventTicketClass/3388.template-1']
   google.resources.set(path, { ...classResource, messages: sent.slice(0, 9) })
@@ -44,7 +44,7 @@ test('a class that is replaced keeps the newest ten messages, those of broadcast
   expect(idsOf()).toEqual(sent.map(({ id }) => id))
 })
 
-test('an object is made, and changed when it is there already', async () => {
+test('creates an object, or updates an existing one', async () => {
   const api = apiOf(google)
   await api.upsertClass('eventTicket', classResource)
   await api.upsertObject('eventTicket', object)
@@ -57,7 +57,7 @@ test('an object is made, and changed when it is there already', async () => {
   expect(stored('/eventTicketObject/3388.1')).toEqual({ ...object, state: 'INACTIVE' })
 })
 
-test('an update of an object that was never made makes it', async () => {
+test('an update of a missing object creates it', async () => {
   const api = apiOf(google)
   await api.upsertClass('generic', classResource)
   await api.updateObject('generic', object)
@@ -70,35 +70,32 @@ test('an update of an object that was never made makes it', async () => {
   expect(stored('/genericObject/3388.1')).toEqual({ ...object, state: 'EXPIRED' })
 })
 
-test('an update that loses the race to make its object changes it all the same', async () => {
+test('an update whose object was created concurrently still updates it', async () => {
   google.answerNext(rejection(404, 'resourceNotFound'), rejection(409, 'existingResource'))
   google.resources.set('/genericObject/3388.1', { id: '3388.1', state: 'INACTIVE' })
   await apiOf(google).updateObject('generic', object)
   expect(stored('/genericObject/3388.1')).toEqual(object)
 })
 
-test('an object without a class is missing something, whichever way it is written', async () => {
+test('writing an object without a class fails as missing, in a create and an update', async () => {
   const api = apiOf(google)
   expect(await failureOf(api.upsertObject('generic', object))).toMatchObject({ kind: 'missing' })
   expect(await failureOf(api.updateObject('generic', object))).toMatchObject({ kind: 'missing' })
 })
 
-test.each(allKinds)(
-  'an update of a %s object takes away all that the new one no longer has, and no message',
-  async (kind) => {
-    const options: CardOptions = { passType: kind === 'transit' ? 'boardingPass' : 'generic', google: googleOf(kind) }
-    const issuer = { issuerId: identity.issuerId, publicUrl }
-    const before = buildObject(issuer, pass({ ...options, expiresAt: new Date('2026-12-31T23:59:59Z') }), at)
-    const after = buildObject(issuer, pass({ ...options, design: bareDesign }), at)
-    expect(Object.keys(before).length).toBeGreaterThan(Object.keys(after).length)
-    google.resources.set(`/${kind}Object/${before.id}`, { ...before, messages: [message] })
+test.each(allKinds)('an update of a %s object removes what the new one lacks, but no message', async (kind) => {
+  const options: CardOptions = { passType: kind === 'transit' ? 'boardingPass' : 'generic', google: googleOf(kind) }
+  const issuer = { issuerId: identity.issuerId, publicUrl }
+  const before = buildObject(issuer, pass({ ...options, expiresAt: new Date('2026-12-31T23:59:59Z') }), at)
+  const after = buildObject(issuer, pass({ ...options, design: bareDesign }), at)
+  expect(Object.keys(before).length).toBeGreaterThan(Object.keys(after).length)
+  google.resources.set(`/${kind}Object/${before.id}`, { ...before, messages: [message] })
 
-    await apiOf(google).updateObject(kind, after)
-    expect(stored(`/${kind}Object/${before.id}`)).toEqual({ ...after, messages: [message] })
-  },
-)
+  await apiOf(google).updateObject(kind, after)
+  expect(stored(`/${kind}Object/${before.id}`)).toEqual({ ...after, messages: [message] })
+})
 
-test('an update takes away what is gone from inside a key too', async () => {
+test('an update also removes missing parts within a key', async () => {
   const before = {
     ...object,
     barcode: { type: 'QR_CODE', value: 'A', alternateText: 'a' },
@@ -116,7 +113,7 @@ test('an update takes away what is gone from inside a key too', async () => {
   expect(stored('/transitObject/3388.1')).toEqual(after)
 })
 
-test('an update takes away overrides that a later version of the template dropped, and no messages', async () => {
+test('an update removes overrides that a later template version dropped, but no messages', async () => {
   const overrides = {
     passConstraints: { nfcConstraint: ['BLOCK_PAYMENT'] },
     groupingInfo: { groupingId: 'a', sortIndex: 1 },
@@ -129,14 +126,14 @@ test('an update takes away overrides that a later version of the template droppe
   expect(stored('/genericObject/3388.1')).toEqual({ ...after, messages: [message] })
 })
 
-test('a class is made where there is none, and one that is there stays as it is', async () => {
+test('insertClass creates a missing class and leaves an existing one unchanged', async () => {
   const api = apiOf(google)
   await api.insertClass('eventTicket', classResource)
   await api.insertClass('eventTicket', { ...classResource, issuerName: 'Other Arts' })
   expect(stored('/eventTicketClass/3388.template-1')).toEqual(classResource)
 })
 
-test('a message notifies', async () => {
+test('a message is sent with a notification', async () => {
   google.resources.set('/genericObject/3388.1', object)
   await apiOf(google).addMessage('generic', '3388.1', message)
   expect(google.requests).toMatchObject([
@@ -148,12 +145,12 @@ test('a message notifies', async () => {
   ])
 })
 
-test('an object is read with its state in capitals and all else as it is', async () => {
+test('reads an object unchanged, except for its state in upper case', async () => {
   google.resources.set('/genericObject/3388.1', { ...object, state: 'inactive', hasUsers: true })
   expect(await apiOf(google).getObject('generic', '3388.1')).toEqual({ ...object, state: 'INACTIVE', hasUsers: true })
 })
 
-test('an id can name nothing but its own object', async () => {
+test('an ID cannot lead to another path', async () => {
   await failureOf(apiOf(google).getObject('generic', '../genericClass/3388.1?x=y'))
   expect(google.requests).toMatchObject([{ path: '/genericObject/../genericClass/3388.1?x=y' }])
 })

@@ -37,14 +37,14 @@ const seconds = (count: number) => {
 const rootKeys = () => createRootKeys({ url, clock: () => now })
 const other = makeKey()
 
-test('callers at the same time share one request', async () => {
+test('concurrent callers share one request', async () => {
   const keys = rootKeys()
   const all = await Promise.all([keys.current(), keys.current(), keys.refreshed(), keys.refreshed()])
   expect(all.map(({ length }) => length)).toEqual([1, 1, 1, 1])
   expect(asked).toBe(1)
 })
 
-test('the keys are kept as long as their answer allows, and no longer', async () => {
+test('caches the keys exactly as long as their response allows', async () => {
   const keys = rootKeys()
   await keys.current()
   seconds(3599)
@@ -56,7 +56,7 @@ test('the keys are kept as long as their answer allows, and no longer', async ()
   expect(asked).toBe(2)
 })
 
-test('an answer that may not be kept is kept for a minute', async () => {
+test('caches a response with no-store for a minute', async () => {
   answer.cacheControl = 'no-store'
   const keys = rootKeys()
   await keys.current()
@@ -68,7 +68,7 @@ test('an answer that may not be kept is kept for a minute', async () => {
   expect(asked).toBe(2)
 })
 
-test('an unknown key is looked for at once, and then once a minute at most', async () => {
+test('fetches keys for unknown ones at most once a minute', async () => {
   const keys = rootKeys()
   await keys.current()
   seconds(59)
@@ -79,7 +79,7 @@ test('an unknown key is looked for at once, and then once a minute at most', asy
   expect(asked).toBe(2)
 })
 
-test('keys that have expired, of other protocols or of no use are left out', async () => {
+test('omits keys that have expired, have another protocol, or cannot be read', async () => {
   const file = keysFile(
     { publicKey: root.publicKey, expiresAt: later(10_000) },
     { publicKey: other.publicKey, expiresAt: at },
@@ -112,7 +112,7 @@ test.each([
   expect(await keys.current()).toHaveLength(2)
 })
 
-test('without any keys the failure shows, and the next caller tries again', async () => {
+test('without any keys, reports the failure, and the next caller retries', async () => {
   const good = answer
   answer = { status: 503, body: '' }
   const keys = rootKeys()
@@ -121,7 +121,7 @@ test('without any keys the failure shows, and the next caller tries again', asyn
   expect(await keys.current()).toHaveLength(1)
 })
 
-test('a callback under a root key that Google has just begun to use is taken', async () => {
+test('accepts a callback under a new root key after fetching the keys again', async () => {
   const verifier = createCallbackVerifier(issuerId, rootKeys())
   expect(await verifier.verify(callback(), now)).toMatchObject({ ok: true })
   answer.body = keysFile(root, other)
@@ -132,7 +132,7 @@ test('a callback under a root key that Google has just begun to use is taken', a
   expect(asked).toBe(2)
 })
 
-test('a callback that is wrong in another way asks for no keys', async () => {
+test('an otherwise invalid callback fetches no keys', async () => {
   const verifier = createCallbackVerifier(issuerId, rootKeys())
   await verifier.verify(callback(), now)
   seconds(60)

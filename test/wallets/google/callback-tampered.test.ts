@@ -120,7 +120,7 @@ test.each<[string, unknown, string, Partial<CallbackFacts>?]>([
     callback({ keyValue: base64Of(rsa.publicKey), messagePrivateKey: rsa.privateKey }),
     'malformed intermediate key',
   ],
-  ['a signed key that is no JSON', callback({ signedKey: 'key' }), 'malformed intermediate key'],
+  ['a signed key that is not JSON', callback({ signedKey: 'key' }), 'malformed intermediate key'],
 
   // The message
   ['a message signed by somebody', callback({ messagePrivateKey: other.privateKey }), NOT_BY_KEY],
@@ -157,7 +157,7 @@ test.each<[string, unknown, string, Partial<CallbackFacts>?]>([
   ['a message without an expiry', callback({ message: { expTimeMillis: null } }), 'malformed message'],
   ['a message without a nonce', callback({ message: { nonce: '' } }), 'malformed message'],
   ['an unknown kind of event', callback({ message: { eventType: 'view' } }), 'malformed message'],
-  ['a message that is no JSON', callback({ signedMessage: '{' }), 'malformed message'],
+  ['a message that is not JSON', callback({ signedMessage: '{' }), 'malformed message'],
   [
     "another issuer's class",
     callback({ message: { classId: '3388000000099999999.template-1' } }),
@@ -169,12 +169,12 @@ test.each<[string, unknown, string, Partial<CallbackFacts>?]>([
     'class or object of another issuer',
   ],
   [
-    'an issuer whose number only begins alike',
+    'an issuer ID that is only a prefix',
     callback({ message: { objectId: `${issuerId}9.1` } }),
     'class or object of another issuer',
   ],
   [
-    'an object id that is none',
+    'an invalid object ID',
     callback({ message: { objectId: `${issuerId}.1/../2` } }),
     'class or object of another issuer',
   ],

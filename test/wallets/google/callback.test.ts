@@ -5,13 +5,13 @@ import { callback, changed, decisionOf, HOUR, later, makeKey, message, rootKey }
 const other = makeKey()
 
 test.each(['save', 'del', 'activate'] as const)(
-  'a %s that Google signed is taken, with nothing but what is known',
+  'accepts a %s that Google signed, and returns only known fields',
   (eventType) => {
     expect(decisionOf(callback({ message: { eventType } }))).toEqual({ ok: true, message: { ...message, eventType } })
   },
 )
 
-test('the signed texts are those that went over the wire, escapes and all', () => {
+test('verifies the signed texts as received, including escapes', () => {
   const body = JSON.parse(JSON.stringify(callback()))
   expect(body.intermediateSigningKey.signedKey).toContain('\\u003d')
   expect(decisionOf(body)).toMatchObject({ ok: true })
@@ -23,7 +23,7 @@ test.each([
   ['an expiry of the key written as a number', callback({ keyExpiration: later(HOUR).getTime() }), {}],
   ['a text beyond ASCII, whose length counts in bytes', callback({ message: { nonce: 'é😀' } }), {}],
   [
-    'a second signature of a key that is not known yet',
+    'an additional signature of an unknown key',
     changed((body) =>
       body.intermediateSigningKey.signatures.unshift(
         callback({ rootPrivateKey: other.privateKey }).intermediateSigningKey.signatures[0]!,
@@ -31,11 +31,11 @@ test.each([
     ),
     {},
   ],
-])('%s is fine', (_, body, facts) => {
+])('accepts %s', (_, body, facts) => {
   expect(decisionOf(body, facts)).toMatchObject({ ok: true })
 })
 
-test('a callback is good until the very moment that its message, key or root expires', () => {
+test('accepts a callback until its message, key, or root expires', () => {
   const before = { at: later(HOUR - 1) }
   expect(decisionOf(callback(), before)).toMatchObject({ ok: true })
   expect(decisionOf(callback({ message: { expTimeMillis: later(2 * HOUR).getTime() } }), { at: later(HOUR) })).toEqual({
@@ -44,7 +44,7 @@ test('a callback is good until the very moment that its message, key or root exp
   })
 })
 
-test('garbage is refused and never throws', () => {
+test('rejects invalid bodies without throwing', () => {
   const shaped = fc.record({
     protocolVersion: fc.constantFrom('ECv2SigningOnly', 'ECv2SigningOnly', 'x'),
     signature: fc.oneof(fc.base64String(), fc.string({ unit: 'binary' })),
@@ -61,7 +61,7 @@ test('garbage is refused and never throws', () => {
   )
 })
 
-test('a root key that signed something else than a key is rejected without a throw', () => {
+test('rejects other content that a root key signed, without throwing', () => {
   const keys = fc.oneof(
     fc.json(),
     fc.string(),
@@ -74,7 +74,7 @@ test('a root key that signed something else than a key is rejected without a thr
   )
 })
 
-test('no single changed character of what is signed goes unnoticed', () => {
+test('rejects each change of one character in the signed texts', () => {
   const body = callback()
   const where = fc.constantFrom('signedMessage', 'signedKey')
   fc.assert(

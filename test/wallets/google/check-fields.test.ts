@@ -12,7 +12,7 @@ const styles: PassType[] = ['generic', 'eventTicket', 'storeCard', 'coupon', 'bo
 const roles = ['Class', 'Object'] as const
 
 describe.each(allKinds)('of the kind %s', (kind) => {
-  test.each(roles)('a %s with every field right is taken, and refused at the place of each mistake', (role) => {
+  test.each(roles)('accepts a valid %s with every field, and rejects each mistake with its path', (role) => {
     const type = typeOf(kind, role)
     const issuesOf = (resource: object) => [...checkFields(type, resource, { needsLogos: true })]
     expect(issuesOf(fullRecord(type))).toEqual([])
@@ -25,7 +25,7 @@ describe.each(allKinds)('of the kind %s', (kind) => {
     expect(mistakes.length).toBeGreaterThan(100)
   })
 
-  test.each(roles)('the emulator takes the same %s and refuses the same mistakes', (role) => {
+  test.each(roles)('the emulator accepts the same %s and rejects the same mistakes', (role) => {
     const type = typeOf(kind, role)
     // A server that receives callbacks also serves images, so logos are required.
     const callbackOptions = { url: `${publicUrl}/google/callbacks` }
@@ -35,13 +35,13 @@ describe.each(allKinds)('of the kind %s', (kind) => {
     expect([...mistakesIn(type)].filter((mistake) => answer(withMistake(type, mistake)).ok)).toEqual([])
   })
 
-  test.each(styles)('a %s is taken as it is and with every field overridden', async (passType) => {
+  test.each(styles)('accepts a %s without overrides and with every field overridden', async (passType) => {
     for (const google of [googleOf(kind), fullOverrides(kind, typeOf)]) {
       await expect(wallet.check(pass({ passType, google }), at)).resolves.toBeUndefined()
     }
   })
 
-  test.each(styles)('a %s with a mistake in its overrides is refused, with its path', async (passType) => {
+  test.each(styles)('rejects a %s with mistakes in its overrides, with their paths', async (passType) => {
     const { object, ...rest } = fullOverrides(kind, typeOf)
     const google = { ...rest, object: { ...object, barcode: { type: 'QR', value: 'x' }, extra: 1 } }
     await expect(wallet.check(pass({ passType, google }), at)).rejects.toMatchObject({
@@ -53,21 +53,18 @@ describe.each(allKinds)('of the kind %s', (kind) => {
 test.each([
   ['storeCard', 'programLogo'],
   ['boardingPass', 'logo'],
-] as const)(
-  'under https a %s needs a logo, for which its icon serves; under http it cannot have one',
-  async (passType, field) => {
-    const bare = pass({ passType, design: { images: {} } })
-    await expect(wallet.check(bare, at)).rejects.toMatchObject({
-      details: { issues: [{ path: ['class', field], message: expect.stringContaining('an icon or a logo') }] },
-    })
-    const icon = '00000000-0000-8000-8000-000000000003'
-    await expect(wallet.check(pass({ passType, design: { images: { icon } } }), at)).resolves.toBeUndefined()
-    const local = createGoogleWallet({ identity, publicUrl: 'http://127.0.0.1:3000' })
-    await expect(local.check(bare, at)).resolves.toBeUndefined()
-  },
-)
+] as const)('a %s requires a logo or icon under https, and none under http', async (passType, field) => {
+  const bare = pass({ passType, design: { images: {} } })
+  await expect(wallet.check(bare, at)).rejects.toMatchObject({
+    details: { issues: [{ path: ['class', field], message: expect.stringContaining('an icon or a logo') }] },
+  })
+  const icon = '00000000-0000-8000-8000-000000000003'
+  await expect(wallet.check(pass({ passType, design: { images: { icon } } }), at)).resolves.toBeUndefined()
+  const local = createGoogleWallet({ identity, publicUrl: 'http://127.0.0.1:3000' })
+  await expect(local.check(bare, at)).resolves.toBeUndefined()
+})
 
-test('a field that is only spelt in another case is named', () => {
+test('suggests the name of a field in another case', () => {
   const [issue] = checkFields(typeOf('loyalty', 'Class'), { programname: 'x' }, { needsLogos: false })
   expect(issue).toEqual({
     path: ['programname'],

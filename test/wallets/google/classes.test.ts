@@ -34,12 +34,12 @@ test.each([
     },
   ],
   ['boardingPass', { ...reviewed('transit'), transitType: 'OTHER', logo: logoImage }],
-] as const)('the class of a %s holds what Google requires of its kind', (passType, expected) => {
+] as const)('the class of a %s has the fields that Google requires', (passType, expected) => {
   const { classTemplateInfo: _, ...rest } = classOf({ passType })
   expect(rest).toEqual(expected)
 })
 
-test('a generic class needs only its id, and lays out the front of the card', () => {
+test('a generic class has its ID and the layout of the front', () => {
   const item = (key: string) => ({ firstValue: { fields: [{ fieldPath: `object.textModulesData['${key}']` }] } })
   expect(classOf({ passType: 'generic' })).toEqual({
     ...common('generic'),
@@ -62,7 +62,7 @@ test('two fields of a group share a row', () => {
   expect(built).toMatch(/"twoItems":\{"startItem":.*row.*"endItem":.*block/)
 })
 
-test('a gift card and a flight are had by naming their kind', () => {
+test('google.kind selects a gift card or a flight', () => {
   expect(classOf({ google: { kind: 'giftCard' } })).toMatchObject({
     ...reviewed('giftCard'),
     merchantName: 'Example Arts',
@@ -76,11 +76,11 @@ test.each([
   ['PKTransitTypeBus', 'BUS'],
   ['PKTransitTypeTrain', 'RAIL'],
   ['PKTransitTypeAir', 'OTHER'],
-] as const)('the transit type %s is %s at Google', (transitType, expected) => {
+] as const)('maps the transit type %s to %s', (transitType, expected) => {
   expect(classOf({ passType: 'boardingPass', apple: { transitType } }).transitType).toBe(expected)
 })
 
-test('under plain http a class names no image and no callback, which Google could not reach', () => {
+test('under http a class has no image and no callback, which Google could not reach', () => {
   for (const passType of ['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const) {
     const built = JSON.stringify(classOf({ passType }, { issuerId: '3388', publicUrl: 'http://127.0.0.1:3000' }))
     expect(built).not.toContain('127.0.0.1')
@@ -88,12 +88,12 @@ test('under plain http a class names no image and no callback, which Google coul
   }
 })
 
-test('the round place takes the icon, which is square, before a logo, which is mostly wide', () => {
+test('the round logo of a class is the icon, if there is one', () => {
   const built = classOf({ passType: 'storeCard', design: { images: { icon: hero, logo } } })
   expect(built.programLogo).toMatchObject({ sourceUri: { uri: `${publicUrl}/images/${hero}` } })
 })
 
-test('a text that came out empty is replaced by the organization name, and that by what else there is', () => {
+test('an empty text falls back to the organization name, and that to other texts', () => {
   const empty = { organizationName: '{{nothing}}', description: ' {{nothing}}', logoText: '' }
   expect(classOf({ passType: 'eventTicket', design: { description: '{{nothing}}' } }).eventName).toEqual(
     text('Example Arts'),
@@ -102,7 +102,7 @@ test('a text that came out empty is replaced by the organization name, and that 
   expect(classOf({ passType: 'storeCard', design: empty })).toMatchObject({ issuerName: 'Pass', programName: 'Pass' })
 })
 
-test('overrides of the definition are merged deeply over the class', () => {
+test('overrides of the definition are merged deeply into the class', () => {
   const built = classOf({
     passType: 'eventTicket',
     google: { class: { eventName: { defaultValue: { value: 'Gala' } }, venue: { name: text('Hall') } } },
@@ -112,7 +112,7 @@ test('overrides of the definition are merged deeply over the class', () => {
   expect(built.issuerName).toBe('Example Arts')
 })
 
-test('a template whose kind changes has a class of each, since ids are unique among all kinds', () => {
+test('a template has a separate class ID for each kind', () => {
   const ids = (['generic', 'giftCard', 'loyalty'] as const).map((kind) => classOf({ google: { kind } }).id)
   expect(new Set(ids).size).toBe(3)
 })

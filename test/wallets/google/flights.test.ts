@@ -58,7 +58,7 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   return { built, kind: kindOf(card), ofClass, object, view, missing, templateKind: kindOf(templateCard) }
 }
 
-test('an air boarding pass with all required facts is a flight, and shares no value of a holder', async () => {
+test('an air boarding pass with all required facts is a flight, without holder values in its class', async () => {
   const { built, kind, templateKind, ofClass, object, missing } = rendered(semantics, { scope: { seat: '12A' } })
   expect([kind, templateKind, missing]).toEqual(['flight', 'flight', undefined])
   expect(ofClass).toMatchObject({
@@ -81,7 +81,7 @@ test('an air boarding pass with all required facts is a flight, and shares no va
 test.each<[title: string, kind: 'flight' | 'transit']>([
   ['by air', 'flight'],
   ['by train', 'transit'],
-])('a boarding pass %s shows gate, seat, passenger and times on its front, under from where to where', (_, kind) => {
+])('a boarding pass %s shows gate, seat, passenger, and times below its route', (_, kind) => {
   const apple = kind === 'flight' ? undefined : { apple: { transitType: 'PKTransitTypeTrain' as const, semantics } }
   const { view, ...found } = rendered(semantics, { ...apple, scope: { seat: '12A' } })
   expect(found.kind).toBe(kind)
@@ -97,11 +97,11 @@ const { originalDepartureDate: _, ...undated } = semantics
 test.each<[title: string, tags: Semantics, rest: Partial<DefinitionInput>, missing: string | undefined]>([
   ['no tags at all', {}, {}, 'airlineCode, flightNumber, departureAirportCode, destinationAirportCode'],
   ['an airline that differs by holder', { ...semantics, airlineCode: '{{seat}}' }, {}, 'airlineCode'],
-  ['a number that is none', { ...semantics, flightNumber: 'none' }, {}, 'flightNumber'],
+  ['an invalid number', { ...semantics, flightNumber: 'none' }, {}, 'flightNumber'],
   ['no departure', undated, {}, 'originalDepartureDate'],
-  ['a departure of an unknown zone', { ...undated, originalDepartureDate: '2026-03-02T06:00:00Z' }, {}, 'its offset'],
+  ['a departure without a time zone', { ...undated, originalDepartureDate: '2026-03-02T06:00:00Z' }, {}, 'its offset'],
   [
-    'one of a zone',
+    'a departure with a time zone',
     { ...undated, originalDepartureDate: '2026-03-02T06:00:00Z' },
     { timeZone: 'Europe/Zurich' },
     undefined,
@@ -112,7 +112,7 @@ test.each<[title: string, tags: Semantics, rest: Partial<DefinitionInput>, missi
     {},
     undefined,
   ],
-])('of a boarding pass by air with %s the warning says what keeps it from being a flight', (_, tags, rest, missing) => {
+])('the warning of an air boarding pass with %s names what it lacks to be a flight', (_, tags, rest, missing) => {
   const found = rendered(tags, rest)
   expect(found.kind).toBe(missing === undefined ? 'flight' : 'transit')
   expect(found.templateKind).toBe(found.kind)
@@ -134,7 +134,7 @@ const names = ['number', 'from', 'to', 'departs', 'gate', 'seat']
 const variables = names.map((name) => ({ name, label: name }))
 const scope = { number: '316', from: 'ZRH', to: 'LHR', departs: '2026-03-02T07:00:00+01:00', gate: 'B42', seat: '12A' }
 
-test('with google.classKey the values of a flight make it, in the class of those who fly with it', async () => {
+test('with google.classKey, pass values make a flight, in a class shared by its passengers', async () => {
   const google = { classKey: '{{number}} {{departs}}' }
   const { built, kind, templateKind, ofClass, missing } = rendered(perFlight, { scope, variables, google })
   expect([kind, templateKind, missing]).toEqual(['flight', 'flight', undefined])
@@ -149,10 +149,10 @@ test('with google.classKey the values of a flight make it, in the class of those
 })
 
 test.each<[title: string, rest: Rest, missing: string | undefined]>([
-  ['without a key of classes', {}, 'flightNumber, departureAirportCode'],
-  ['with a value that is none', { google: { classKey: '{{number}}' }, scope: { ...scope, from: 'Zurich' } }, undefined],
+  ['without google.classKey', {}, 'flightNumber, departureAirportCode'],
+  ['with an invalid value', { google: { classKey: '{{number}}' }, scope: { ...scope, from: 'Zurich' } }, undefined],
   [
-    'with an example that is none',
+    'with an invalid example',
     {
       google: { classKey: '{{number}}' },
       scope: { ...scope, from: 'Zurich' },
@@ -160,7 +160,7 @@ test.each<[title: string, rest: Rest, missing: string | undefined]>([
     },
     'departureAirportCode',
   ],
-])('%s a flight of values is a transit ticket', (_, rest, missing) => {
+])('%s, a flight from pass values is a transit ticket', (_, rest, missing) => {
   const found = rendered(perFlight, { scope, variables, ...rest })
   expect([found.kind, found.templateKind]).toEqual(['transit', 'transit'])
   if (missing === undefined) expect(found.missing).toBeUndefined()

@@ -9,7 +9,7 @@ const source = '/etc/passes/google.json'
 const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 const account = { client_email: identity.clientEmail, private_key_id: identity.privateKeyId, private_key: pem }
 
-test('a service account key file becomes an identity', () => {
+test('reads an identity from a service account key file', () => {
   const parsed = parseGoogleIdentity({ source, json: JSON.stringify(account) }, identity.issuerId)
   expect(parsed).toMatchObject({
     issuerId: identity.issuerId,
@@ -19,14 +19,14 @@ test('a service account key file becomes an identity', () => {
   expect(parsed.privateKey.equals(privateKey)).toBe(true)
 })
 
-test('the credentials of the sandbox are read like real ones, and say what they are', async () => {
+test('reads sandbox credentials like real ones, marked as sandbox', async () => {
   const { serviceAccountJson, issuerId } = await createSandboxGoogle()
   const parsed = parseGoogleIdentity({ source: 'the sandbox', json: serviceAccountJson }, issuerId)
   expect(parsed.clientEmail).toContain('sandbox')
   expect(parsed.privateKey.asymmetricKeyDetails?.modulusLength).toBe(2048)
 })
 
-test('no two sandboxes share a key', async () => {
+test('two sandboxes have different keys', async () => {
   const [one, other] = await Promise.all([createSandboxGoogle(), createSandboxGoogle()])
   expect(JSON.parse(one.serviceAccountJson).private_key).not.toBe(JSON.parse(other.serviceAccountJson).private_key)
 })
@@ -40,9 +40,9 @@ test.each([
   ['no client_email', JSON.stringify({ ...account, client_email: undefined }), /has no client_email/],
   ['an empty private_key_id', JSON.stringify({ ...account, private_key_id: '' }), /has no private_key_id/],
   ['a private_key of the wrong type', JSON.stringify({ ...account, private_key: 7 }), /has no private_key/],
-  ['a cut private_key', JSON.stringify({ ...account, private_key: pem.slice(0, 200) }), /cannot be read/],
+  ['a truncated private_key', JSON.stringify({ ...account, private_key: pem.slice(0, 200) }), /cannot be read/],
   ['an EC private_key', JSON.stringify({ ...account, private_key: ec }), /is of type ec, but Google accepts only RSA/],
-])('%s is refused by a sentence that names the source, the reason and the way out', (_, json, reason) => {
+])('rejects %s with the source, the reason, and the fix', (_, json, reason) => {
   const attempt = () => parseGoogleIdentity({ source, json }, identity.issuerId)
   expect(attempt).toThrow(CredentialError)
   expect(attempt).toThrow(source)
@@ -50,7 +50,7 @@ test.each([
   expect(attempt).toThrow(/Download a new JSON key/)
 })
 
-test('a refusal holds nothing of the key', () => {
+test('the error contains nothing of the key', () => {
   for (const json of [pem, JSON.stringify({ ...account, private_key: pem.slice(0, 200) })]) {
     try {
       parseGoogleIdentity({ source, json }, identity.issuerId)
@@ -64,7 +64,7 @@ test('a refusal holds nothing of the key', () => {
 })
 
 test.each(['', 'abc', '3388 000', '3388.1'])(
-  'the issuer id %j is refused with where to find the right one',
+  'rejects the issuer ID %j, and names where to find the correct one',
   (issuerId) => {
     const attempt = () => parseGoogleIdentity({ source, json: JSON.stringify(account) }, issuerId)
     expect(attempt).toThrow(CredentialError)

@@ -30,14 +30,14 @@ test('rejects a flight without the fields that only its definition can set, and 
   })
 })
 
-test('an override that takes a required field away is refused', async () => {
+test('rejects an override that removes a required field', async () => {
   await expect(wallet.check(pass({ google: { object: { header: null } } }), at)).rejects.toMatchObject({
     code: 'PASS_ISSUING_FAILED',
     details: { issues: [{ path: ['object', 'header'], message: 'Google requires this field in a GenericObject' }] },
   })
 })
 
-test('a slash at the end of the public address is not doubled', () => {
+test('does not double a trailing slash of the public URL', () => {
   const slashed = createGoogleWallet({ identity, publicUrl: `${publicUrl}/` })
   expect(slashed.objectOf(pass(), at)).toEqual(wallet.objectOf(pass(), at))
 })
@@ -89,7 +89,7 @@ const hostileCard = fc.record<Card>({
   ),
 })
 
-test('class and object are built for any card, are JSON, and keep their IDs and state', () => {
+test('builds class and object as JSON for any card, with their IDs and state', () => {
   fc.assert(
     fc.property(hostileCard, (card) => {
       const { templateCard, ...rest } = pass()
@@ -109,7 +109,7 @@ test('class and object are built for any card, are JSON, and keep their IDs and 
   )
 })
 
-test('no text of any card reaches Google empty', () => {
+test('sends no empty text to Google for any card', () => {
   fc.assert(
     fc.property(hostileCard, (card) => {
       const sample = { ...pass(), card: { ...card, google: {} } }

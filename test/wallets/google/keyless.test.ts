@@ -108,7 +108,7 @@ const configuration = () => ({
 
 const endpoints = () => ({ api: `${base}/walletobjects/v1`, token: `${base}/never` })
 
-test('workload identity makes classes and signs save links, without a key, through our own connections', async () => {
+test('workload identity creates classes and signs save links without a key', async () => {
   const calls: ProviderCall[] = []
   const onCall = (call: ProviderCall) => calls.push(call)
   const identity = await createKeylessIdentity({ issuerId, configuration: configuration(), onCall })
@@ -145,7 +145,7 @@ test('reports an account that cannot sign, and a rejected workload as a permissi
   await expect(refused.tokens.get()).rejects.toMatchObject({ kind: 'permission' })
 })
 
-test('a server takes the configuration for its key, and with an issuer alone the account of its machine', async () => {
+test("a server accepts the configuration as its key, and without one uses the machine's account", async () => {
   const serviceAccount = JSON.stringify(configuration())
   expect(await readGoogleIdentity({ google: { serviceAccount, issuerId } })).toMatchObject({ clientEmail: email })
   const { service_account_impersonation_url: _, ...own } = configuration()

@@ -54,7 +54,7 @@ test.each<[string, Partial<FieldInput>, object, string]>([
     { string: '€99,999,999,999,999.00' },
     '€99,999,999,999,999.00',
   ],
-])('points of %s are in the place that Google has for them, and are shown', (_, field, balance, shown) => {
+])("points of %s are in Google's field for points, and are shown", (_, field, balance, shown) => {
   const { object, issues, modules, view } = made('loyalty', field)
   expect(object.loyaltyPoints).toEqual({ label: 'Points', balance })
   expect(issues).toEqual([])
@@ -62,7 +62,7 @@ test.each<[string, Partial<FieldInput>, object, string]>([
   expect(view.rows.flat().map(({ label, value }) => `${label} ${value}`)).toEqual(['Level 7', `Points ${shown}`])
 })
 
-test('points are the field that the definition names, the first number of the header, or its own override', () => {
+test('points come from the named field, the first number of the header, or an override', () => {
   expect(made('loyalty', { as: 'number' }, { points: 'level' }).object.loyaltyPoints).toMatchObject({ label: 'Level' })
   expect(made('loyalty', {}).object.loyaltyPoints).toEqual({ label: 'Level', balance: { int: 7 } })
   const own = { loyaltyPoints: { balance: { string: 'a lot' } } }
@@ -71,7 +71,7 @@ test('points are the field that the definition names, the first number of the he
   expect(modules).toEqual(['level 7', 'points 1,250'])
 })
 
-test('a gift card has its balance in millionths, and other kinds a text as people write it', () => {
+test('a gift card has its balance in micros, and other kinds a formatted text', () => {
   const amount = { as: 'currency' as const, currency: 'EUR', value: '20' }
   const gift = made('giftCard', amount)
   expect(gift.object.balance).toEqual({ micros: '20000000', currencyCode: 'EUR' })
@@ -81,7 +81,7 @@ test('a gift card has its balance in millionths, and other kinds a text as peopl
   })
 })
 
-test('an update leaves nothing of points that were of another kind', () => {
+test('an update clears points of another type', () => {
   const { object } = made('loyalty', { as: 'number' })
   const { loyaltyPoints } = withCleared('loyalty', object)
   const balance = { int: 1250, double: null, string: null, money: null }

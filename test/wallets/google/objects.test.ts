@@ -31,7 +31,7 @@ test('a generic object shows the whole card', () => {
   })
 })
 
-test('the other kinds show every field, the first one too', () => {
+test('objects of other kinds show every field, including the first one', () => {
   for (const passType of ['eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const) {
     const modules = objectOf({ passType }).textModulesData as { id: string }[]
     expect(modules.map(({ id }) => id)).toEqual([
@@ -53,7 +53,7 @@ test.each([
   ['pdf417', 'PDF_417'],
   ['aztec', 'AZTEC'],
   ['code128', 'CODE_128'],
-] as const)('a barcode of the format %s is of the type %s', (format, type) => {
+] as const)('maps the barcode format %s to the type %s', (format, type) => {
   expect(objectOf({ design: { barcode: { format, message: '1' } } }).barcode).toEqual({ type, value: '1' })
 })
 
@@ -67,7 +67,7 @@ test.each([
   expect(objectOf(facts).state).toBe(state)
 })
 
-test('a transit ticket says where from, where to and when', () => {
+test('a transit ticket has its origin, destination, and departure', () => {
   const built = objectOf({ passType: 'boardingPass', design: { relevantDate: '2026-05-01T08:30+02:00' } })
   expect(built).toMatchObject({
     tripType: 'ONE_WAY',
@@ -90,7 +90,7 @@ test('a transit ticket without departure and expiry is valid forever, since Goog
   expect(expiring.validTimeInterval).toEqual({ end: { date: later(1000).toISOString() } })
 })
 
-test('a transit ticket with legs in its overrides gets no others', () => {
+test('legs in the overrides of a transit ticket replace the generated one', () => {
   const ticketLegs = [{ originName: text('A'), destinationName: text('B') }]
   const built = objectOf({ passType: 'boardingPass', google: { object: { ticketLegs } } })
   expect(built.ticketLegs).toEqual(ticketLegs)
@@ -133,12 +133,12 @@ test('an empty value leaves no label in rows, details, or overrides', () => {
   expect(kept.linksModuleData).toEqual({ uris: [{ uri: 'https://example.com/', description: 'Site' }] })
 })
 
-test('a barcode of none in the design or the overrides adds none', () => {
+test('a null barcode in the design or the overrides adds no barcode', () => {
   expect(objectOf({ design: { barcode: null } })).not.toHaveProperty('barcode')
   expect(objectOf({ google: { object: { barcode: null } } })).not.toHaveProperty('barcode')
 })
 
-test('a gift card has the number that its barcode holds, or the id of the pass', () => {
+test('the number of a gift card is its barcode message, else the pass ID', () => {
   expect(objectOf({ google: { kind: 'giftCard' } }).cardNumber).toBe('CODE-1')
   const bare = { google: { kind: 'giftCard' as const }, design: { barcode: { message: '{{nothing}}' } } }
   expect(objectOf(bare).cardNumber).toBe(pass().id)
@@ -149,12 +149,12 @@ test('a flight takes its passenger from the overrides', () => {
   expect(objectOf({ passType: 'boardingPass', google: flight })).toMatchObject({ ...flight.object })
 })
 
-test('under plain http an object names no image', () => {
+test('under http an object has no image', () => {
   const built = JSON.stringify(objectOf({}, { issuerId: '3388', publicUrl: 'http://127.0.0.1:3000' }))
   expect(built).not.toContain('/images/')
 })
 
-test('fields without a value, links that lead nowhere and empty labels are left out', () => {
+test('omits fields without a value, unusable links, and empty labels', () => {
   const built = objectOf({
     design: {
       fields: {
@@ -180,7 +180,7 @@ test('fields without a value, links that lead nowhere and empty labels are left 
   })
 })
 
-test('a header whose value came out empty falls back to the description', () => {
+test('an empty header falls back to the description', () => {
   const fields = { ...design.fields!, primary: [{ key: 'name', label: '', value: '{{nothing}}' }] }
   const built = objectOf({ design: { fields } })
   expect(built.header).toEqual(text('Season ticket'))
@@ -194,7 +194,7 @@ const fieldsOf = (prefix: string, count: number) =>
     value: `Value ${n + 1}`,
   }))
 
-test('ten fields have a module each; of more, those behind the ninth share the last one, in order', () => {
+test('ten fields have a module each; with more, those after the ninth share the last one in order', () => {
   const bodies = (back: number) => {
     const fields = {
       header: fieldsOf('h', 2),

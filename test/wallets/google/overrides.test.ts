@@ -8,7 +8,7 @@ const applyOverrides = (resource: GoogleResource, overrides: Record<string, unkn
 
 const resource = { id: '1.a', classId: '1.c', state: 'ACTIVE', barcode: { type: 'QR_CODE', value: 'x' }, list: [1, 2] }
 
-test('objects are merged, arrays and plain values are replaced', () => {
+test('merges objects, and replaces arrays and plain values', () => {
   expect(applyOverrides(resource, { barcode: { type: 'AZTEC' }, list: [3], extra: { deep: true } })).toEqual({
     ...resource,
     barcode: { type: 'AZTEC', value: 'x' },
@@ -17,12 +17,12 @@ test('objects are merged, arrays and plain values are replaced', () => {
   })
 })
 
-test('null takes a whole value away', () => {
+test('null removes a whole value', () => {
   expect(applyOverrides(resource, { barcode: null })).not.toHaveProperty('barcode')
   expect(applyOverrides(resource, { barcode: { value: null } }).barcode).toEqual({ type: 'QR_CODE' })
 })
 
-test('id, class and state cannot be forged', () => {
+test('overrides cannot change id, class, and state', () => {
   const overrides = { id: '1.other', classId: '1.other', state: 'ACTIVE', extra: 1 }
   expect(applyOverrides({ ...resource, state: 'INACTIVE' }, overrides)).toEqual({
     ...resource,
@@ -31,7 +31,7 @@ test('id, class and state cannot be forged', () => {
   })
 })
 
-test('no override reaches a prototype', () => {
+test('overrides cannot change a prototype', () => {
   const overrides = JSON.parse(
     '{"__proto__":{"a":1},"barcode":{"__proto__":{"a":1}},"constructor":{"prototype":{"a":1}}}',
   )
@@ -42,7 +42,7 @@ test('no override reaches a prototype', () => {
   expect(JSON.stringify(merged)).not.toContain('__proto__')
 })
 
-test('neither the resource nor the overrides are changed', () => {
+test('applying overrides mutates neither the resource nor the overrides', () => {
   const before = structuredClone(resource)
   const overrides = { barcode: { type: 'AZTEC' } }
   applyOverrides(resource, overrides)
@@ -50,7 +50,7 @@ test('neither the resource nor the overrides are changed', () => {
   expect(overrides).toEqual({ barcode: { type: 'AZTEC' } })
 })
 
-test('a text becomes a number or a boolean where Google wants one, and stays a text everywhere else', () => {
+test('converts a text to a number or boolean if Google requires one, and keeps it elsewhere', () => {
   const overrides = {
     loyaltyPoints: { label: '12', balance: { int: '1250' } },
     secondaryLoyaltyPoints: { balance: { double: '-12.5', money: { micros: '12500000' } } },

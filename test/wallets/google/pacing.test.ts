@@ -15,13 +15,13 @@ function record(pacing: ReturnType<typeof createPacing>, count: number): number[
   return turns
 }
 
-test('turns come evenly spaced, the first one at once', async () => {
+test('turns are evenly spaced, and the first one is immediate', async () => {
   const turns = record(createPacing(20), 5)
   await vi.advanceTimersByTimeAsync(1000)
   expect(turns).toEqual([0, 50, 100, 150, 200])
 })
 
-test('a quiet time saves up no turns', async () => {
+test('idle time saves up no turns', async () => {
   const pacing = createPacing(20)
   await pacing.turn('bulk')
   await vi.advanceTimersByTimeAsync(60_000)
@@ -38,7 +38,7 @@ test('a wait never exceeds ten seconds: longer ones get Retry-After', async () =
   expect(turns).toHaveLength(201)
 })
 
-test('a pause holds for those who are waiting already, and the spacing after it', async () => {
+test('a pause also delays waiting calls, which stay spaced after it', async () => {
   const pacing = createPacing(20)
   const turns = record(pacing, 3)
   await vi.advanceTimersByTimeAsync(10)
@@ -55,7 +55,7 @@ test('a pause lasts at most a minute, for any requested time', async () => {
   await expect(pacing.turn('bulk')).resolves.toBeUndefined()
 })
 
-test('a timer that comes late is caught up on by one turn, and by no burst', async () => {
+test('a late timer is followed by one turn, not by a burst', async () => {
   let lateMs = 0
   const onTime = performance.now.bind(performance)
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => onTime() + lateMs)
@@ -90,7 +90,7 @@ test('calls that a person waits for precede earlier bulk calls, and keep to the 
   expect(order).toEqual(['a', 'X', 'Y', 'b', 'c'])
 })
 
-test('bulk that fills ten seconds turns away more of its kind, and nothing urgent', async () => {
+test('rejects bulk calls beyond ten seconds of waiting, but not urgent calls', async () => {
   const pacing = createPacing(20)
   record(pacing, 201)
   await expect(pacing.turn('bulk')).rejects.toMatchObject({ kind: 'quota' })

@@ -15,7 +15,7 @@ function decode(url: string) {
   return { header: parse(header), claims: parse(claims), genuine }
 }
 
-test('a save link is signed with the key of the service account, and names it', async () => {
+test('a save link names the service account and is signed with its key', async () => {
   const { header, claims, genuine } = decode(await wallet.saveUrl([placeOf(pass())], at))
   expect(genuine).toBe(true)
   expect(header).toEqual({ alg: 'RS256', typ: 'JWT', kid: identity.privateKeyId })
@@ -36,7 +36,7 @@ test('a save link is signed with the key of the service account, and names it', 
   })
 })
 
-test.each(allKinds)('a link that names an object of the kind %s fits into 1,800 characters', async (kind) => {
+test.each(allKinds)('a save link of a %s object has at most 1,800 characters', async (kind) => {
   const url = await wallet.saveUrl([placeOf(pass({ google: googleOf(kind) }))], at)
   expect(url.length).toBeLessThan(1800)
 })
@@ -48,7 +48,7 @@ test('a changed claim breaks the signature', async () => {
   expect(decode(`${PREFIX}${header}.${forged}.${signature}`).genuine).toBe(false)
 })
 
-test('a key that cannot sign is GOOGLE_JWT_FAILED', async () => {
+test('reports a key that cannot sign as GOOGLE_JWT_FAILED', async () => {
   const broken = createGoogleWallet({ identity: { ...identity, privateKey: publicKey }, publicUrl })
   await expect(broken.saveUrl([placeOf(pass())], at)).rejects.toMatchObject({
     name: 'ApiError',
@@ -69,7 +69,7 @@ test.each([
   ['of all kinds, by an account with a long name', identity.clientEmail, mixedKinds, undefined, 4, 1_650],
   ['of all kinds and shared classes', identity.clientEmail, mixedKinds, '0'.repeat(32), 5, 1_772],
 ])(
-  'a link that saves several passes %s holds as many as its length allows',
+  'a save link of several passes %s contains as many as its length allows',
   async (_, account, kinds, classDigest, count, length) => {
     const ofAccount = createGoogleWallet({ identity: { ...identity, clientEmail: account }, publicUrl })
     const places = kinds.map((kind) =>

@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => google.close())
 
-test('a token is had for a signed assertion and serves many calls, also ones that start together', async () => {
+test('concurrent calls share one token, which a signed assertion obtains', async () => {
   const api = apiOf(google)
   await Promise.all([1, 2, 3].map((n) => api.upsertClass('generic', { id: `3388.template-${n}` })))
   expect(google.requests).toHaveLength(3)
@@ -24,7 +24,7 @@ test('a token is had for a signed assertion and serves many calls, also ones tha
   ])
 })
 
-test('a token that was revoked is replaced once for everyone who used it', async () => {
+test('replaces a revoked token once for all of its callers', async () => {
   const api = apiOf(google)
   await api.upsertClass('generic', { id: '3388.template-1' })
   google.revokeTokens()
@@ -33,7 +33,7 @@ test('a token that was revoked is replaced once for everyone who used it', async
   expect(google.resources.size).toBe(4)
 })
 
-test('a service account that Google will not have is a matter of permission, and is asked for once', async () => {
+test('reports a rejected service account as a permission error after one request', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const error = await failureOf(
     apiOf(google, { identity: { ...identity, privateKey } }).upsertClass('generic', classResource),
@@ -50,7 +50,7 @@ test.each([
   ['no JSON', { status: 200, body: '<html>' }, 'unavailable'],
   ['null', { status: 200, body: 'null' }, 'unavailable'],
   ['no token', { status: 200, body: {} }, 'unavailable'],
-] as const)('a token endpoint that returns %s is recognized, and works again afterwards', async (_, answer, kind) => {
+] as const)('classifies a token endpoint that returns %s, and retries with the next call', async (_, answer, kind) => {
   const api = apiOf(google)
   google.answerNextToken(answer)
   expect(await failureOf(api.getObject('generic', '3388.1'))).toMatchObject({ kind })

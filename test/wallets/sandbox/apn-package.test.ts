@@ -37,7 +37,7 @@ function provider(apns: Apns): Provider {
   return made
 }
 
-test('the apn package pushes to a thousand phones, and reports each that is gone', async () => {
+test('the apn package pushes to a thousand phones, and reports each unregistered one', async () => {
   const apns = await startApns(chain)
   const tokens = Array.from({ length: 1_000 }, () => apns.newDeviceToken())
   apns.retireDeviceToken(tokens[7]!)
@@ -58,7 +58,7 @@ test('the apn package pushes to a thousand phones, and reports each that is gone
   )
 })
 
-test('a payload of exactly {} leaves the apn package without a body, which APNs does not take', async () => {
+test('the apn package sends a payload of {} without a body, which APNs rejects', async () => {
   const apns = await startApns(chain)
   const notification = new EmptyBody()
   notification.topic = topic

@@ -46,7 +46,7 @@ async function push(session: ClientHttp2Session, token: string, options: PushOpt
   return { status: answer[':status'], id: answer['apns-id'], body: text === '' ? null : JSON.parse(text) }
 }
 
-test('a push of {} is taken and reaches the phone that listens', async () => {
+test('accepts a push of {} and delivers it to a listening phone', async () => {
   const apns = await start()
   const { json } = await call('POST', `${apns.control}/tokens`, { topic })
   const { token } = json as { token: string }
@@ -95,7 +95,7 @@ test("errors of a push have Apple's reasons", async () => {
   expect((await push(session, token)).status).toBe(200)
 })
 
-test('any well-formed token is taken until it is retired, also one of a phone that was never here', async () => {
+test('accepts any well-formed token until it is retired, including unknown ones', async () => {
   const apns = await start()
   const session = open(apns)
   for (const token of ['f'.repeat(64), 'F0'.repeat(40), 'a'.repeat(200)]) {
@@ -105,14 +105,14 @@ test('any well-formed token is taken until it is retired, also one of a phone th
   }
 })
 
-test('only a certificate under the root of the sandbox may push', async () => {
+test('accepts pushes only with a certificate of the sandbox root', async () => {
   const apns = await start()
   const token = apns.newDeviceToken()
   expect((await push(open(apns, credentials(stranger)), token)).body).toEqual({ reason: 'BadCertificate' })
   expect((await push(open(apns, {}), token)).body).toEqual({ reason: 'MissingProviderToken' })
 })
 
-test('device tokens survive a restart, and so does that one was retired', async () => {
+test('device tokens and retired tokens survive a restart', async () => {
   const stateFile = join(temporaryFolder(), 'sandbox', 'device-tokens')
   const first = await start({ stateFile })
   const [kept, retired] = [first.newDeviceToken(), first.newDeviceToken()]
@@ -129,16 +129,19 @@ test.each([
   ['apns-429', 429, 'TooManyRequests'],
   ['apns-500', 500, 'InternalServerError'],
   ['apns-503', 503, 'ServiceUnavailable'],
-] as const)('with the fault %s every push is answered so, until it is switched off', async (fault, status, reason) => {
-  const apns = await start({ faults: [fault] })
-  const token = apns.newDeviceToken()
-  const session = open(apns)
-  expect(await push(session, token)).toMatchObject({ status, body: { reason } })
-  expect((await call('POST', `${apns.control}/faults`, { faults: [] })).json).toEqual({ faults: [] })
-  expect((await push(session, token)).status).toBe(200)
-})
+] as const)(
+  'with the fault %s every push fails accordingly until the fault is removed',
+  async (fault, status, reason) => {
+    const apns = await start({ faults: [fault] })
+    const token = apns.newDeviceToken()
+    const session = open(apns)
+    expect(await push(session, token)).toMatchObject({ status, body: { reason } })
+    expect((await call('POST', `${apns.control}/faults`, { faults: [] })).json).toEqual({ faults: [] })
+    expect((await push(session, token)).status).toBe(200)
+  },
+)
 
-test('with the fault apns-down connections are cut, old ones and new ones', async () => {
+test('with the fault apns-down existing and new connections are closed', async () => {
   const apns = await start()
   const token = apns.newDeviceToken()
   const session = open(apns)
@@ -150,7 +153,7 @@ test('with the fault apns-down connections are cut, old ones and new ones', asyn
   expect((await push(open(apns), token)).status).toBe(200)
 })
 
-test('with the fault apns-drop a push is taken and lost', async () => {
+test('with the fault apns-drop a push is accepted and not delivered', async () => {
   const apns = await start({ faults: ['apns-drop'] })
   const token = apns.newDeviceToken()
   const session = open(apns)
@@ -162,7 +165,7 @@ test('with the fault apns-drop a push is taken and lost', async () => {
   expect(await next()).toEqual({ topic, apnsId: kept.id, token })
 })
 
-test('with the fault apns-slow the answer takes more than a second', async () => {
+test('with the fault apns-slow the response takes more than a second', async () => {
   const apns = await start({ faults: ['apns-slow'] })
   const token = apns.newDeviceToken()
   const startedAt = performance.now()
@@ -170,7 +173,7 @@ test('with the fault apns-slow the answer takes more than a second', async () =>
   expect(performance.now() - startedAt).toBeGreaterThan(1_000)
 })
 
-test('a fault that there is not is refused with those that there are', async () => {
+test('rejects an unknown fault and lists the known ones', async () => {
   const apns = await start({ faults: ['apns-500'] })
   const { status, json } = await call('POST', `${apns.control}/faults`, { faults: ['apns-0'] })
   expect(status).toBe(400)
@@ -178,7 +181,7 @@ test('a fault that there is not is refused with those that there are', async () 
   expect(apns.faults.list()).toEqual(['apns-500'])
 })
 
-test('it closes although a client has not read what it was answered', async () => {
+test('closes even if a client has not read its response', async () => {
   const apns = await start()
   const stream = open(apns).request({ ':method': 'POST', ':path': '/3/device/none', 'apns-topic': topic })
   stream.end('{}')

@@ -33,7 +33,7 @@ test('openssl verifies the chain, also as the client certificate of a TLS connec
   expect(stdout).toBe('pass.pem: OK')
 })
 
-test('openssl takes the certificate of the push server for this machine, and for no other', async () => {
+test("openssl accepts the push server's certificate for this host and no other", async () => {
   const cwd = temporaryFolder()
   writeFileSync(join(cwd, 'root.pem'), chain.rootPem)
   writeFileSync(join(cwd, 'server.pem'), chain.serverCertificatePem)
@@ -48,7 +48,7 @@ test('openssl takes the certificate of the push server for this machine, and for
   expect(publicKey.equals(createPublicKey(chain.serverKeyPem))).toBe(true)
 })
 
-test('it makes a sound identity for as long as four years', () => {
+test('creates a valid identity for up to four years', () => {
   const credentials = {
     certificate: { source: 'sandbox', pem: chain.certificatePem },
     key: { source: 'sandbox', pem: chain.keyPem },
@@ -58,7 +58,7 @@ test('it makes a sound identity for as long as four years', () => {
   expect(parseAppleIdentity(credentials, new Date('2030-07-01T12:00:00Z'))).toMatchObject(names)
 })
 
-test('the pass certificate is shaped like one of Apple: identifiers, Wallet marks, no authority', async () => {
+test("the pass certificate has Apple's identifiers and Wallet extensions, and is not a CA", async () => {
   const text = await describe(chain.certificatePem)
   expect(text).toContain('UID = pass.com.example.sandbox')
   expect(text).toContain('OU = SANDBOX123')
@@ -70,7 +70,7 @@ test('the pass certificate is shaped like one of Apple: identifiers, Wallet mark
   expect(text).toMatch(/Subject Key Identifier[\s\S]*Authority Key Identifier/)
 })
 
-test('cannot be taken for a certificate of Apple', async () => {
+test('the certificates cannot be mistaken for ones of Apple', async () => {
   for (const pem of [chain.rootPem, chain.wwdrPem, chain.certificatePem, chain.serverCertificatePem]) {
     const { subject } = new X509Certificate(pem)
     expect(subject).toContain('O=Development Sandbox (not Apple)')
@@ -78,7 +78,7 @@ test('cannot be taken for a certificate of Apple', async () => {
   }
 })
 
-test('each call makes new keys', async () => {
+test('each call creates new keys', async () => {
   const other = await createSandboxApple({ ...names, at })
   expect(other.keyPem).not.toBe(chain.keyPem)
   expect(new X509Certificate(other.certificatePem).verify(new X509Certificate(chain.wwdrPem).publicKey)).toBe(false)

@@ -24,7 +24,7 @@ const save = (google: Google, jwt: string, device = 'phone-1') => call('POST', `
 const remove = (google: Google, device = 'phone-1') =>
   call('POST', `${google.url}/remove`, { kind: 'generic', objectId, device })
 
-test('a full link makes class and object, and its phone sees both', async () => {
+test('a full link creates class and object, and its phone sees both', async () => {
   const google = await startGoogle()
   const { status, json } = await save(google, saveJwt(full))
   expect(status).toBe(200)
@@ -32,7 +32,7 @@ test('a full link makes class and object, and its phone sees both', async () => 
   expect((await call('GET', `${google.url}/objects/generic/${objectId}`)).json).toEqual(json)
 })
 
-test('a link that names an object needs it to be there, and no link changes one that is', async () => {
+test('a link to an object requires it to exist, and no link changes an existing object', async () => {
   const google = await startGoogle()
   expect((await save(google, saveJwt(reference))).status).toBe(404)
   await save(google, saveJwt(full))
@@ -50,7 +50,7 @@ test.each([
   ['nothing to save', saveJwt({ genericClasses: [genericClass()] })],
   ['two classes of a kind', saveJwt({ ...full, genericClasses: [genericClass(), genericClass()] })],
   ['a class of another kind', saveJwt({ ...full, loyaltyClasses: [genericClass()] })],
-  ['an object that Google would refuse', saveJwt({ ...full, genericObjects: [genericObject({ header: undefined })] })],
+  ['an object that Google would reject', saveJwt({ ...full, genericObjects: [genericObject({ header: undefined })] })],
   ['nonsense', 'nonsense'],
 ])('a link with %s saves nothing', async (_, jwt) => {
   const google = await startGoogle()
@@ -88,7 +88,7 @@ function isGenuine(body: string, rootKeys: { keyValue: string }[]): boolean {
   )
 }
 
-test('each save and each removal is reported with signatures up to the published root key', async () => {
+test('reports each save and removal with a signature chain to the published root key', async () => {
   const { url, received } = await receiver()
   const google = await startGoogle({ callbackUrl: url })
   await save(google, saveJwt(full))
@@ -119,7 +119,7 @@ test('each save and each removal is reported with signatures up to the published
   expect(await verifier.verify(JSON.parse(bodies[0]!), new Date())).toMatchObject({ ok: true })
 })
 
-test('a callback that is not taken is sent again, the same', async () => {
+test('resends a rejected callback unchanged', async () => {
   const { url, received } = await receiver([500, 200])
   const google = await startGoogle({ callbackUrl: url })
   await save(google, saveJwt(full))
@@ -127,7 +127,7 @@ test('a callback that is not taken is sent again, the same', async () => {
   expect(second).toBe(first)
 })
 
-test('a phone hears of every change of its object and its class, and of no others', async () => {
+test('a phone is notified of each change of its object and class, and of no others', async () => {
   const google = await startGoogle()
   const rest = await authorized(google)
   await save(google, saveJwt(full))

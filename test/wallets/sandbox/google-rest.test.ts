@@ -34,7 +34,7 @@ const reasonOf = ({ status, json }: { status: number; json: unknown }) => {
   return [status, error.errors[0]?.reason]
 }
 
-test('an access token is had for an assertion that the service account signed, and ends after an hour', async () => {
+test('issues an access token for an hour for an assertion of the service account', async () => {
   const google = await startGoogle()
   const { status, json } = await askToken(google, assertion())
   expect(status).toBe(200)
@@ -52,16 +52,16 @@ test.each([
   ['another issuer', assertion({ iss: 'somebody@example.com' })],
   ['another audience', assertion({ aud: 'https://example.com' })],
   ['another scope', assertion({ scope: 'https://www.googleapis.com/auth/drive' })],
-  ['a time that is over', assertion({ iat: seconds - 7200, exp: seconds - 3600 })],
-  ['a time that is too long', assertion({ exp: seconds + 7200 })],
+  ['an expired time', assertion({ iat: seconds - 7200, exp: seconds - 3600 })],
+  ['a lifetime that is too long', assertion({ exp: seconds + 7200 })],
   ['no signature', jwt({}, identity.privateKey, { alg: 'none' })],
   ['nonsense', 'a.b.c'],
-])('no access token is had with %s', async (_, given) => {
+])('issues no access token for %s', async (_, given) => {
   const { status, json } = await askToken(await startGoogle(), given)
   expect([status, json.error]).toEqual([400, 'invalid_grant'])
 })
 
-test('requests without an access token, or with one from before a restart, are rejected', async () => {
+test('rejects requests without an access token or with an unknown one', async () => {
   const google = await startGoogle()
   expect(reasonOf(await call('GET', `${google.apiUrl}${path}`))).toEqual([401, 'authError'])
   const headers = { authorization: 'Bearer ya29.nonsense' }
@@ -96,13 +96,13 @@ test.each([
   ['an unknown state', genericObject({ state: 'GONE' }), 400, 'invalid'],
   ['a dot in the id of a text module', genericObject({ textModulesData: [{ id: 'a.b', body: 'x' }] }), 400, 'invalid'],
   ['a list', [], 400, 'invalid'],
-])('an object with %s is refused', async (_, object, status, reason) => {
+])('rejects an object with %s', async (_, object, status, reason) => {
   const rest = await authorized(await startGoogle())
   await rest('POST', '/genericClass', genericClass())
   expect(reasonOf(await rest('POST', '/genericObject', object))).toEqual([status, reason])
 })
 
-test('other kinds want what Google wants of them', async () => {
+test('other kinds require the fields that Google requires', async () => {
   const rest = await authorized(await startGoogle())
   const common = { issuerName: 'Example', reviewStatus: 'UNDER_REVIEW' }
   const eventName = { defaultValue: { language: 'en', value: 'Fair' } }
@@ -124,7 +124,7 @@ test('other kinds want what Google wants of them', async () => {
   expect(reasonOf(await rest('POST', '/nothingClass', { id }))).toEqual([404, 'notFound'])
 })
 
-test('an id is taken once among all kinds, and an object moves only to a class that is there', async () => {
+test('an ID is unique among all kinds, and an object moves only to an existing class', async () => {
   const rest = await filled(await startGoogle())
   const offer = { issuerName: 'E', reviewStatus: 'UNDER_REVIEW', title: 'T', provider: 'P', redemptionChannel: 'BOTH' }
   const taken = { id: `${issuerId}.template-1`, ...offer }
@@ -153,7 +153,7 @@ test('an object accepts three notifying messages in 24 hours, and ten of all kin
   expect((json as { resource: { messages: unknown[] } }).resource.messages).toHaveLength(2)
 })
 
-test('everything survives a restart, the quota too', async () => {
+test('resources and the quota survive a restart', async () => {
   const stateFile = join(temporaryFolder(), 'google-wallet')
   const first = await startGoogle({ stateFile })
   const rest = await filled(first)
@@ -174,13 +174,16 @@ test.each([
   ['google-429', 429, 'rateLimitExceeded'],
   ['google-500', 500, 'backendError'],
   ['google-503', 503, 'backendError'],
-] as const)('with the fault %s every call is answered so, until it is switched off', async (fault, status, reason) => {
-  const google = await startGoogle({ faults: [fault] })
-  const rest = await authorized(google)
-  expect(reasonOf(await rest('GET', path))).toEqual([status, reason])
-  await call('POST', `${google.url}/faults`, { faults: [] })
-  expect((await rest('GET', path)).status).toBe(404)
-})
+] as const)(
+  'with the fault %s every call fails accordingly until the fault is removed',
+  async (fault, status, reason) => {
+    const google = await startGoogle({ faults: [fault] })
+    const rest = await authorized(google)
+    expect(reasonOf(await rest('GET', path))).toEqual([status, reason])
+    await call('POST', `${google.url}/faults`, { faults: [] })
+    expect((await rest('GET', path)).status).toBe(404)
+  },
+)
 
 test('with the fault google-quota no message can notify, and with google-slow responses take over a second', async () => {
   const google = await startGoogle()
@@ -191,7 +194,7 @@ test('with the fault google-quota no message can notify, and with google-slow re
   expect(performance.now() - startedAt).toBeGreaterThan(1_000)
 })
 
-test('the client of this service gets its tokens here and does its work', async () => {
+test('the client of this service gets tokens and makes its calls', async () => {
   const google = await startGoogle()
   const api = createGoogleApi({ identity, endpoints: { api: google.apiUrl, token: google.tokenUrl } })
   await api.upsertClass('generic', genericClass())

@@ -71,14 +71,14 @@ test('another server takes over the sandbox when one ends, and all learn its add
   expect(playing.size).toBe(0)
 })
 
-test('a claim whose process is gone is taken over', async () => {
+test('takes over a claim whose process has ended', async () => {
   const { folder, join } = group()
   writeFileSync(claimFile(folder, 7), JSON.stringify({ id: 'dead', pid: process.pid, url: 'http://127.0.0.1:9' }))
   expect((await join(1)).find()).toEqual({ player: 1 })
   expect(readdirSync(folder)).toEqual(['apple-owner-8.json'])
 })
 
-test('a claim is taken over where a stranger has its port by now', async () => {
+test('takes over a claim whose port another program uses', async () => {
   const { folder, join } = group()
   const stranger = await serveLocally(() => ({ status: 200, json: { id: 'stranger', addresses: { player: 9 } } }))
   onTestFinished(() => stranger.close())
@@ -101,7 +101,7 @@ test('a server that cannot start the sandbox fails at the start, and the next on
   expect((await join(1)).find()).toEqual({ player: 1 })
 })
 
-test('one of racing claims after one number gets the lease, and an old number never gets it again', async () => {
+test('one of several concurrent claims gets the lease, and an outdated claim never does', async () => {
   const folder = temporaryFolder()
   const claims = createClaims(folder, 'apple')
   const made = (n: number) => ({ id: `claim-${n}`, pid: process.pid, url: 'http://127.0.0.1:9' })

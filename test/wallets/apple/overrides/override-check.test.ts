@@ -256,7 +256,7 @@ const table: [string, object, object, string, RegExp][] = [
 ]
 
 test.each(table)(
-  '%s: what Apple takes is published, anything else is refused with its path and the reason',
+  '%s: accepts the values that Apple accepts, and rejects others with their path and a reason',
   (_, good, bad, path, reason) => {
     expect(publish(good)).toEqual([])
     expect(publish(bad)).toEqual([expect.stringMatching(new RegExp(`^apple\\.${path.replaceAll('.', '\\.')}: .*`))])
@@ -274,14 +274,14 @@ test('accepted values have the same result as in passkit-generator', () => {
   }
 })
 
-test('a transit type is one of five, next to the style as in it', () => {
+test('accepts one of five transit types, next to the style or in it', () => {
   expect(publish({ transitType: 'PKTransitTypeAir' }, 'boardingPass')).toEqual([])
   expect(publish({ boardingPass: { transitType: 'PKTransitTypeRocket' } }, 'boardingPass')).toEqual([
     expect.stringMatching(/^apple\.boardingPass\.transitType: Must be one of PKTransitTypeAir/),
   ])
 })
 
-test('a lone placeholder becomes a number or a boolean where one belongs, and stays a text where not', () => {
+test('a lone placeholder becomes a number or boolean where the key requires one, else a string', () => {
   const variables = ['meters', 'flight', 'yes', 'amount', 'color', 'when'].map((name) => variable(name))
   const apple = {
     maxDistance: '{{meters}}',
@@ -319,7 +319,7 @@ test('a lone placeholder becomes a number or a boolean where one belongs, and st
   expect(empty.generic).not.toHaveProperty('headerFields')
 })
 
-test('values are checked with each pass, and on publish as far as they are known', () => {
+test('checks override values on publish if they are known, and with each pass', () => {
   const apple = { maxDistance: '{{meters}}', nfc: { message: '{{code}}', encryptionPublicKey: NFC_KEY } }
   const open = define(apple, [variable('meters'), variable('code')])
   expect(checkOverrides(open, 'generic')).toEqual([])
