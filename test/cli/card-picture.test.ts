@@ -53,24 +53,21 @@ function modulesOf(bcid: string, text: string): boolean[][] {
 test.each([
   ['qr', 'qrcode', 4],
   ['aztec', 'azteccode', 2],
-] as const)(
-  'the %s code that is drawn is, module by module, the code, in its quiet zone',
-  async (format, bcid, quiet) => {
-    for (const message of ['T-1', 'https://passes.example/0198c7a2', 'Grüße aus Łódź 李']) {
-      const modules = (await symbolModules(format, message))!
-      const drawn = readBack(halfBlocks(modules))
-      const inner = drawn.slice(quiet, modules.length - quiet).map((row) => row.slice(quiet, -quiet))
-      expect(inner).toEqual(modulesOf(bcid, message))
-      const border = [...drawn.slice(0, quiet), ...drawn.slice(modules.length - quiet, modules.length)].flat()
-      expect(border).not.toContain(true)
-      for (const row of drawn.slice(0, modules.length)) {
-        expect([...row.slice(0, quiet), ...row.slice(-quiet)]).not.toContain(true)
-      }
+] as const)('draws each module of a %s code, with its quiet zone', async (format, bcid, quiet) => {
+  for (const message of ['T-1', 'https://passes.example/0198c7a2', 'Grüße aus Łódź 李']) {
+    const modules = (await symbolModules(format, message))!
+    const drawn = readBack(halfBlocks(modules))
+    const inner = drawn.slice(quiet, modules.length - quiet).map((row) => row.slice(quiet, -quiet))
+    expect(inner).toEqual(modulesOf(bcid, message))
+    const border = [...drawn.slice(0, quiet), ...drawn.slice(modules.length - quiet, modules.length)].flat()
+    expect(border).not.toContain(true)
+    for (const row of drawn.slice(0, modules.length)) {
+      expect([...row.slice(0, quiet), ...row.slice(-quiet)]).not.toContain(true)
     }
-  },
-)
+  }
+})
 
-test('the rows of PDF417 are three modules tall, as readers need them', async () => {
+test('draws the rows of PDF417 three modules tall, as readers require', async () => {
   const modules = (await symbolModules('pdf417', 'T-1'))!
   const inner = modules.slice(2, -2)
   expect(inner.length % 3).toBe(0)
@@ -81,7 +78,7 @@ test('the rows of PDF417 are three modules tall, as readers need them', async ()
   expect(inner.every((row) => row[2] && row.at(-3))).toBe(true)
 })
 
-test('a picture shows fields, code and back, and every line of its frame is equally wide', async () => {
+test('a picture shows fields, code, and back in a frame of constant width', async () => {
   const picture = await drawCard(card, plain)
   for (const text of ['Grand Fair', 'SEAT', '12A', 'Ada Lovelace', 'DAY', '2027-05-31', '▄▄▄▄▄', 'T-1']) {
     expect(picture).toContain(text)

@@ -39,7 +39,7 @@ test.each(given)('%j sends %j, which the API accepts', async (argv, expected) =>
   expect(PassListQuery.safeParse(query).error).toBeUndefined()
 })
 
-test('every API parameter has a flag, except other spellings of a window', () => {
+test('every API parameter has a flag, except aliases of time windows', () => {
   const [, , ...otherSpellings] = createdWindow
   const elsewhere = ['limit', 'cursor', 'offset', 'include', ...otherSpellings]
   const parameters = Object.keys(PassListQuery.shape).filter((name) => !elsewhere.includes(name))

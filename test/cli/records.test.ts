@@ -24,7 +24,7 @@ const explanation: RedemptionExplanation = {
   ],
 }
 
-test('the decision comes first, then each check with sign, word, and facts', () => {
+test('an explanation shows the decision first, then each check with sign, label, and facts', () => {
   expect(showExplanation(explanation, { color: false }).split('\n')).toEqual([
     'NO: quota_exhausted',
     'Already used on 31 May 2027 at 18:00:00 UTC.',
@@ -42,7 +42,7 @@ test('the decision comes first, then each check with sign, word, and facts', () 
   )
 })
 
-test('colour adds nothing but colour, and facts are broken to fit the terminal', () => {
+test('color changes no text of an explanation, and facts are wrapped to the terminal', () => {
   const painted = showExplanation(explanation, { color: true })
   expect(painted).not.toBe(stripVTControlCharacters(painted))
   expect(stripVTControlCharacters(painted)).toBe(showExplanation(explanation, { color: false }))

@@ -23,7 +23,7 @@ const apiError = (status: number) =>
     request: { method: 'DELETE', path: '/v1/webhooks/w' },
   })
 
-test('pruning reports missing resources as deleted, and fails with every other error', async () => {
+test('pruning counts missing resources as deleted, and fails with any other error', async () => {
   expect(await prune(apiError(404))).toBe('deleted')
   for (const error of [apiError(403), apiError(409), apiError(500), new Error('no connection')])
     await expect(prune(error)).rejects.toBe(error)

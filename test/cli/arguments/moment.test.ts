@@ -11,7 +11,7 @@ test.each([
   ['in 2h', '2026-05-01T14:00:00.000Z'],
   [' IN 1d 12h30m ', '2026-05-03T00:30:00.000Z'],
   ['in 0s', '2026-05-01T12:00:00.000Z'],
-])('%s is %s', (text, expected) => {
+])('parses %s as %s', (text, expected) => {
   expect(parseMoment(text, now).toISOString()).toBe(expected)
 })
 
@@ -27,7 +27,7 @@ test.each([
   ['12h', '2026-05-01T00:00:00.000Z'],
   ['30d ago', '2026-04-01T12:00:00.000Z'],
   ['in 2h', '2026-05-01T14:00:00.000Z'],
-])('%s in the past is %s', (text, expected) => {
+])('parses %s as the past time %s', (text, expected) => {
   expect(parsePast(text, now).toISOString()).toBe(expected)
 })
 
@@ -43,7 +43,7 @@ test.each([
   ['2027-01-01T00:00:00+01:00', '2026-12-31T23:00:00.000Z'],
   ['in 30d', '2026-05-31T12:00:00.000Z'],
   ['never', undefined],
-])('a range that ends %s ends at %s', (text, expected) => {
+])('parses the end %s as %s', (text, expected) => {
   expect(parseEnd(text, now)?.toISOString()).toBe(expected)
 })
 

@@ -101,7 +101,7 @@ test.each<[string, Partial<JournalHead>]>([
   expect(await start()).toEqual(atStart)
 })
 
-test('a run that never reached a first row blocks no other run', async () => {
+test('a run that recorded no row blocks no other run', async () => {
   await write()
   Object.assign(head, { out: '/tmp/links.csv' })
   await write(entry(100))
@@ -152,8 +152,8 @@ test.each([
   ['a value', 'null\n'],
   ['a list', '[1]\n'],
   ['an object', '{"rows":5}\n'],
-  ['a head alone without its file', '{"format":2}\n'],
-  ['a head without its settings', `{"format":2,"file":{}}\n${JSON.stringify(entry(5))}\n`],
+  ['a header without its file', '{"format":2}\n'],
+  ['a header without its settings', `{"format":2,"file":{}}\n${JSON.stringify(entry(5))}\n`],
 ])('rejects and keeps a file next to the input that is not a journal: %s', async (_what, content) => {
   writeFileSync(path, content)
   await expect(start()).rejects.toMatchObject({
@@ -170,11 +170,11 @@ test.each([
   ['null', 'null'],
   ['a number', '7'],
   ['a list', '[]'],
-  ['rows that are no number', JSON.stringify({ ...entry(200), rows: 'x' })],
-  ['a place before the file', JSON.stringify({ ...entry(200), bytes: -1 })],
-  ['a part of a row', JSON.stringify({ ...entry(200), rows: 1.5 })],
+  ['rows that are not a number', JSON.stringify({ ...entry(200), rows: 'x' })],
+  ['a negative offset', JSON.stringify({ ...entry(200), bytes: -1 })],
+  ['a fraction of a row', JSON.stringify({ ...entry(200), rows: 1.5 })],
   ['no counts', JSON.stringify({ ...entry(200), counts: null })],
-  ['counts that are none', JSON.stringify({ ...entry(200), counts: { created: 1e308 } })],
+  ['invalid counts', JSON.stringify({ ...entry(200), counts: { created: 1e308 } })],
   ['no outcomes', JSON.stringify({ ...entry(200), outcomes: undefined })],
 ])('ignores the journal from the first line that is not an entry: %s', async (_what, line) => {
   await write(entry(100))
@@ -207,7 +207,7 @@ test('takes over the lock of a crashed run, which writes nothing if it resumes',
   await eventually(() => expect(() => asleep.append(entry(300))).toThrow(FileInUseError))
 })
 
-test('a fingerprint changes with the size, the time and the start of a file', async () => {
+test('a fingerprint depends on the size, the time, and the start of a file', async () => {
   const file = join(folder, 'file.csv')
   writeFileSync(file, 'id,label\n')
   const before = await fingerprint(file)

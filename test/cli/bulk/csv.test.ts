@@ -26,18 +26,18 @@ test.each([
   ['lines of nothing but delimiters', 'id,label\n,\n1,Ada\n,\n'],
   ['quoted names', '"id","label"\n"1","Ada"\n'],
   ['spaces around the names', 'id , label\n1,Ada\n'],
-  ['its delimiter in a first line', 'sep=;\r\nid;label\r\n1;Ada\r\n'],
-  ['that line behind a byte order mark', '\uFEFFsep=,\nid,label\n1,Ada\n'],
-  ['UTF-16 and a mark', Buffer.from('\uFEFFid\tlabel\r\n1\tAda\r\n', 'utf16le')],
+  ['a first line with its delimiter', 'sep=;\r\nid;label\r\n1;Ada\r\n'],
+  ['that line after a byte order mark', '\uFEFFsep=,\nid,label\n1,Ada\n'],
+  ['UTF-16 with a mark', Buffer.from('\uFEFFid\tlabel\r\n1\tAda\r\n', 'utf16le')],
   ['UTF-16 without a mark', Buffer.from('id,label\n1,Ada\n', 'utf16le')],
-  ['UTF-16 the other way round', Buffer.from('sep=,\nid,label\n1,Ada\n', 'utf16le').swap16()],
+  ['UTF-16 in the other byte order', Buffer.from('sep=,\nid,label\n1,Ada\n', 'utf16le').swap16()],
 ])('a file with %s gives the same header and rows', async (_, content) => {
   const { header, cells } = await read(content)
   expect(header).toEqual(['id', 'label'])
   expect(cells).toEqual([['1', 'Ada']])
 })
 
-test('chunks may cut a file anywhere: in a CRLF, in a quote, in a character', async () => {
+test('reads a file whose chunks end anywhere: in a CRLF, a quote, or a character', async () => {
   const text = '\uFEFFsep=;\r\nid;label\r\n1;"Ada ""the first""; Gräfin\r\nLovelace"\r\n2;李𠮷祥\r\n'
   const expected = [
     ['1', 'Ada "the first"; Gräfin\r\nLovelace'],
@@ -89,7 +89,7 @@ test('rejects a quote that is never closed, with its position', async () => {
   })
 })
 
-test('a quote that is never closed does not take the rest of a large file into memory', async () => {
+test('an unclosed quote in a large file fails at 1 MiB, without reading the rest into memory', async () => {
   const content = `id,label\n1,Ada\n2,"Grace\n${'3,Joan\n'.repeat(300_000)}`
   await expect(read(content, { chunkBytes: 65_536 })).rejects.toMatchObject({
     code: 'CSV_MAX_RECORD_SIZE',
@@ -97,7 +97,7 @@ test('a quote that is never closed does not take the rest of a large file into m
   })
 })
 
-test('bytes that are not valid UTF-8 are a problem of their row', async () => {
+test('reports bytes that are not valid UTF-8 as a problem of their row', async () => {
   const { rows } = await read(
     Buffer.concat([Buffer.from('id,label\n1,Andr'), Buffer.from([0xe9]), Buffer.from('\n2,Ada\n')]),
   )

@@ -18,7 +18,7 @@ test.each([
   "''@x",
   '+351 A1',
   '-1+1',
-])('%j is written with an apostrophe before it', (cell) => {
+])('writes %j with a leading apostrophe', (cell) => {
   expect(escapeCell(cell)).toBe(`'${cell}`)
   expect(unescapeCell(`'${cell}`)).toBe(cell)
 })
@@ -43,14 +43,14 @@ test.each([
   "'",
   "'12",
   "'+351 21 000",
-])('%j stays as it is, written and read', (cell) => {
+])('writes and reads %j unchanged', (cell) => {
   expect(escapeCell(cell)).toBe(cell)
   expect(unescapeCell(cell)).toBe(cell)
 })
 
 const hostile = fc.string({ unit: fc.constantFrom(...'=+-@\t\r\n\'",;. 0aé'.split('')), maxLength: 8 })
 
-test('spreadsheets take no cell for a formula, and cells are read back unchanged', async () => {
+test('escapes cells that spreadsheets would run as formulas, and reads all cells back unchanged', async () => {
   const dialects = fc.record<Dialect>({
     delimiter: fc.constantFrom(',', ';', '\t'),
     newline: fc.constantFrom('\n', '\r\n'),

@@ -5,7 +5,7 @@ import { changeConcurrently, changeEach, groupIds } from '../../../src/cli/chang
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/client-errors.ts'
 
-test('requests ids in groups of twenty that fit a request line, each once and in order', () => {
+test('requests IDs in groups of at most twenty that fit a request line, each once and in order', () => {
   expect(groupIds(Array.from({ length: 50 }, (_, index) => `T-${index}`)).map((group) => group.length)).toEqual([
     20, 20, 10,
   ])

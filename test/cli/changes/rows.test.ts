@@ -22,7 +22,7 @@ test('an empty cell keeps a value, the marker removes it, and the error column i
   expect(check(['T-1', 'Ada', '', '', '', ''])).toEqual({ item: { externalPassId: 'T-1', body: { label: 'Ada' } } })
 })
 
-test('with another marker, the usual marker is a value', () => {
+test('with another unset marker, the default marker is a value', () => {
   const check = compile(['externalPassId', 'seat', 'door'], { unsetMarker: '(none)' })
   expect(check(['T-1', '\\N', '(none)'])).toEqual({
     item: { externalPassId: 'T-1', body: { variables: { seat: '\\N', door: null } } },

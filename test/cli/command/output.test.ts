@@ -14,7 +14,7 @@ const columns = [
   { title: 'name', value: (row: { id: string; name: string }) => row.name },
 ]
 
-test('a table lines up, wide characters included', () => {
+test('aligns table columns, including wide characters', () => {
   const rows = [
     { id: '歐陽', name: 'one' },
     { id: 'abcdef', name: 'two' },
@@ -31,7 +31,7 @@ test.each([
   ['한국', 4],
   ['Ａ１', 4],
   ['é', 1],
-])('%s takes %d columns, in a table and next to a label', (text, width) => {
+])('%s has a width of %d columns, in a table and next to a label', (text, width) => {
   expect(textWidth(text)).toBe(width)
   const [, first, second] = table(
     [text, 'x'.repeat(8)].map((id) => ({ id, name: 'end' })),
@@ -75,7 +75,7 @@ test('leaves out the last columns if shortening cells is not enough', () => {
   expect(table([row], whole, { width: 20 })).toBe(`ID\n${row.id}`)
 })
 
-test('external text cannot change the direction of the terminal, and characters without width take none', () => {
+test('external text cannot change the text direction, and zero-width characters have no width', () => {
   expect(printable('a\u202Eb\u2066c\u2069')).toBe('abc')
   expect(textWidth('a\u200Bb\u0301é')).toBe(3)
 })
@@ -100,7 +100,7 @@ test.each([
   ['李𠮷祥 李', 4, ['李𠮷', '祥', '李']],
   ['李', 1, ['李']],
   ['', 5, []],
-])('%j in %d columns is wrapped between words, or where it must', (text, width, lines) => {
+])('wraps %j to %d columns between words if possible', (text, width, lines) => {
   expect(wrapText(text, width)).toEqual(lines)
 })
 

@@ -12,14 +12,14 @@ test.each([
   ['udpate', 'update'],
   ['scans lst', 'scans list'],
   ['scn', 'scan'],
-])('%s is taken for %s', (typed, meant) => {
+])('for "%s", suggests "%s"', (typed, meant) => {
   expect(suggestCommand(typed.split(' '), commands)).toBe(meant)
 })
 
-test('suggests nothing for names that resemble no other', () => {
+test('suggests nothing for a name that resembles no command', () => {
   expect(suggestCommand(['entirely'], commands)).toBeUndefined()
 })
 
-test('the distance of two texts is the letters to insert, delete and replace', () => {
+test('the edit distance counts inserted, deleted, and replaced letters', () => {
   expect([editDistance('kitten', 'sitting'), editDistance('', 'abc'), editDistance('same', 'same')]).toEqual([3, 3, 0])
 })

@@ -19,7 +19,7 @@ async function filesLoadedBy(args: string[]): Promise<string[]> {
 
 const heavy = /\/dist\/(server|storage|wallets)\/|\/node_modules\/(knex|sqlite3|pg|h3|sharp|zod|undici)\//
 
-test.each(['--version', '--help', 'issue --help'])('%s loads nothing heavy', async (args) => {
+test.each(['--version', '--help', 'issue --help'])('%s loads no heavy module', async (args) => {
   const files = await filesLoadedBy(args.split(' '))
   expect(files.some((file) => file.endsWith('/bin/run.js'))).toBe(true)
   expect(files.filter((file) => heavy.test(file))).toEqual([])

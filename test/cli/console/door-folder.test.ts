@@ -19,7 +19,7 @@ function clientWith(respond: <T>(value: T) => Promise<T>): Client {
 const reached = clientWith(async (value) => value)
 const away = clientWith(() => Promise.reject(new ConnectionError(url, new Error('away'))))
 
-test('a door of a named project opens offline after it was opened online', async () => {
+test('a door of a named project opens offline once it has been opened online', async () => {
   const options = { url, token: 't', folder: temporaryFolder() }
   const start = (client: Client, project: string | undefined) => enter({ ...options, client, project })
   await expect(start(away, 'Summer')).rejects.toThrow('has no list of that door')

@@ -14,7 +14,7 @@ import { storeList } from './console.ts'
 const api = useApi('sqlite')
 
 test.each(['online', 'offline'])(
-  '%s, F5 shows the rest of a group and admits the typed number or all, with one scan each',
+  '%s, F5 shows the other passes of a group and admits a number of them or all, with a scan each',
   async (state) => {
     const workspace = await api.workspace()
     const { client } = await serveApp(api, workspace.token)

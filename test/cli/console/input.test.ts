@@ -103,7 +103,7 @@ test('an Escape key before a payload with an AIM identifier does not change the 
   expect(read(['\u001B', ']C1ABC\r'])).toEqual([key('escape'), scan(']C1ABC')])
 })
 
-test('a single ESC is the Escape key after a short wait', () => {
+test('a single ESC becomes the Escape key after a short wait', () => {
   const reader = openReader()
   expect(reader.push('\u001B', 0)).toEqual([])
   expect(reader.settle(50)).toEqual([])
@@ -111,7 +111,7 @@ test('a single ESC is the Escape key after a short wait', () => {
   expect(reader.push('OQ\r', 200)).toEqual([scan('OQ')])
 })
 
-test('the start of a sequence that never ends does not eat the next scan', () => {
+test('an unfinished escape sequence does not consume the next scan', () => {
   const reader = openReader()
   expect(reader.push('\u001B[', 0)).toEqual([])
   expect(reader.push('ABC\r', 1_000)).toEqual([scan('ABC')])
@@ -181,7 +181,7 @@ test.each([
   expect(goesOn).toEqual([scan(PAYLOAD), { kind: 'line', text: `${text}-1`, isTyped: true }])
 })
 
-test('a short scan that follows a key at once is never the text of a person', () => {
+test('a short scan right after a key is never read as typed text', () => {
   for (const pause of [40, 100, 290]) {
     expect(
       typeParts([

@@ -59,7 +59,7 @@ test('every reading is a separate scan if readings are not merged', () => {
   expect(recent.take(second)).toBe(second)
 })
 
-test('the result of an earlier reading is not that of a later one of the same code', () => {
+test('a result of an earlier reading is not applied to a later one of the same code', () => {
   const recent = createRecentScans(3_000)
   const [first, later] = [attempt(0), attempt(3)]
   recent.take(first)

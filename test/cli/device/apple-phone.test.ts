@@ -105,7 +105,7 @@ test('concurrent fetches end with the newest content', async () => {
   expect(seatOf(phone.pass())).toBe('T-20')
 })
 
-test('a fetch that fails leaves the tag, so that the pass is listed again', async () => {
+test('a failed fetch keeps the tag, so that the pass is listed again', async () => {
   const { service, phone } = await installed()
   await phone.check()
   service.change({ seat: 'B-2' })
@@ -119,13 +119,13 @@ const listed = (json: unknown): Override => {
   return ({ path }) => (path.startsWith('/devices') ? { status: 200, json } : undefined)
 }
 
-test('rejects a numeric tag, as iOS does', async () => {
+test('rejects a numeric update tag, as iOS does', async () => {
   const { service, phone } = await installed()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: 2 })
   await expect(phone.check()).rejects.toThrow('in an invalid format')
 })
 
-test('logs an unchanged tag to the service in the words of iOS', async () => {
+test('logs an unchanged tag to the service with the message of iOS', async () => {
   const { service, phone } = await installed()
   await phone.check()
   service.state.override = listed({ serialNumbers: [serial], lastUpdated: '1' })

@@ -102,7 +102,7 @@ test.each(phones)('an iPhone in $language shows its texts after install and afte
   for (const text of [...texts, number(language, 98_760), '98760']) expect(await drawn(file)).toContain(text)
 })
 
-test('a translation that changes alone is an update, too', async () => {
+test('a change of only a translation is an update', async () => {
   const service = await startService(chain)
   service.state.pass = await card('1')
   const file = await speaking('apple', 'ar')
@@ -155,7 +155,7 @@ test.each(phones)('an Android phone in $language shows its texts after install a
   expect((await android.check()).changes).toMatchObject([{ banners: [`Notícia: ${body}`] }])
 })
 
-test('a phone from before there were languages speaks English', () => {
+test('a stored phone without a language uses English', () => {
   const before = { platform: 'google', name: 'pixel', deviceId: 'd', passes: [] }
   expect(Device.parse(before).language).toBe('en')
 })
@@ -171,7 +171,7 @@ test('reads a strings file with escapes in either encoding, and reports other fi
   }
 })
 
-test('Chinese is found by its script', () => {
+test('selects Chinese by its script', () => {
   const content = { logoText: 'Default' } as Parameters<typeof passIn>[0]['content']
   const strings = { 'zh-Hans': { Default: '简体' }, 'zh-Hant': { Default: '繁體' } }
   expect(['zh-CN', 'zh-TW', 'zh-Hant-HK', 'de'].map((tag) => passIn({ content, strings }, tag).logoText)).toEqual([

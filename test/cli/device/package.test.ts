@@ -67,14 +67,14 @@ test('opens a package that was signed again, so that the check that follows reje
 test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
   ['a changed pass.json', editJson((pass) => Object.assign(pass, { description: 'x' })), /pass\.json is not the file/],
   [
-    'a file beside the manifest',
+    'a file that is not in the manifest',
     (files) => files.set('extra.png', Buffer.from('x')),
     /extra\.png is not in the manifest/,
   ],
   ['no signature', (files) => files.delete('signature'), /signature is missing/],
   ['no manifest', (files) => files.delete('manifest.json'), /manifest\.json is missing/],
   ['another manifest', (files) => files.set('manifest.json', Buffer.from('{}')), /another manifest/],
-  ['nonsense for a signature', (files) => files.set('signature', Buffer.from('nonsense')), /well-formed CMS/],
+  ['an invalid signature', (files) => files.set('signature', Buffer.from('nonsense')), /well-formed CMS/],
 ])('rejects %s', async (_, change, reason) => {
   const file = await repacked(change)
   expect(() => open(file)).toThrow(reason)
@@ -92,9 +92,9 @@ test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
   ['no description', editJson((pass) => Object.assign(pass, { description: undefined })), /description/],
   ['two styles', editJson((pass) => Object.assign(pass, { generic: {} })), /has one style/],
   ['a short token', editJson((pass) => Object.assign(pass, { authenticationToken: 'short' })), /authenticationToken/],
-  ['a number for a label', editJson((pass) => Object.assign(pass, { logoText: 7 })), /logoText/],
+  ['a number in place of a label', editJson((pass) => Object.assign(pass, { logoText: 7 })), /logoText/],
   [
-    'a field twice',
+    'a duplicate field key',
     editJson((pass) => {
       const fields = [1, 2].map(() => ({ key: 'a', value: 'x' }))
       Object.assign(pass, { eventTicket: { primaryFields: fields } })
@@ -102,18 +102,18 @@ test.each<[string, (files: Map<string, Buffer>) => unknown, RegExp]>([
     /key "a"/,
   ],
   [
-    'a barcode of a format that there is not',
+    'an unknown barcode format',
     editJson((pass) => {
       Object.assign(pass, { barcodes: [{ format: 'QR', message: 'x', messageEncoding: 'iso-8859-1' }] })
     }),
     /barcodes\.0\.format/,
   ],
-])('%s is refused though it is signed', async (_, change, reason) => {
+])('rejects %s in a correctly signed package', async (_, change, reason) => {
   const file = await repacked(change, { signAgain: true })
   expect(() => open(file)).toThrow(reason)
 })
 
-test('a chain to another root is refused, and so is one that is not valid yet or no more', async () => {
+test('rejects a chain to another root, and one that is expired or not yet valid', async () => {
   const stranger = await createChain(1)
   const foreign = await repacked(() => undefined, { signAgain: true, by: stranger })
   expect(() => open(foreign)).toThrow(/root that this phone trusts/)
@@ -122,7 +122,7 @@ test('a chain to another root is refused, and so is one that is not valid yet or
   expect(() => open(archive, chain.rootPem, new Date('2045-01-01'))).toThrow(/not valid at/)
 })
 
-test('a certificate of another pass type under the same root does not sign this one', async () => {
+test('rejects a certificate of another pass type under the same root', async () => {
   const other = await sandboxChain({ passTypeIdentifier: 'pass.other', teamIdentifier })
   const file = await repacked(() => undefined, { signAgain: true, by: other })
   expect(() => open(file, other.rootPem)).toThrow(/certificate is for pass\.other/)
@@ -150,7 +150,7 @@ test('rejects a signature that is truncated or changed at any byte, without othe
   expect(refused).toBeGreaterThan((signature.length / step) * 0.95)
 })
 
-test('rejects a signature in which an element has become a time or a text that asn1js cannot read', () => {
+test('rejects a signature with a time or text that asn1js cannot parse', () => {
   const files = unzip(archive)
   const [signature, manifest] = [files.get('signature')!, files.get('manifest.json')!]
   const [generalizedTime, universalString, bmpString] = [0x18, 0x1c, 0x1e]
@@ -167,7 +167,7 @@ test('rejects a signature in which an element has become a time or a text that a
   }
 })
 
-test('an archive that is cut off or damaged is refused with the reason', () => {
+test('rejects a truncated or damaged archive with the reason', () => {
   expect(() => open(archive.subarray(0, archive.length - 30))).toThrow(/not a ZIP archive/)
   expect(() => open(Buffer.from('nonsense'))).toThrow(/Phones would reject this pass/)
   const start = archive.indexOf('"description"')

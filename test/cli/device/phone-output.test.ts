@@ -35,7 +35,7 @@ test('draws an Apple pass with its fields, barcode, and back', async () => {
   expect(drawn).not.toContain('***')
 })
 
-test('a poster ticket is drawn as newer iPhones show it, and as older ones do', async () => {
+test('draws a poster ticket for newer and for older iPhones', async () => {
   const semantics = { eventName: 'Night music', venueName: 'Hall', seats: [{ seatRow: 'F', seatNumber: '12' }] }
   const poster = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], semantics }
   const device = iphone({ seat: '12A' })
@@ -50,7 +50,7 @@ test('a poster ticket is drawn as newer iPhones show it, and as older ones do', 
   expect(older).toContain('▄▄▄▄▄')
 })
 
-test('a Google pass is drawn with the rows that its class names, its messages, and its links', async () => {
+test('draws a Google pass with the rows of its class, its messages, and its links', async () => {
   const drawn = await drawDevice(android('active'), plain)
   const texts = [
     'EXAMPLE',
@@ -65,7 +65,7 @@ test('a Google pass is drawn with the rows that its class names, its messages, a
   expect(drawn).not.toContain('***')
 })
 
-test('shows that a pass has ended', async () => {
+test('marks void, expired, and inactive passes', async () => {
   expect(await drawDevice(iphone({ seat: '1' }, { voided: true }), plain)).toContain('*** VOID ***')
   const expired = { expiresAt: new Date('2020-01-01T00:00:00Z') }
   expect(await drawDevice(iphone({ seat: '1' }, expired), plain)).toContain('*** EXPIRED ***')
@@ -84,7 +84,7 @@ test('a banner appears below the organization name and cannot control the termin
   expect(bannerLines(iphone({ seat: 'B-7' }), { ...change, banners: [] })).toContain('(updated silently)')
 })
 
-test('scripts get the passes of a phone without the tokens with which it registers', () => {
+test('JSON output contains the passes of a phone without their authentication tokens', () => {
   const described = describeDevice(iphone({ seat: '1' }))
   expect(described).toMatchObject({ name: 'iphone', passes: [{ pass: serial, content: { organizationName: 'Fair' } }] })
   expect(JSON.stringify(described)).not.toContain('token-of-at-least-16-characters')

@@ -38,7 +38,7 @@ test('concurrent changes are all kept, and no file is left behind', async () => 
   expect(statSync(join(folder, 'android.json')).mode & 0o777).toBe(0o600)
 })
 
-test('a lock that a killed process left is taken over', async () => {
+test('takes over the lock of a killed process', async () => {
   const folder = temporaryFolder()
   const file = deviceFor(folder, 'google')
   const lock = join(folder, 'android.lock')
@@ -48,7 +48,7 @@ test('a lock that a killed process left is taken over', async () => {
   expect((file.read() as GoogleDevice).passes).toHaveLength(1)
 })
 
-test('the only phone need not be named; of several one must be', () => {
+test('the name of a phone is optional if there is only one', () => {
   const folder = temporaryFolder()
   expect(() => openDevice(folder, undefined)).toThrow('No phone was created yet')
   createDevice(folder, google('pixel'))
@@ -59,7 +59,7 @@ test('the only phone need not be named; of several one must be', () => {
   expect(() => openDevice(folder, 'watch')).toThrow('The phone watch does not exist; choose one of pixel, tablet')
 })
 
-test('a name stays in its folder, and a phone on its platform', () => {
+test('rejects phone names with paths, and a phone of another platform', () => {
   const folder = temporaryFolder()
   for (const name of ['../elsewhere', 'a/b', '.hidden', '']) {
     expect(() => createDevice(folder, google(name))).toThrow('must be at most 64 letters')
@@ -68,7 +68,7 @@ test('a name stays in its folder, and a phone on its platform', () => {
   expect(() => deviceFor(folder, 'apple', 'mine')).toThrow('belongs to google')
 })
 
-test('a pass is found by its id, of Google also without the issuer', () => {
+test('finds a pass by its ID, and a Google pass also without the issuer', () => {
   const device: Device = { ...(google('pixel') as GoogleDevice), passes: [pass('338.one'), pass('338.two')] }
   expect(findPassId(device, '338.two')).toBe('338.two')
   expect(findPassId(device, 'one')).toBe('338.one')

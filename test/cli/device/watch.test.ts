@@ -55,7 +55,7 @@ test('a push through APNs makes the phone fetch, and show the banner', async () 
   await watching.stop()
 })
 
-test('a phone that wakes fetches changes made while it slept, pushed or not', async () => {
+test('a phone that starts listening fetches earlier changes, even without a push', async () => {
   const { service, folder } = await installed()
   service.change({ seat: 'B-7' })
   const watching = follow(folder)
@@ -64,7 +64,7 @@ test('a phone that wakes fetches changes made while it slept, pushed or not', as
   await watching.stop()
 })
 
-test('a server that fails is tried again until it does not, and nothing is lost', async () => {
+test('retries a failing server until it succeeds, and loses no change', async () => {
   const { service, folder } = await installed()
   const watching = follow(folder)
   expect(await watching.next()).toMatchObject({ event: 'listening' })

@@ -20,7 +20,7 @@ test.each([
   expect(warning).not.toContain('SECRET')
 })
 
-test('warns that the camera needs https, and of nothing at an https address', () => {
+test('warns that the camera needs https at an http address only', () => {
   expect(phoneWarning('http://192.168.0.7:3000/door#SECRET')).toContain('https pages only')
   expect(phoneWarning('https://passes.example/tickets/door#SECRET')).toBe(undefined)
   expect(phoneWarning('https://localhost.example/door#SECRET')).toBe(undefined)

@@ -85,7 +85,7 @@ describe('over HTTP', () => {
     return { workspace, client, url, templateId, folder, ada, grace, joan, issue, plan, pass }
   }
 
-  test('a row whose pass is of somebody else, void or of another template fails, and is given no links', async () => {
+  test('fails a row whose pass differs, is void, or has another template, and gives it no links', async () => {
     const { ada, grace, joan, folder, issue, pass } = await setUp()
     const { counts, summary, links, failures } = await issue()
     expect(counts).toEqual({ created: 1, present: 1, updated: 0, differs: 1, void: 1, failed: 2, otherTemplate: 1 })
@@ -109,7 +109,7 @@ describe('over HTTP', () => {
     )
   })
 
-  test('a run over rows that are all done counts them as present, by its journal and by the server', async () => {
+  test('a repeated run counts finished rows as present, with its journal and without it', async () => {
     const { issue } = await setUp()
     await issue()
     const redone = { created: 0, present: 2, updated: 0, differs: 1, void: 1, failed: 2, otherTemplate: 1 }

@@ -38,7 +38,7 @@ async function check(
 
 const errors = (rows: CheckedRow<PassCreate>[]) => rows.map((row) => ('error' in row ? row.error : undefined))
 
-test('a header lists everything that it lacks at once, and the flag that names another column', () => {
+test('reports all problems of a header at once, with the flags that name other columns', () => {
   const plan = () => planColumns(['id', 'seat.row', 'x', 'x'], declare(seat), defaults)
   expect(plan).toThrow(
     expect.objectContaining({
@@ -110,7 +110,7 @@ test('other columns may hold the external id and the label', () => {
   expect(columns).toMatchObject({ externalId: 1, label: 0, variables: [{ name: 'seat', index: 2 }], warnings: [] })
 })
 
-test('an empty cell means not given', async () => {
+test('an empty cell counts as a missing value', async () => {
   const [row] = await check(['externalPassId', 'label', 'seat', 'hall'], [['T-1', 'Ada', '12', '']], declare(seat))
   expect(row).toMatchObject({ item: { externalPassId: 'T-1', label: 'Ada', templateId, variables: { seat: '12' } } })
   expect(row).not.toHaveProperty('item.variables.hall')
@@ -165,14 +165,14 @@ test('also checks what a variables schema cannot express: sizes, and the order o
   ])
 })
 
-test('a format of a newer server is checked by that server', async () => {
+test('leaves an unknown format of a newer server to that server', async () => {
   const { variables } = asEvaluated({ ...define({}), variables: [{ ...seat, format: 'seat' as 'text' }] })
   expect(errors(await check(['externalPassId', 'label', 'seat'], [['T-1', 'Ada', '12']], variables))).toEqual([
     undefined,
   ])
 })
 
-test('the same row twice is harmless; the same id with other content fails and names the first line', async () => {
+test('accepts a repeated row, and rejects a repeated ID with other content, naming the first line', async () => {
   const rows = await check(
     ['externalPassId', 'label', 'seat'],
     [

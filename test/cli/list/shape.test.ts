@@ -42,7 +42,7 @@ test('times are shown in the local zone with offset, and unchanged in CSV', () =
   }
 })
 
-test('an ID on a terminal is its shortest unique start on the page; elsewhere it is complete', () => {
+test('shortens an ID to its shortest unique start on a terminal, and prints it complete elsewhere', () => {
   const [moment, later] = [new Date('2027-05-31T10:00:00Z'), new Date('2027-05-31T10:00:01Z')]
   const idsOf = (rows: Row[], width?: number) => {
     const lines = tableFormat(shape, { names: ['id'], width })(rows)

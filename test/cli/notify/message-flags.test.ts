@@ -3,7 +3,7 @@ import { messageBody, showBroadcast } from '../../../src/cli/notify/notification
 
 const now = new Date('2027-01-01T00:00:00Z')
 
-test('a message is one text or one per language', () => {
+test('parses a message as one text or as one per language', () => {
   expect(messageBody({ message: 'pt=5' }, now)).toMatchObject({ body: 'pt=5', options: {} })
   const flags = { 'message-in': ['pt=Portas = 19h', 'zh-Hans=七点开门'], 'header-in': ['pt=Hoje'] }
   expect(messageBody(flags, now)).toMatchObject({

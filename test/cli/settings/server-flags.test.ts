@@ -19,7 +19,7 @@ test.each([
   expect(databasePasswordsIn(argv)).toEqual(expected)
 })
 
-test('a public URL is an address of the web, with or without a path', () => {
+test('accepts an http or https public URL, with or without a path', () => {
   expect(parsePublicUrl(new URL('https://passes.example.com'))).toBe('https://passes.example.com/')
   expect(parsePublicUrl(new URL('http://127.0.0.1:3000/passes?'))).toBe('http://127.0.0.1:3000/passes')
   expect(parsePublicUrl(undefined)).toBeUndefined()
@@ -31,7 +31,7 @@ test.each([
   'https://passes:secret@passes.example.com',
   'https://passes.example.com/?from=wallet',
   'https://passes.example.com/#top',
-])('%s is not a public URL: links and packages would contain addresses that cannot be opened', (text) => {
+])('rejects the public URL %s without quoting its password', (text) => {
   expect(() => parsePublicUrl(new URL(text))).toThrow(/^--public-url must begin with https:(?!.*secret)/)
 })
 

@@ -36,7 +36,7 @@ beforeEach(() => {
 const resolve = (flags: ConnectionFlags, environment: Environment = {}) =>
   resolveConnection(flags, { environment: { XDG_CONFIG_HOME: home, ...environment } })
 
-test('a flag overrides the environment, and that the profile; each value has its source', async () => {
+test('flags override the environment, which overrides the profile, and each value has its source', async () => {
   await writeProfile(path, 'default', { url: 'https://profile.example', token: 'profile-token' })
   const environment = { PASSES_URL: 'https://environment.example/', PASSES_TOKEN: 'environment-token' }
   expect(resolve({ url: 'https://flag.example', token: 'flag-token' }, environment)).toMatchObject({
@@ -180,7 +180,7 @@ test('a broken file of profiles is an error and is not overwritten', async () =>
   )
 })
 
-test('the time limit is that of the flag, else of PASSES_TIMEOUT, else 30 s', () => {
+test('the timeout is from the flag, else from PASSES_TIMEOUT, else 30 s', () => {
   const seconds = (timeout: string | undefined, environment: Environment) => resolve({ timeout }, environment)
   expect(seconds('1.5', { PASSES_TIMEOUT: '7' }).timeoutSeconds).toBe(1.5)
   expect(seconds(undefined, { PASSES_TIMEOUT: '7' }).timeoutSeconds).toBe(7)
@@ -192,7 +192,7 @@ test.each(['0', '-1', '30s', '3601', 'Infinity', ''])('rejects the time limit "%
   expect(() => resolve({}, { PASSES_TIMEOUT: text })).toThrow('PASSES_TIMEOUT')
 })
 
-test('a broken profiles file has no effect if flags give everything', async () => {
+test('a broken profiles file has no effect if flags set all values', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   writeFileSync(path, '{"profiles"')
   expect(resolve({ url: 'https://two.example', token: 'two' }).token?.value).toBe('two')
@@ -243,7 +243,7 @@ test.each([
   // Bold and inverse are no colour, and all that is left to tell yes from no by.
   [24, { NO_COLOR: '1' }, '1'],
   [24, { FORCE_COLOR: '0' }, '1'],
-])('on a terminal of %i bits, under %j, Ink draws at level %s', (depth, given, level) => {
+])('on a terminal of %i bits with %j, Ink uses color level %s', (depth, given, level) => {
   const environment: NodeJS.ProcessEnv = { ...given }
   prepareDrawing({ isTTY: true, getColorDepth: () => depth }, environment)
   expect(environment).toMatchObject({ FORCE_COLOR: level, CI: 'false' })
@@ -254,11 +254,11 @@ test.each(['1', 'true', 'YES', 'y', '0', 'False', 'no', 'n', ''])('"%s" is a val
   expect(() => requireClearSwitches(flags, { SWITCH: text, OTHER: 'on' })).not.toThrow()
 })
 
-test.each(['on', 'maybe', 'yes please'])('rejects "%s"', (text) => {
+test.each(['on', 'maybe', 'yes please'])('rejects "%s" as the value of a switch', (text) => {
   const flags = { production: { type: 'boolean', env: 'SWITCH' } }
   expect(() => requireClearSwitches(flags, { SWITCH: text })).toThrow('SWITCH must be true or false')
 })
 
-test('an independent program receives no setting of this one', () => {
+test('other programs receive no settings of this one', () => {
   expect(environmentWithoutSettings({ PATH: '/bin', PASSES_URL: 'https://passes.example' })).toEqual({ PATH: '/bin' })
 })

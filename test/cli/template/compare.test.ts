@@ -18,13 +18,13 @@ test.each<[string, unknown, unknown, number]>([
   ['the order of properties', { a: 1, b: 2 }, { b: 2, a: 1 }, 0],
   ['a property that is undefined', { a: 1, b: undefined }, { a: 1 }, 1],
   ['a list that became an object', { a: [1] }, { a: { 0: 1 } }, 1],
-  ['null for an object', { a: null }, { a: {} }, 1],
-  ['keys that come twice', [field('a', '1'), field('a', '2')], [field('a', '1'), field('a', '3')], 1],
-])('%s', (_, before, after, count) => {
+  ['null in place of an object', { a: null }, { a: {} }, 1],
+  ['duplicate keys', [field('a', '1'), field('a', '2')], [field('a', '1'), field('a', '3')], 1],
+])('finds the changes in %s', (_, before, after, count) => {
   expect(findChanges(before, after)).toHaveLength(count)
 })
 
-test('removals come before additions, on one line each', () => {
+test('shows removals before additions, on one line each', () => {
   const changes = findChanges({ name: 'Old\n\u001b[31m' }, { name: 'New', key: 'k' })
   expect(showChanges(changes).split('\n')).toEqual(['- name: "Old\\n\\u001b[31m"', '+ name: "New"', '+ key: "k"'])
 })

@@ -10,15 +10,15 @@ const text = '{\r\n\t"name": "é😀", "list": [\n    {"a": 1},\n    {"a": "*x"}
 
 test.each<[string, (string | number)[], number, number]>([
   ['a value', ['name'], 2, 10],
-  ['a value behind characters of two units', ['list'], 2, 25],
+  ['a value after surrogate pairs', ['list'], 2, 25],
   ['an item of a list', ['list', 1, 'a'], 4, 11],
-  ['something missing stands where it should be', ['list', 0, 'b'], 3, 5],
+  ['a missing value, in its parent', ['list', 0, 'b'], 3, 5],
   ['the whole', [], 1, 1],
-])('%s has its line and column', async (_, path, line, column) => {
+])('reports the line and column of %s', async (_, path, line, column) => {
   expect(await locateIssues(text, [{ path, message: 'm' }])).toEqual([{ path, message: 'm', line, column }])
 })
 
-test('a place in a text is its line and column, from 1', () => {
+test('counts lines and columns from 1', () => {
   expect([0, 3, 4].map((offset) => placeOf('ab\ncd', offset))).toEqual([
     { line: 1, column: 1 },
     { line: 2, column: 1 },

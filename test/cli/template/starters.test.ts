@@ -11,23 +11,26 @@ test.each(starterKinds)('the starter template for %s can be published unchanged'
   expect(checkDefinition(parseDefinition(definition))).toEqual([])
 })
 
-test.each(starterKinds)('the starter for %s misses only images, and a flight is a Google flight', (kind) => {
-  const { definition: input, passType } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
-  const definition = parseDefinition(input)
-  const wallets = previewWallets
-  const warnings = definitionWarnings({ definition, passType, images: {}, wallets, at: new Date(0) })
-  expect(warnings.filter(({ code }) => code !== 'image-missing')).toEqual([])
-  const { google } = viewsOf(samplePass(definition, passType), wallets, new Date(0))
-  if (kind === 'flight')
-    expect(google).toMatchObject({ title: 'OPO → LIS', rows: [[{ value: 'B12' }], [{}, {}], [{}, {}]] })
-})
+test.each(starterKinds)(
+  'the starter for %s has no warnings except missing images, and a flight is a Google flight',
+  (kind) => {
+    const { definition: input, passType } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
+    const definition = parseDefinition(input)
+    const wallets = previewWallets
+    const warnings = definitionWarnings({ definition, passType, images: {}, wallets, at: new Date(0) })
+    expect(warnings.filter(({ code }) => code !== 'image-missing')).toEqual([])
+    const { google } = viewsOf(samplePass(definition, passType), wallets, new Date(0))
+    if (kind === 'flight')
+      expect(google).toMatchObject({ title: 'OPO → LIS', rows: [[{ value: 'B12' }], [{}, {}], [{}, {}]] })
+  },
+)
 
 test.each([
   ['Café Crème 2027!', 'cafe-creme-2027'],
   ['--', ''],
   ['日本', ''],
   ['a'.repeat(80), 'a'.repeat(64)],
-])('the key of "%s" is "%s"', (name, key) => {
+])('derives from the name "%s" the key "%s"', (name, key) => {
   expect(keyOf(name)).toBe(key)
 })
 

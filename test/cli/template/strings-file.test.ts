@@ -45,7 +45,7 @@ async function files() {
 
 const targets = ['Tor', 'Jetzt "%@"', 'Tor {{gate}}', 'Hafen', 'Karte']
 
-test('exports each text with words, and an import changes only translations', async () => {
+test('exports each text that contains words, and an import changes only translations', async () => {
   const { path, folder, made, take } = await files()
   expect(made).toEqual({
     sourceLanguage: 'pt',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { listenSecret } from '../../../src/cli/webhook/listen.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-test('several listeners that start for the first time all sign with one secret of their profile', async () => {
+test('concurrent first listeners of a profile share one secret', async () => {
   const path = join(temporaryFolder(), 'passes', 'profiles.json')
   const ask = (name: string) => listenSecret({ name, path })
   const [one, two, other] = await Promise.all([ask('a'), ask('a'), ask('b')])
