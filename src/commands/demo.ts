@@ -6,7 +6,7 @@ import { BaseCommand, drawing } from '../cli/command/base-command.ts'
 import { duration } from '../cli/command/output.ts'
 
 export default class Demo extends BaseCommand {
-  static override summary = 'Run the whole story on a temporary server.'
+  static override summary = 'Run a complete demo on a temporary server.'
   static override description =
     'Starts a server with sandbox credentials in a temporary folder, issues the 2,000 conference tickets of the ' +
     'examples, checks the packages that phones would get, installs one on two virtual phones, and shows an update. ' +

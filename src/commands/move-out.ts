@@ -11,12 +11,12 @@ import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
 export default class MoveOut extends BaseCommand {
   static override summary = 'Move phones with Apple passes to another address.'
   static override description =
-    'Works on the database; its servers do the work at a limited pace, even after this command ends. From the start, ' +
-    'packages contain the new address as their webServiceURL, and each phone is pushed once to fetch one. The new ' +
-    'address must serve the PassKit web service with the same serial numbers and tokens: another server that ' +
-    'imported the passes (passes export --handover), or this one under a new name. Keep this server running under ' +
-    'the old address until the phones have moved. Passes at Google contain no address and do not change. See ' +
-    'docs/guides/hand-over.md.'
+    'Works on the database. The servers on this database do the work at a limited pace, even after this command ' +
+    'ends. From the start, packages contain the new address as their webServiceURL, and each phone is pushed once ' +
+    'to fetch a package. The new address must serve the PassKit web service with the same serial numbers and ' +
+    'tokens: another server that imported the passes (passes export --handover), or this server under a new ' +
+    'address. Keep this server running under the old address until the phones have moved. Passes at Google contain ' +
+    'no address and do not change. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> move-out --to https://passes.example.com/apple',
     { description: 'Show the progress', command: '<%= config.bin %> move-out --status --json' },

@@ -215,9 +215,9 @@ export const commands: ResourceCommands = {
       `${'dryRun' in result ? 'Would erase' : 'Erased'} of pass ${result.id}: label, externalPassId, ${listed(result.erased)}.`,
     note(result) {
       if ('dryRun' in result) return undefined
-      const backups = 'Existing backups still contain the data, and so do the door lists of scanners.'
+      const backups = 'Existing backups and the door lists of scanners still contain the data.'
       if (result.overwritten) return backups
-      return `Remains are in the log of the database until a server next writes to it.\n${backups}`
+      return `The log of the database contains remains of the data until the next write of a server.\n${backups}`
     },
   }),
   doctor: localCommand({

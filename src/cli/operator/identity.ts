@@ -126,7 +126,7 @@ export const commands: ResourceCommands = {
   }),
   'identity:list': itemsCommand({
     summary: 'List the identities of the database.',
-    description: 'In addition, there is the identity server, set by the flags of passes serve.',
+    description: 'The list omits the identity named server, which the flags of passes serve set.',
     examples: ['identity list', 'identity list --json'],
     flags: databaseFlags,
     async read({ flags }) {
@@ -152,11 +152,11 @@ export const commands: ResourceCommands = {
   'identity:renew': localCommand({
     summary: 'Renew the certificate or key of an identity.',
     description:
-      'The certificate must have the same pass type and team, because phones identify their passes by them. Running ' +
-      'servers sign and push with it within 10 seconds; pushes in progress end over the old connection. Waiting ' +
-      'updates continue automatically; passes jobs retry --all issues passes that failed in the meantime. A sandbox ' +
-      'identity needs no files. With --watch, each renewal is one line, and rejected files are reported on stderr; ' +
-      'Ctrl-C ends it with 130.',
+      'The certificate must have the same pass type and team, because phones use both to identify their passes. ' +
+      'Running servers sign and push with it within 10 seconds; pushes in progress end over the old connection. ' +
+      'Waiting updates continue automatically; passes jobs retry --all issues passes that failed in the meantime. A ' +
+      'sandbox identity needs no files. With --watch, each renewal is one line, and rejected files are reported on ' +
+      'stderr; Ctrl-C ends it with 130.',
     examples: [
       'identity renew acme --certificate pass.pem --key pass.key',
       'identity renew acme --certificate /run/secrets/pass.pem --key /run/secrets/pass.key --watch',
@@ -203,8 +203,8 @@ export const commands: ResourceCommands = {
     description:
       'Applies to new passes: each pass keeps its identities permanently. The workspace can then also assign the ' +
       'identity to its projects (PATCH /v1/projects/{id}). A retired identity becomes active again. The name server ' +
-      'removes the default: a project then uses that of its workspace, and a workspace the flags of passes serve. To ' +
-      'also prevent its use by projects, run passes identity retire --workspace.',
+      'removes the default: a project then uses the default of its workspace, and a workspace the identity from the ' +
+      'flags of passes serve. To also prevent its use by projects, run passes identity retire --workspace.',
     examples: [
       'identity use acme --workspace acme',
       'identity use acme-google --workspace agency --project "Acme fair"',

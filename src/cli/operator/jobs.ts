@@ -42,8 +42,8 @@ export const commands: ResourceCommands = {
   'jobs:delete': localCommand({
     summary: 'Delete failed or quarantined jobs.',
     description:
-      'Works on the database. The work is never done, and its subject does not change: a pass that FAILED with its job ' +
-      'remains FAILED, and an update of it queues a new job.',
+      'Works on the database. The work of the job is never done, and its pass does not change: a pass that FAILED ' +
+      'with the job remains FAILED. A later update of the pass queues a new job.',
     examples: ['jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs delete --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,

@@ -149,8 +149,8 @@ export const commands: ResourceCommands = {
   'token:rotate': localCommand({
     summary: 'Create a successor of a token, which then expires soon.',
     description:
-      'The new token has the same name, role, and scopes, and is shown once. The old token works during the overlap, ' +
-      'in which you replace it; passes token revoke ends it at once. A token can be rotated once.',
+      'The new token has the same name, role, and scopes, and is shown once. The old token works until the overlap ' +
+      'ends: replace it within that time, or end it at once with passes token revoke. A token can be rotated once.',
     examples: [
       'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
       'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --overlap 7d --expires-in 90d --json',

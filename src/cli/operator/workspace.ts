@@ -82,8 +82,8 @@ export const commands: ResourceCommands = {
   'workspace:update': localCommand({
     summary: 'Set the expiry of a workspace.',
     description:
-      'After it, its tokens return 403 TENANT_EXPIRED and its jobs wait; nothing is deleted. A later time, or never, ' +
-      'makes them work again within two seconds.',
+      'After the expiry, the tokens of the workspace return 403 TENANT_EXPIRED and its jobs wait; nothing is ' +
+      'deleted. If you set a later time, or never, they work again within two seconds.',
     examples: ['workspace update acme --expires 2027-01-01', 'workspace update acme --expires never --json'],
     args: workspaceArgs,
     flags: {

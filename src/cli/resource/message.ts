@@ -60,8 +60,8 @@ export const commands: ResourceCommands = {
     summary: 'Send a notification to the phones that hold a pass, now or later.',
     description:
       'Apple shows the text on the lock screen and on the back of the pass; Google shows it as a push and among its ' +
-      'messages. Google accepts 3 per pass in 24 hours, including those that reach no one there (SKIPPED). For all ' +
-      'passes of a project, use broadcast send.',
+      'messages. Google accepts 3 notifications per pass in 24 hours, including those that reach no one at Google ' +
+      '(SKIPPED). For all passes of a project, use broadcast send.',
     examples: [
       `notify ${PASS} --message "Gate B12"`,
       'notify T-1 --external --message "Doors open at 7" --platform apple --at "in 2h" --json',
@@ -127,7 +127,8 @@ export const commands: ResourceCommands = {
     flags: {
       ...messageFlags,
       'google-via': Flags.option({
-        summary: 'How to send to Google: one message per pass, or one per class, which all of its holders get.',
+        summary:
+          'How to send to Google: one message per pass, or one message per class, which all holders of the class get.',
         description:
           'A class needs one request for any number of holders. Holders of void and expired passes also receive the ' +
           'message, and people who add a pass later see it on the back.',

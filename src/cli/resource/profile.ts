@@ -42,7 +42,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:list': itemsCommand({
     summary: 'List the stored profiles, and the one in use.',
-    description: 'The profile in use is that of PASSES_PROFILE, else of profile use. Tokens are not shown.',
+    description: 'PASSES_PROFILE sets the profile in use; without it, profile use does. Tokens are not shown.',
     examples: ['profile list', 'profile list --json'],
     read() {
       const { name: inUse, path } = profileInUse()

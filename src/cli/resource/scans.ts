@@ -27,8 +27,9 @@ export const commands: ResourceCommands = {
     print: showScan,
   }),
   'scans:stats': callCommand({
-    summary: 'Count scans, and passes redeemed and open.',
-    description: 'Open passes have no accepted scan that matches the filter and was not reversed.',
+    summary: 'Count scans, redeemed passes, and open passes.',
+    description:
+      'A pass is redeemed if an accepted scan matches the filter and was not reversed. Otherwise, it is open.',
     examples: [
       `scans stats --project ${PROJECT} --context 2027-05-31`,
       'scans stats --group-by project --json',

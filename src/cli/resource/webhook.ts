@@ -24,7 +24,7 @@ const descriptionFlag = Flags.string({ summary: 'Description, up to 255 characte
 export const commands: ResourceCommands = {
   'webhook:get': callCommand({
     summary: 'Show a webhook.',
-    description: 'Needs a token of an owner. If the server disabled it, the output shows why.',
+    description: 'Needs a token of an owner. If the server disabled the webhook, the output shows the reason.',
     examples: [`webhook get ${WEBHOOK}`, `webhook get ${WEBHOOK} --json`],
     args,
     call: ({ webhooks }, { args: { id } }) => webhooks.get({ params: { id } }),

@@ -79,8 +79,8 @@ export const serveFlags = {
     }),
     'push-rate': Flags.integer({
       summary:
-        'Passes per second whose iPhones this process pushes to in bulk, to limit the fetches that follow; 0 means as fast as ' +
-        'Apple accepts.',
+        'Maximum number of passes per second for bulk pushes of this process to iPhones, which limits the fetches ' +
+        'that follow; 0 means as fast as Apple accepts.',
       default: 0,
       min: 0,
       max: 100_000,
@@ -126,7 +126,7 @@ export const serveFlags = {
       min: 0,
     }),
     'rate-burst': Flags.integer({
-      summary: 'Requests that an idle token can send at once; at least one.',
+      summary: 'Maximum number of requests that an idle token can send at once; at least 1.',
       default: 200,
       min: 0,
     }),

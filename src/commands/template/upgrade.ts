@@ -19,8 +19,8 @@ export default class TemplateUpgrade extends ClientCommand {
     'Each pass is updated like pass update --template-version: one revision, one pass.updated event, and an update ' +
     'of its phones. Void passes do not change. A pass whose variables do not fit the version keeps its version and ' +
     'is reported: --failures writes a file for passes update, to which you add a column for the missing variable.\n\n' +
-    'The shown duration at Google assumes one issuer (several work in parallel), and does not include messages that ' +
-    'already wait.\n\n' +
+    'The estimated duration at Google assumes one issuer (several issuers work in parallel), and excludes messages ' +
+    'that are already queued.\n\n' +
     'Asks for confirmation; without a terminal, --yes is required. Stop with Ctrl-C; run the same command again to ' +
     'resume, which upgrades no pass twice. Exits with 0 if every pass is upgraded, and with 1 if one failed.'
   static override examples = [
