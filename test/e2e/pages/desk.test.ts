@@ -187,8 +187,8 @@ describe.skipIf(skipReason !== undefined)(
             await eventually(async () => {
               expect(await page.evaluate(BELOW_THE_SCREEN)).toBeLessThanOrEqual(0)
               expect(await page.evaluate(CUT_OFF)).toEqual([])
+              expect(await page.evaluate(WALL)).toEqual({ small: [], broken: [], isFilled: true, unrounded: [] })
             })
-            expect(await page.evaluate(WALL)).toEqual({ small: [], broken: [], isFilled: true, unrounded: [] })
           }
         } else {
           await page.getByRole('searchbox').fill('Guest 0')
