@@ -5,8 +5,8 @@ import type { LongJobServices } from '../context.ts'
 /**
  * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
  * runs in between. Each chunk waits for its turn at the event loop, and has at least as many rows as a batch: with ten
- * rows, a busy PostgreSQL needed five times as many round trips. A server that stops releases the job between two
- * chunks.
+ * rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue if the
+ * server stops or the turn of the job has ended.
  * @param size the rows of a chunk
  * @param chunk processes the next rows; returns true after the last chunk
  * @returns whether the work is complete; false if the job was lost
@@ -18,6 +18,7 @@ export async function workInChunks(
   chunk: (tx: Repositories, rows: number) => Promise<boolean>,
 ): Promise<boolean> {
   const pace = createPace({ least: store.passesATurn, ...size })
+  let turnEndsAt: number | undefined
   for (;;) {
     const leave = await eventLoop.enterJobs(job.workspaceId, pace.rows)
     const isDone = await pace.run(store, runChunk).finally(leave)
@@ -26,11 +27,19 @@ export async function workInChunks(
 
   async function runChunk(tx: Repositories, rows: number): Promise<boolean | undefined> {
     if (!(await tx.jobs.lockForChunk(job))) return undefined
-    if (!stopping.aborted) return chunk(tx, rows)
+    // The turn begins with the first chunk, so that a job that waited longer for the event loop makes progress, too.
+    turnEndsAt ??= performance.now() + TURN_MS
+    if (!stopping.aborted && performance.now() < turnEndsAt) return chunk(tx, rows)
     await tx.jobs.snooze([job], clock())
     return undefined
   }
 }
+
+/**
+ * The time after which a job returns to its queue. Otherwise a few busy workspaces, whose events come as fast as their
+ * chunks, would hold all slots of a queue.
+ */
+const TURN_MS = 10_000
 
 /** The target duration of a transaction. A person at a door waits for at most one transaction. */
 const TARGET_MS = 10

@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
-import { type DuePlace, isRegularQueue, type JobKind, type OnDue, queuePlaces } from '../../storage/jobs/job-kinds.ts'
+import {
+  type DuePlace,
+  isRegularQueue,
+  type JobKind,
+  type OnDue,
+  placeOf,
+  queuePlaces,
+} from '../../storage/jobs/job-kinds.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import { createShares } from '../admission/queue-shares.ts'
@@ -64,16 +71,17 @@ const ALIVE_MS = 30_000
  * the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
+  const wake: OnDue = (place) => running.find((one) => one.place === place)?.wake()
   const running = [
-    startQueue(services, { ...options, place: 'quarantine', settings: quarantineOptions }),
+    startQueue(services, { ...options, wakeOther: wake, place: 'quarantine', settings: quarantineOptions }),
     ...queuePlaces.flatMap((place) => {
       const settings = options.queues[place.queue][place.priority]
-      return settings ? [startQueue(services, { ...options, place, settings })] : []
+      return settings ? [startQueue(services, { ...options, wakeOther: wake, place, settings })] : []
     }),
   ]
   let isStopping = false
   return {
-    wake: (place) => running.find((one) => one.place === place)?.wake(),
+    wake,
     isRunning: () => !isStopping && running.every((queue) => queue.isAlive()),
     async stop() {
       isStopping = true
@@ -85,9 +93,9 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   }
 }
 
-type StartedQueue = WorkerOptions & { place: DuePlace; settings: QueueOptions }
+type StartedQueue = WorkerOptions & { place: DuePlace; settings: QueueOptions; wakeOther: OnDue }
 
-function startQueue(services: Services, { place, settings, ...options }: StartedQueue) {
+function startQueue(services: Services, { place, settings, wakeOther, ...options }: StartedQueue) {
   const { queue, priority } = place === 'quarantine' ? { queue: place, priority: undefined } : place
   const { handlers, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
   const { batchSize, batches, hanging: mostHanging = batches, perSecond } = settings
@@ -198,8 +206,9 @@ function startQueue(services: Services, { place, settings, ...options }: Started
         clearTimeout(late)
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
-        // A job that waited for another of its subject can be due now.
+        // A job that waited for another of its subject can be due now, also in the place of single jobs.
         wake()
+        for (const other of new Set(jobs.map(placeOf))) if (other !== place) wakeOther(other)
       })
     inFlight.set(batch, jobs)
   }

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { jobHandlers } from '../../../src/server/background/job-handlers.ts'
@@ -30,16 +30,20 @@ describe.each(dialects)('on %s', (dialect) => {
 
   /** Runs a job on a server that is stopped before or during its first chunk. */
   async function runUntilStopped(place: QueuePlace, { chunks }: { chunks: 0 | 1 }): Promise<void> {
+    const stopping = new AbortController()
+    if (chunks === 0) stopping.abort()
+    await runWith(place, { stopping: stopping.signal, onChunk: () => stopping.abort() })
+  }
+
+  async function runWith(place: QueuePlace, { stopping, onChunk }: { stopping?: AbortSignal; onChunk: () => void }) {
     const job = await claim(place)
     const { store } = api.services
-    const stopping = new AbortController()
     const transaction: Services['store']['transaction'] = async (work) => {
       const result = await store.transaction(work)
-      stopping.abort()
+      onChunk()
       return result
     }
-    if (chunks === 0) stopping.abort()
-    const services = { ...api.services, stopping: stopping.signal, store: { ...store, transaction } }
+    const services = { ...api.services, ...(stopping && { stopping }), store: { ...store, transaction } }
     await jobHandlers[job.kind]([job], services)
   }
 
@@ -90,6 +94,19 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     expect(await read()).toMatchObject({ status: 'DISPATCHED' })
     expect(await jobs(inDatabase)).toEqual([])
+  })
+
+  test('a long job returns to its queue after ten seconds, so that others get its slot', async () => {
+    const pending = await disableWebhook()
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await runWith(ofWebhooks, { onChunk: () => vi.advanceTimersByTime(10_000) })
+    vi.useRealTimers()
+    expect(await pending()).toBe(501)
+    expect(await jobs(ofWebhooks)).toEqual(givenBack())
+    await api.runJobs()
+    expect(await pending()).toBe(0)
+    expect(await jobs(ofWebhooks)).toEqual([])
   })
 
   test('a fan-out whose job another server has taken over changes nothing', async () => {

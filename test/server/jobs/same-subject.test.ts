@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { JobHandler } from '../../../src/server/jobs/worker.ts'
+import { dialects } from '../../support/databases.ts'
+import { eventually, gate, openServices } from './fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  test.each([
+    ['a bulk job', { priority: 'bulk' }],
+    ['a job of the quarantine queue', { priority: 'bulk', lapses: 1 }],
+  ])('runs a job as soon as %s of its subject ends, long before the next poll', async (_, first) => {
+    const services = await openServices(dialect)
+    const { store, database, workspaceId, clock } = services
+    const held = gate()
+    const handler: JobHandler = async (jobs) => {
+      await held.pass()
+      await store.transaction((tx) => tx.jobs.complete(jobs))
+    }
+    const job = { workspaceId, kind: 'update-apple' as const, subject: randomUUID(), correlationId: null }
+    await store.transaction((tx) => tx.jobs.insert([job], clock()))
+    await database.writer('jobs').update(first)
+    let polls = 0
+    const nextTurn: typeof store.jobs.nextTurn = async (...place) => {
+      const turn = await store.jobs.nextTurn(...place)
+      polls += 1
+      return turn
+    }
+    services.store = { ...store, jobs: Object.assign(Object.create(store.jobs), { nextTurn }) }
+    services.work({ handlers: { 'update-apple': handler }, pollSeconds: 3600 })
+    await eventually(() => expect(held.waiting()).toBe(1))
+    const before = polls
+    await store.transaction((tx) => tx.jobs.insert([job], clock()))
+    await eventually(() => expect(polls).toBe(before + 1))
+    held.open()
+    await eventually(async () => expect(await database.reader('jobs')).toEqual([]))
+  })
+})
