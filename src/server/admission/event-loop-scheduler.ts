@@ -45,6 +45,9 @@ const SMALL_IN_FLIGHT = 8
 /** The minimum rest after large work, and the time for which large requests and jobs yield after a small request. */
 const REST_MS = 100
 
+/** The maximum rest. Work can take minutes if its database or the process was frozen. */
+const MAX_REST_MS = 5_000
+
 /** The time, since its last request, for which a workspace counts as a neighbor of others. */
 const NEIGHBOR_MS = 1_000
 
@@ -125,6 +128,11 @@ export function createEventLoopScheduler({
     const line = lineOf(workspace, kind)
     workspace.seenAt = performance.now()
     if (kind === 'small') workspace.smallAt = workspace.seenAt
+    if (kind === 'list' && !mustYield(workspace, kind)) {
+      // It does not wait behind large requests that yield to small ones of the workspace, and does not delay them.
+      workspace.use += cost
+      return Promise.resolve(() => undefined)
+    }
     if (line.waiting.size === 0 && canStart(workspace, kind)) return Promise.resolve(start())
     return new Promise((resolve, reject) => {
       const waiting = {
@@ -149,7 +157,7 @@ export function createEventLoopScheduler({
       workspace.use += cost
       return () => {
         const now = performance.now()
-        const restMs = kind === 'small' ? 0 : Math.max(now - startedAt, REST_MS)
+        const restMs = kind === 'small' ? 0 : Math.min(Math.max(now - startedAt, REST_MS), MAX_REST_MS)
         line.inWork -= 1
         line.restsUntil = now + restMs
         startWaiting(workspace)

@@ -121,12 +121,13 @@ async function serve(
     // The handler of an image waits for the scheduler itself, and then for the decoder process. Every few seconds, each
     // door lists the doors and gets only itself.
     const isSelf = token.door !== null && route === contract.doors.list
+    const cost = takesTurnsAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
+    if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
+    // After its turn: places that wait for the event loop would delay renders of other workspaces.
     if (route.rendersDefinition) {
       await renders.enter(workspaceId, RENDER_WAIT_MS)
       leaveRenders = () => renders.leave(workspaceId)
     }
-    const cost = takesTurnsAsList(route) && !isSelf ? LIST_BYTES : bytes.length
-    if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)
     const scope = token.projectIds ?? undefined

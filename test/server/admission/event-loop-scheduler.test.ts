@@ -119,6 +119,18 @@ describe.each(['enterRequest', 'enterJobs'] as const)('while the event loop is b
     expect(names()).toBe('A')
   })
 
+  test('lets a workspace rest for at most five seconds after work that hung', async () => {
+    await aIsHeavy()
+    const { names, leave } = come('A', enter)
+    await passBeside('a', 60_000)
+    leave('A')
+    const next = come('A', enter)
+    await passBeside('a', 4_900)
+    expect([names(), next.names()]).toEqual(['', ''])
+    await passBeside('a', 100)
+    expect(next.names()).toBe('A')
+  })
+
   test('admits all work of a busy workspace a second after the last request of others', async () => {
     await aIsHeavy()
     const { names } = come('AAA', enter)
@@ -135,6 +147,19 @@ test('lists of a workspace do not wait for its small requests', async () => {
   const lists = Promise.all(Array.from({ length: 3 }, () => scheduler.enterRequest('a', LIST_BYTES)))
   await pass(0)
   expect(await lists).toHaveLength(3)
+})
+
+test('lists and large requests of a workspace with small requests do not wait for each other', async () => {
+  await pass(100, 1)
+  come('a')
+  const { names, leave } = come('AA')
+  const lists = Promise.all(Array.from({ length: 3 }, () => scheduler.enterRequest('a', LIST_BYTES)))
+  await pass(0)
+  expect(await Promise.race([lists, 'waiting'])).toHaveLength(3)
+  expect(names()).toBe('A')
+  leave('A')
+  await passBeside('a', 100)
+  expect(names()).toBe('A')
 })
 
 test('past work expires, and a workspace with spare time does not wait', async () => {
