@@ -248,8 +248,8 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
   throw new SettingsError(
-    `--production needs an https --public-url, but ${given}. It is written into every pass permanently: phones fetch ` +
-      'updates from it, and Google the images. Give the address at which phones reach this service, such as ' +
+    `--production needs an https --public-url, but ${given}. It is permanent in every pass: phones fetch updates ` +
+      'from it, and Google fetches images. Give the address at which phones reach this service, such as ' +
       `--public-url https://passes.example.com (PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
   )
 }

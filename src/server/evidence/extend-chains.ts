@@ -107,7 +107,7 @@ async function chainEntries(
 
 async function findFault(tx: Repositories, head: SignedHead, signingKeys: SigningKeys): Promise<string | undefined> {
   try {
-    return (await signingKeys.isSound(tx, head)) ? undefined : 'a chain does not end as it was signed'
+    return (await signingKeys.isSound(tx, head)) ? undefined : 'the end of a chain does not match its signature'
   } catch (error) {
     if (error instanceof SealError) return 'none of the server keys decrypts the key that signs a chain'
     throw error

@@ -81,7 +81,8 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
     throw new BadgeError(`${path} is not named like a badge: a language and .svg or .png, as in de.svg or pt-BR.png.`)
   }
   const content = readBounded(path)
-  if (!isOfType(content, contentType)) throw new BadgeError(`${path} does not hold what its name says, ${contentType}.`)
+  if (!isOfType(content, contentType))
+    throw new BadgeError(`${path} is not a file of the type that its name says, ${contentType}.`)
   return { language, file: asset(`badge-${platform}-${language}${extension}`, contentType, content, SEALED) }
 }
 

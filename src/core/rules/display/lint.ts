@@ -58,7 +58,7 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
   yield* lintImages(facts)
   yield* lintGoogle(facts)
   for (const { what, path, language } of missingTranslations(writtenOf(facts.definition))) {
-    yield warn('translation-missing', path, `Has no ${what} in ${language}: holders see that of the default language`)
+    yield warn('translation-missing', path, `Has no ${what} in ${language}: holders see the default language instead`)
   }
 }
 

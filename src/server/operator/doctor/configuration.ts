@@ -155,7 +155,7 @@ export async function checkPublicUrl(
       Reachable: {
         fix: REACH,
         async check() {
-          if (!url) return skipped('there is none to check')
+          if (!url) return skipped('there is no public URL to check')
           const { status, body } = await get('/healthz')
           if (status !== 200 || (body as { status?: unknown })?.status !== 'ok') {
             return failed(

@@ -156,7 +156,7 @@ async function tryWrite(
 }
 
 const FIX_CLASS =
-  'fix what Google names: a logo must be reachable at the public URL from the internet, and the account needs write access'
+  'fix the problem that Google reports: a logo must be reachable at the public URL from the internet, and the account needs write access'
 
 /** Skips instead of failing: most issuers cannot use locations, and passes work without them. */
 async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {

@@ -94,7 +94,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     const id = pathname.replace(/^\/images\//, '')
     const image = content?.images.get(id) ?? earlierImages.get(id)
     const asset = assets.find(({ path }) => path === pathname)
-    if (!isOwnHost(request)) send(response, 403, 'text/plain', 'This page is served to this machine alone.\n')
+    if (!isOwnHost(request)) send(response, 403, 'text/plain', 'This page is available only on this machine.\n')
     else if (request.method !== 'GET') send(response, 405, 'text/plain', 'Method not allowed.\n')
     else if (pathname === '/') {
       const page = devPage(file)
@@ -275,7 +275,7 @@ function outlineHtml({ design }: Definition, notes: readonly PlacedNote[]): stri
   })
   return `<h2>Fields</h2>
 ${general ? `<div class="general">${general}</div>` : ''}<ul>${fields.join('')}</ul>
-${notes.length === 0 ? '<p class="muted">Nothing to say.</p>' : ''}`
+${notes.length === 0 ? '<p class="muted">No problems found.</p>' : ''}`
 }
 
 function noteHtml({ code, path, message, line, column }: PlacedNote): string {
