@@ -9,7 +9,6 @@ import { sentObject } from '../../storage/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
-import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { definition, issuedPass } from '../fixtures.ts'
 
