@@ -89,7 +89,8 @@ export default class Apply extends ClientCommand {
       throw error
     } finally {
       await secrets.close()
-      if (secrets.written > 0) this.note(`New webhook secrets: ${secrets.path}. Keep it to yourself, and out of git.`)
+      if (secrets.written > 0)
+        this.note(`New webhook secrets: ${secrets.path}. Keep this file secret, and do not add it to git.`)
     }
     return outcomes
   }

@@ -123,7 +123,7 @@ function isWorthWriting<T>({ flags }: ShownList<T>, page: Page<T>): boolean {
 
 function emptyText<T>({ noun, empty, query = {} }: ShownList<T>): string {
   const isFiltered = Object.values(query).some((value) => value !== undefined)
-  return isFiltered ? `No ${noun[0]} matches. Leave out a filter to see more.` : `There is no ${noun[0]} yet. ${empty}`
+  return isFiltered ? `No ${noun[0]} matches. Remove a filter to see more.` : `There is no ${noun[0]} yet. ${empty}`
 }
 
 function countText<T>({ noun }: ShownList<T>, shown: number): string {

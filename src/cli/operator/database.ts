@@ -79,9 +79,9 @@ export const commands: ResourceCommands = {
     },
     print: ({ file, bytes }) => `Wrote ${file} (${count(Math.ceil(bytes / MEGABYTE))} MB).`,
     note: (made) =>
-      'The server key is not in it. Without it, the webhook secrets of the copy cannot be opened and its links ' +
-      `are invalid. Store it once in another place, since it does not change.\n\n  cp ${made.serverKeyFile} …\n\nA key from ` +
-      'PASSES_SERVER_KEY is stored where that variable comes from. The folder of the sandbox is omitted.',
+      'The copy does not contain the server key. Without this key, webhook secrets cannot be decrypted and links are ' +
+      `invalid. Store the key once in another place, since it does not change.\n\n  cp ${made.serverKeyFile} …\n\nIf the ` +
+      'key comes from PASSES_SERVER_KEY, keep the source of that variable. The folder of the sandbox is omitted.',
   }),
   restore: localCommand({
     summary: 'Replace a SQLite database with a backup.',

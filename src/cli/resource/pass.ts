@@ -24,10 +24,10 @@ import { callCommand, PASS, type ResourceCommands, skipFlag } from './resource-c
 
 const says = {
   created: 'Created.',
-  present: 'Present: it already existed with these values.',
-  updated: 'Updated: it already existed and differed.',
-  differs: 'Differs: it already existed and is unchanged.',
-  void: 'Void: it already existed and is unchanged.',
+  present: 'Present: the pass already existed with these values.',
+  updated: 'Updated: the pass already existed with other values.',
+  differs: 'Differs: the pass already existed with other values, and was not changed.',
+  void: 'Void: the pass already existed, and was not changed.',
 }
 
 export const commands: ResourceCommands = {
