@@ -46,9 +46,9 @@ test.each([
   ['a parsed body', () => verify(event as never, header, secret, { now })],
   ['no secret', () => verify(body, header, undefined as never, { now })],
   ['an empty secret', () => verify(body, header, '', { now })],
-  ['a time that is none', () => verify(body, header, secret, { now: Number.NaN })],
-  ['a date that is none', () => verify(body, header, secret, { now: new Date('x') })],
-  ['a tolerance that is none', () => verify(body, header, secret, { now, toleranceSeconds: Number.NaN })],
+  ['an invalid time', () => verify(body, header, secret, { now: Number.NaN })],
+  ['an invalid date', () => verify(body, header, secret, { now: new Date('x') })],
+  ['an invalid tolerance', () => verify(body, header, secret, { now, toleranceSeconds: Number.NaN })],
 ])('an invalid call is a TypeError and never valid: %s', (_, call) => {
   expect(call).toThrow(TypeError)
 })

@@ -50,11 +50,11 @@ test('sends and writes the bytes of files unchanged', async () => {
 test.each([
   ['an error answer', ['GET', '/v1/projects/1'], 1, 'id: Must be a UUID'],
   ['a path that names another server', ['GET', '//evil.example/v1'], 2, 'not a path of the API'],
-  ['an address in place of a path', ['GET', '@evil.example/v1'], 2, 'not a path of the API'],
+  ['a URL in place of a path', ['GET', '@evil.example/v1'], 2, 'not a path of the API'],
   ['a field without a value', ['POST', '/v1/projects', '-f', 'name'], 2, 'must be name=value'],
-  ['a field that is no JSON', ['POST', '/v1/projects', '-f', 'name:=x'], 2, 'is not JSON'],
+  ['a field that is not JSON', ['POST', '/v1/projects', '-f', 'name:=x'], 2, 'is not JSON'],
   ['a body of a GET', ['GET', '/v1/projects', '-d', '{}'], 2, 'has no body'],
-  ['pages of what is no list', ['GET', '/v1/workspace', '--paginate'], 1, 'not a page of a list'],
+  ['pages of an operation that is not a list', ['GET', '/v1/workspace', '--paginate'], 1, 'not a page of a list'],
 ])('reports %s', async (_, args, exitCode, said) => {
   expect(await run(['api', ...args], await shared())).toMatchObject({
     exitCode,

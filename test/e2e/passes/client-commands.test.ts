@@ -168,8 +168,8 @@ test.each([
   ['a missing argument', ['project', 'get'], 'id'],
   ['a limit out of bounds', ['project', 'list', '--limit', '1000'], '1000'],
   ['nothing to change', ['project', 'update', unknownId], '--name'],
-  ['a profile that is not there', ['whoami', '--profile', 'nowhere'], 'nowhere'],
-  ['nobody to ask for a token', ['login'], '--token-stdin'],
+  ['a missing profile', ['whoami', '--profile', 'nowhere'], 'nowhere'],
+  ['no token and no prompt', ['login'], '--token-stdin'],
 ])('wrong usage exits 2: %s', async (_, args, words) => {
   const options = { env: newcomer() }
   const people = await run(args, undefined, options)

@@ -149,10 +149,10 @@ test('the group of passes is a column of files and an option of create, update a
 
 test.each([
   ['exclude each other', ['pass', 'list', '--csv', '--json'], 2],
-  ['a status that is none', ['pass', 'list', '--status', 'LOST'], 2],
-  ['an id that is none', ['scans', 'get', 'T-1'], 2],
+  ['an invalid status', ['pass', 'list', '--status', 'LOST'], 2],
+  ['an invalid ID', ['scans', 'get', 'T-1'], 2],
   ['nothing to change', ['pass', 'update', '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'], 2],
-  ['a version that is none', ['pass', 'update', 'T-1', '--external', '--template-version', 'newest'], 2],
+  ['an invalid version', ['pass', 'update', 'T-1', '--external', '--template-version', 'newest'], 2],
   ['a variable set and unset', ['pass', 'update', 'T-1', '--external', '--var', 'a=b', '--unset', 'a'], 2],
   ['a Google file', ['pass', 'preview', 'T-1', '--external', '--platform', 'google', '--out', 'x.pkpass'], 2],
 ])('wrong usage exits with 2 before any request: %s', async (_, args, code) => {

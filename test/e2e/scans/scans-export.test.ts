@@ -99,7 +99,7 @@ test.each([
   ['a cursor for a file', ['--out', 'x.csv', '--cursor', 'x']],
   ['a restart without a file', ['--restart']],
   ['--external without a pass', ['--external']],
-  ['a result that is none', ['--result', 'maybe']],
+  ['an invalid result', ['--result', 'maybe']],
 ])('wrong usage exits 2: %s', async (_, args) => {
   const { exitCode } = await run(['scans', 'export', ...args], { url: 'http://127.0.0.1:1', token: 'psk_x' })
   expect(exitCode).toBe(2)

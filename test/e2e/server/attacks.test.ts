@@ -56,7 +56,7 @@ test('a kept-alive connection has the same time for the headers of its next requ
 })
 
 test.each([
-  ['a header without an end', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`, 431],
+  ['a header without end', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(100_000)}\r\n\r\n`, 431],
   ['thousands of headers', `GET /healthz HTTP/1.1\r\nHost: x\r\n${'X-Many: 1\r\n'.repeat(5_000)}\r\n`, 431],
   ['a header with a bare carriage return', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Odd: a\rb\r\n\r\n', 400],
   ['a header name with a space', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX Odd: a\r\n\r\n', 400],
@@ -66,13 +66,13 @@ test.each([
     400,
   ],
   [
-    'a length beside chunks',
+    'a length in addition to chunks',
     'POST /v1/passes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     400,
   ],
   ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
   ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', 400],
-  ['one host twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n', 400],
+  ['a repeated host', 'GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n', 400],
 ])('rejects %s and serves the next request', async (_, request, status) => {
   const socket = await open()
   const answered = once(socket, 'data')
@@ -85,11 +85,11 @@ test.each([
 
 test.each([
   ['a correlation id that would forge a line of the log', { 'x-correlation-id': '"}{"level":60' }],
-  ['a host of somebody else', { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'gopher' }],
-  ['an address of somebody else', { 'x-forwarded-for': '127.0.0.1, ::1, not an address' }],
-  ['conditions that are none', { 'if-match': '"'.repeat(5_000), 'if-none-match': 'W/' }],
-  ['a token of odd bytes', { authorization: `Bearer pk_${'\u00ff'.repeat(500)}` }],
-])('%s changes nothing', async (_, headers) => {
+  ['another host', { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'gopher' }],
+  ['another client address', { 'x-forwarded-for': '127.0.0.1, ::1, not an address' }],
+  ['invalid conditions', { 'if-match': '"'.repeat(5_000), 'if-none-match': 'W/' }],
+  ['a token with invalid bytes', { authorization: `Bearer pk_${'\u00ff'.repeat(500)}` }],
+])('handles a request with %s safely', async (_, headers) => {
   const answer = await fetch(`${server.url}/v1/passes`, { headers: { 'x-api-key': server.token, ...headers } as never })
   expect([200, 400, 401]).toContain(answer.status)
   expect(await answer.text()).not.toContain('evil.example')

@@ -14,10 +14,10 @@ describe('the cost of a request for the event loop', () => {
 
   test.each([
     ['a list', 'GET', '/v1/passes?limit=1', LIST_BYTES],
-    ['what is counted over time', 'GET', '/v1/scans/stats', LIST_BYTES],
+    ['a count over time', 'GET', '/v1/scans/stats', LIST_BYTES],
     ['a count of all wallets', 'GET', '/v1/wallets/slo', LIST_BYTES],
-    ['a nudge, which reads what all wallets hold', 'POST', '/v1/wallets/nudge', LIST_BYTES],
-    ['a read of one thing', 'GET', '/v1/workspace', 0],
+    ['a nudge, which reads all wallets', 'POST', '/v1/wallets/nudge', LIST_BYTES],
+    ['a read of one resource', 'GET', '/v1/workspace', 0],
     ['a small change', 'POST', '/v1/projects', body.length],
     ['a small definition', 'POST', `/v1/templates/${NIL_UUID}/versions`, LIST_BYTES],
     ['a large definition', 'POST', `/v1/templates/${NIL_UUID}/versions`, largeBody.length, largeBody],

@@ -5,10 +5,10 @@ import { createPace } from '../../../src/server/jobs/chunks.ts'
 import type { Repositories } from '../../../src/storage/store.ts'
 
 test.each([
-  ['what is quick takes a fifth more each time, as many as it may', { microseconds: 1 }, [250, 300, 360, 400, 400]],
-  ['what takes its time takes as many as go into 10 ms', { microseconds: 50 }, [250, 200, 200, 200, 200]],
-  ['what is slow takes fewer at once', { microseconds: 500 }, [250, 20, 20, 20, 20]],
-  ['what is very slow still takes some', { microseconds: 100_000 }, [250, 10, 10, 10, 10]],
+  ['fast work takes a fifth more rows each time, up to the maximum', { microseconds: 1 }, [250, 300, 360, 400, 400]],
+  ['slower work takes the rows of 10 ms', { microseconds: 50 }, [250, 200, 200, 200, 200]],
+  ['slow work takes fewer rows at once', { microseconds: 500 }, [250, 20, 20, 20, 20]],
+  ['very slow work still takes the minimum', { microseconds: 100_000 }, [250, 10, 10, 10, 10]],
 ])('%s', async (_, { microseconds }, expected) => {
   let now = 0
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)

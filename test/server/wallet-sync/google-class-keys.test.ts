@@ -337,10 +337,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
       { classKey: undefined, ...own('door') },
       'class.finePrint.defaultValue.value',
     ],
-    ['a variable in the class beside a key', own('door'), null],
-    ['a code of one pass in the class beside a key', own('pass.scanCode'), 'class.finePrint.defaultValue.value'],
-    ['a code of one pass that the key holds', { classKey: '{{pass.id}}', ...own('pass.id') }, null],
-    ['a key that is the same for all', { classKey: 'all of {{template.name}}' }, 'classKey'],
+    ['a variable in the class that is not in the key', own('door'), null],
+    ['a pass code in the class that is not in the key', own('pass.scanCode'), 'class.finePrint.defaultValue.value'],
+    ['a pass code in the key', { classKey: '{{pass.id}}', ...own('pass.id') }, null],
+    ['a key that is equal for all passes', { classKey: 'all of {{template.name}}' }, 'classKey'],
     ['a key of an unknown variable', { classKey: '{{nobody}}' }, 'classKey'],
   ])('publishing evaluates %s', async (_, google, path) => {
     const workspace = await api.workspace()

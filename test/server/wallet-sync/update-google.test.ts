@@ -139,8 +139,8 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.each([
-    ['before Google has it, so that nobody knows of an object to update', false],
-    ['while an older object is on its way, which may arrive last', true],
+    ['before Google has its object', false],
+    ['while an older object is in flight, which may arrive last', true],
   ])('resends a pass that changes %s', async (_, isKnown) => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

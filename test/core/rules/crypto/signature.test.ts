@@ -34,15 +34,15 @@ test('during a rotation, receivers with the new and the old secret accept the he
 const other = 'ab'.repeat(32)
 
 const goodHeaders: [what: string, header: string][] = [
-  ['as it is made', `t=${t},v1=${v1}`],
-  ['the order turned', `v1=${v1},t=${t}`],
+  ['unchanged', `t=${t},v1=${v1}`],
+  ['in reverse order', `v1=${v1},t=${t}`],
   ['a foreign v1 before', `t=${t},v1=${other},v1=${v1}`],
   ['a foreign v1 after', `t=${t},v1=${v1},v1=${other}`],
   ['the same v1 twice', `t=${t},v1=${v1},v1=${v1}`],
   ['ten foreign v1', `t=${t}${`,v1=${other}`.repeat(10)},v1=${v1}`],
   ['an element of another version', `t=${t},v0=6ffbb59b,v1=${v1},v2=later`],
   ['an empty element of another name', `t=${t},v1=${v1},x=`],
-  ['blanks around the elements, as proxies join them', ` t=${t}, v1=${v1} ,\tv1=${other}`],
+  ['spaces around the elements, as proxies join them', ` t=${t}, v1=${v1} ,\tv1=${other}`],
   ['capital hexadecimal digits', `t=${t},v1=${v1.toUpperCase()}`],
 ]
 

@@ -62,17 +62,17 @@ describe('contrast', () => {
   test.each([
     ['white on white', { foreground: '#ffffff' }, ['contrast-low design.colors.foreground']],
     [
-      'a label of the colour behind it',
+      'a label in the background color',
       { background: '#777777', foreground: '#000000', label: '#777777' },
       ['contrast-low design.colors.label'],
     ],
     [
-      'just too little',
+      'just below the minimum',
       { background: '#ffffff', foreground: '#777777', label: '#000000' },
       ['contrast-low design.colors.foreground'],
     ],
-    ['just enough', { background: '#ffffff', foreground: '#767676', label: '#000000' }, []],
-    ['colours that the phone chooses', { background: '#777777' }, []],
+    ['exactly the minimum', { background: '#ffffff', foreground: '#767676', label: '#000000' }, []],
+    ['colors that the phone selects', { background: '#777777' }, []],
   ] as const)('%s', (_, colors, expected) => {
     expect(found(factsOf({ colors }))).toEqual(expected)
   })

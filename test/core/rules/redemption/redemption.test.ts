@@ -103,47 +103,51 @@ const overlapping: RedemptionPolicy = {
 }
 
 test.each<Row>([
-  { title: 'at expiresAt itself it is expired', given: { expiresAt: noon }, decision: 'expired' },
-  { title: 'a millisecond before it is not', given: { expiresAt: at('2026-03-01T12:00:00.001Z') }, decision: 'valid' },
-  { title: 'EXPIRED is expired, whatever the time', given: { status: 'EXPIRED' }, decision: 'expired' },
+  { title: 'a pass is expired from expiresAt on', given: { expiresAt: noon }, decision: 'expired' },
+  {
+    title: 'a pass is valid a millisecond before expiresAt',
+    given: { expiresAt: at('2026-03-01T12:00:00.001Z') },
+    decision: 'valid',
+  },
+  { title: 'EXPIRED is expired at any time', given: { status: 'EXPIRED' }, decision: 'expired' },
   { title: 'FAILED is not active', given: { status: 'FAILED' }, decision: 'not_active' },
   {
-    title: 'a window begins with its start',
+    title: 'a window includes its start',
     given: { policy: { windows: [{ ...window, start: '2026-03-01T13:00+01:00' }] } },
     decision: 'valid',
   },
   {
-    title: 'and ends before its end',
+    title: 'a window excludes its end',
     given: { policy: { windows: [{ ...window, end: '2026-03-01T12:00Z' }] } },
     decision: 'out_of_window',
   },
   {
-    title: 'a window without a start is open there',
+    title: 'a window without a start admits any earlier time',
     given: { policy: { windows: [{ end: window.end }] } },
     decision: 'valid',
   },
   {
-    title: 'a window without an end is open there',
+    title: 'a window without an end admits any later time',
     given: { policy: { windows: [{ start: window.start }] } },
     decision: 'valid',
   },
   {
-    title: 'windows without a limit are contexts: a use outside leaves this one free',
+    title: 'windows without a limit are contexts: a use outside does not count',
     given: { policy: { windows: [window] }, scans: ['2026-01-01T00:00Z', '2026-03-01T10:59:59Z'] },
     decision: 'valid',
   },
   {
-    title: 'and once within it is all',
+    title: 'windows without a limit are contexts: one use within admits no other',
     given: { policy: { windows: [window] }, scans: ['2026-03-01T11:30Z'] },
     decision: 'already_scanned',
   },
   {
-    title: 'a use with a scan context is none of the window',
+    title: 'a use with a scan context does not count in the window',
     given: { policy: { windows: [window] }, scans: [{ at: '2026-03-01T11:30Z', context: 'vip' }] },
     decision: 'valid',
   },
   {
-    title: 'with a scan context the key alone decides, over all windows',
+    title: 'with a scan context, only the key counts, over all windows',
     given: {
       policy: { windows: [window] },
       scanContextKey: 'vip',
@@ -152,17 +156,17 @@ test.each<Row>([
     decision: 'already_scanned',
   },
   {
-    title: 'and a use without one is none of the key',
+    title: 'with a scan context, uses without one do not count',
     given: { policy: { windows: [window] }, scanContextKey: 'vip', scans: ['2026-03-01T11:30Z'] },
     decision: 'valid',
   },
   {
-    title: 'of two windows without a limit that overlap each lets in once',
+    title: 'two overlapping windows without a limit admit once each',
     given: { policy: { windows: [window, { start: '2026-03-01T11:30Z' }] }, scans: ['2026-03-01T11:15Z'] },
     decision: 'valid',
   },
   {
-    title: 'one window with a limit, and none is a context',
+    title: 'with one limited window, no window is a context',
     given: {
       policy: { windows: [window, { start: '2026-04-01T00:00Z', maxUses: 1 }] },
       scans: ['2026-03-01T11:30Z'],
@@ -170,7 +174,7 @@ test.each<Row>([
     decision: 'valid',
   },
   {
-    title: 'an activation is a limit by itself: any number of uses within its hours',
+    title: 'an activation admits any number of uses within its hours',
     given: {
       policy: { activation: { basis: 'firstScan', validForHours: 24 } },
       scans: ['2026-03-01T10:00Z', '2026-03-01T11:00Z'],
@@ -178,12 +182,12 @@ test.each<Row>([
     decision: 'valid',
   },
   {
-    title: 'and none behind them',
+    title: 'an activation admits no use after its hours',
     given: { policy: { activation: { basis: 'firstScan', validForHours: 24 } }, scans: ['2026-02-28T12:00Z'] },
     decision: 'expired',
   },
   {
-    title: 'also within windows, which are then no contexts',
+    title: 'with an activation, windows are not contexts',
     given: {
       policy: { windows: [window], activation: { basis: 'firstScan', validForHours: 24 } },
       scans: ['2026-03-01T11:30Z'],
@@ -191,7 +195,7 @@ test.each<Row>([
     decision: 'valid',
   },
   {
-    title: 'a scan as of a date is no neighbour',
+    title: 'a scan as of a date does not count for the interval',
     given: {
       policy: { minIntervalMinutes: 10 },
       scans: [{ at: '2026-03-01T11:59Z', date: '2026-03-01' }],
@@ -199,7 +203,7 @@ test.each<Row>([
     decision: 'valid',
   },
   {
-    title: 'nor does it stand before one that is',
+    title: 'a scan as of a date does not hide an earlier scan from the interval',
     given: {
       policy: { minIntervalMinutes: 10 },
       scans: ['2026-03-01T11:55Z', { at: '2026-03-01T11:59Z', date: '2026-03-01' }],
@@ -207,7 +211,7 @@ test.each<Row>([
     decision: 'cooldown',
   },
   {
-    title: 'as of a date nothing is too soon',
+    title: 'a scan as of a date is never too soon',
     given: { policy: { minIntervalMinutes: 10 }, validityDate: '2026-03-01', scans: ['2026-03-01T11:59Z'] },
     decision: 'valid',
   },
@@ -217,7 +221,7 @@ test.each<Row>([
     decision: 'quota_exhausted',
   },
   {
-    title: 'uses of other days leave a window alone',
+    title: 'uses of other days do not count in a window',
     given: { policy: { windows: [{ ...window, maxUses: 1 }] }, scans: ['2026-03-01T10:59:59Z', '2026-03-01T13:00Z'] },
     decision: 'valid',
   },
@@ -248,7 +252,7 @@ test.each<Row>([
     decision: 'expired',
   },
   {
-    title: 'and holds until then',
+    title: 'activation lasts until then',
     given: {
       policy: { maxUses: 9, activation: { basis: 'firstScan', validForHours: 2 } },
       scans: ['2026-03-01T10:00:00.001Z'],
@@ -261,17 +265,17 @@ test.each<Row>([
     decision: 'valid',
   },
   {
-    title: 'within the interval of a scan before',
+    title: 'within the interval after a scan',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50:00.001Z'] },
     decision: 'cooldown',
   },
   {
-    title: 'after exactly the interval',
+    title: 'exactly the interval after a scan',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T11:50Z'] },
     decision: 'valid',
   },
   {
-    title: 'within the interval of a scan behind',
+    title: 'within the interval before a scan',
     given: { policy: { minIntervalMinutes: 10 }, scans: ['2026-03-01T12:09:59.999Z'] },
     decision: 'cooldown',
   },
@@ -281,7 +285,7 @@ test.each<Row>([
     decision: 'valid',
   },
   {
-    title: 'a full day',
+    title: 'a day at its limit',
     given: { policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } }, scans: ['2026-03-01T00:00Z'] },
     decision: 'quota_exhausted',
   },
@@ -299,7 +303,7 @@ test.each<Row>([
     decision: 'quota_exhausted',
   },
   {
-    title: 'the Sunday before is another week',
+    title: 'the Sunday before is in another week',
     given: {
       policy: { perPeriod: { unit: 'week', count: 1, timezone: 'UTC' } },
       scans: ['2026-02-22T23:59:59Z', '2026-03-02T00:00Z'],

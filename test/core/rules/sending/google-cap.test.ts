@@ -15,12 +15,12 @@ describe('sends within 24 hours', () => {
     ['three before', hours(-1, -2, -3), true],
     ['three before, one a day ago to the millisecond', hours(-1, -2, -24), false],
     ['three before, one a millisecond less than a day ago', [...hours(-1, -2), at(-DAY + 1)], true],
-    ['three to come', hours(1, 2, 3), true],
-    ['two before and one to come', hours(-10, -5, 13.9), true],
-    ['two before and one to come that shares no day with both', hours(-10, -5, 14), false],
-    ['one before and two to come', hours(-1, 10, 22), true],
+    ['three later ones', hours(1, 2, 3), true],
+    ['two before and one later', hours(-10, -5, 13.9), true],
+    ['two before and one later without a common day', hours(-10, -5, 14), false],
+    ['one before and two later', hours(-1, 10, 22), true],
     ['at the same instant', hours(0, 0, 0), true],
-    ['crowds that have nothing to do with it', hours(-30, -29, -28, 40, 41, 42), false],
+    ['many that are more than a day away', hours(-30, -29, -28, 40, 41, 42), false],
   ])('%s: one more is over the cap: %s', (_, others, expected) => {
     expect(exceedsCap(others as Date[], at(0))).toBe(expected)
   })

@@ -33,22 +33,34 @@ describe('at publish', () => {
   })
 
   test.each<[string, number, Partial<DefinitionInput>]>([
-    ['eight variables without maxLength fill a text', 0, { design: back('{{a}}'.repeat(8)) }],
-    ['nine are too many', 1, { design: back('{{a}}'.repeat(9)) }],
-    ['a maxLength that fits', 0, { variables: [{ name: 'a', label: 'A', maxLength: 8192 }], design: back('{{a}}') }],
-    ['one that does not', 1, { variables: [{ name: 'a', label: 'A', maxLength: 8193 }], design: back('{{a}}') }],
+    ['accepts eight variables without maxLength in a text', 0, { design: back('{{a}}'.repeat(8)) }],
+    ['rejects nine variables without maxLength in a text', 1, { design: back('{{a}}'.repeat(9)) }],
     [
-      'a default counts',
+      'accepts the largest maxLength',
+      0,
+      { variables: [{ name: 'a', label: 'A', maxLength: 8192 }], design: back('{{a}}') },
+    ],
+    [
+      'rejects a larger maxLength',
+      1,
+      { variables: [{ name: 'a', label: 'A', maxLength: 8193 }], design: back('{{a}}') },
+    ],
+    [
+      'rejects a default that is too long',
       1,
       { variables: [{ name: 'a', label: 'A', default: 'ü'.repeat(4097) }], design: back('{{a}}') },
     ],
-    ['and an example', 1, { variables: [{ name: 'a', label: 'A', example: 'x'.repeat(8193) }], design: back('{{a}}') }],
-    ['a label counts as its longest', 1, { design: back('{{pass.label}}'.repeat(33)) }],
-    ['a text without placeholders is as long as the contract lets it be', 0, { design: back('x'.repeat(10_000)) }],
-    ['a photo', 1, { photo: '{{a}}'.repeat(9) }],
-    ['an override', 1, { apple: { userInfo: { list: ['{{a}}'.repeat(9)] } } }],
-    ['a card of many texts', 1, { google: { object: { list: Array(300).fill('{{a}}') } } }],
-    ['a card of nothing but text', 1, { apple: { userInfo: 'x'.repeat(262_144) } }],
+    [
+      'rejects an example that is too long',
+      1,
+      { variables: [{ name: 'a', label: 'A', example: 'x'.repeat(8193) }], design: back('{{a}}') },
+    ],
+    ['counts a label at its maximum length', 1, { design: back('{{pass.label}}'.repeat(33)) }],
+    ['accepts a long text without placeholders', 0, { design: back('x'.repeat(10_000)) }],
+    ['rejects a photo that is too long', 1, { photo: '{{a}}'.repeat(9) }],
+    ['rejects an override that is too long', 1, { apple: { userInfo: { list: ['{{a}}'.repeat(9)] } } }],
+    ['rejects a card of too many texts', 1, { google: { object: { list: Array(300).fill('{{a}}') } } }],
+    ['rejects a card of one text that is too long', 1, { apple: { userInfo: 'x'.repeat(262_144) } }],
   ])('%s', (_, problems, parts) => {
     const variables = [{ name: 'a', label: 'A' }]
     expect(problemsOf({ variables, ...parts })).toHaveLength(problems)

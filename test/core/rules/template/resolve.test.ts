@@ -126,21 +126,21 @@ describe('a redemption policy', () => {
     ],
     ['a number out of bounds', { maxUses: '{{many}}' }, 'redemption.maxUses'],
     ['zero', { minIntervalMinutes: '{{zero}}' }, 'redemption.minIntervalMinutes'],
-    ['words for a number', { maxUses: '{{words}}' }, 'redemption.maxUses'],
+    ['words in place of a number', { maxUses: '{{words}}' }, 'redemption.maxUses'],
     ['a fraction', { maxUses: '{{fraction}}' }, 'redemption.maxUses'],
-    ['a date for a moment', { windows: [{}, { start: '{{date}}' }] }, 'redemption.windows.1.start'],
+    ['a date in place of a date-time', { windows: [{}, { start: '{{date}}' }] }, 'redemption.windows.1.start'],
     [
-      'a window that is over before it begins',
+      'a window that ends before it starts',
       { windows: [{ start: '{{date}}T{{time}}Z', end: '{{moment}}' }] },
       'redemption.windows.0.end',
     ],
-    ['a window of no length', { windows: [{ start: '{{moment}}', end: '{{moment}}' }] }, 'redemption.windows.0.end'],
+    ['an empty window', { windows: [{ start: '{{moment}}', end: '{{moment}}' }] }, 'redemption.windows.0.end'],
     [
-      'a zone that is none',
+      'an invalid time zone',
       { perPeriod: { unit: 'day', count: 1, timezone: '{{words}}' } },
       'redemption.perPeriod.timezone',
     ],
-  ])('with %s is rejected with its path, never relaxed', (_, redemption, path) => {
+  ])('rejects a policy with %s and its path, never relaxing it', (_, redemption, path) => {
     const result = resolve(redemption)
     expect('issues' in result && result.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })

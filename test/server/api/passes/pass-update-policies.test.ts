@@ -43,9 +43,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 
   test.each([
-    ['an expiry that is no date', { label: 'soon' }, 'expiresAt'],
+    ['an expiry that is not a date', { label: 'soon' }, 'expiresAt'],
     ['a policy out of bounds', { variables: { uses: '0' } }, 'variables'],
-    ['a policy without its number', { variables: { uses: null } }, 'variables'],
+    ['a policy without a required number', { variables: { uses: null } }, 'variables'],
   ])('rejects %s and writes nothing', async (_, body, where) => {
     const workspace = await api.workspace()
     const content = definition({

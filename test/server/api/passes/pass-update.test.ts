@@ -75,8 +75,8 @@ describe.each(dialects)('on %s', (dialect) => {
     ['a number for a declared variable', { variables: { tier: 5 } }, ['variables', 'tier']],
     ['too much for a declared variable', { variables: { seat: 'x'.repeat(11) } }, ['variables', 'seat']],
     ['version 0', { templateVersion: 0 }, ['templateVersion']],
-    ['half a version', { templateVersion: 1.5 }, ['templateVersion']],
-    ['a version in words', { templateVersion: 'newest' }, ['templateVersion']],
+    ['a fractional version', { templateVersion: 1.5 }, ['templateVersion']],
+    ['a version that is text', { templateVersion: 'newest' }, ['templateVersion']],
     ['a number in quotes', { templateVersion: '1' }, ['templateVersion']],
   ])('rejects %s with its path, and writes nothing', async (_, body, path) => {
     const workspace = await api.workspace()

@@ -387,8 +387,8 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test.each([
     ['neither payload nor pass', { qrPayload: undefined }, 'qrPayload'],
-    ['a result that its reason does not fit', { result: 'denied', reason: 'valid' }, 'reason'],
-    ['a reason that its result does not fit', { result: 'accepted', reason: 'expired' }, 'reason'],
+    ['a result that does not match its reason', { result: 'denied', reason: 'valid' }, 'reason'],
+    ['a reason that does not match its result', { result: 'accepted', reason: 'expired' }, 'reason'],
     ['a conflict of its own', { context: { conflict: 'valid' } }, 'conflict'],
     ['a device time of its own', { context: { deviceTime: '2026-01-01T00:00:00Z' } }, 'deviceTime'],
   ])('rejects %s', async (_, parts, path) => {

@@ -37,26 +37,22 @@ describe.each(oneDialect)('on %s', (dialect) => {
       /^definition\.design\.fields\.primary\.0\.value: .*\{\{nmae\}\}/,
     ],
     [
-      'one in the overrides of a platform',
+      'an unknown placeholder in the overrides of a platform',
       { design, google: { object: { linkedObjectIds: ['{{gone}}'] } } },
       /^definition\.google\.object\.linkedObjectIds\.0: .*\{\{gone\}\}/,
     ],
     [
-      'a field key that stands twice',
+      'a duplicate field key',
       { design: { ...design, fields: { header: [{ key: 'a', value: '' }], back: [{ key: 'a', value: '' }] } } },
       /^definition\.design\.fields\.back\.0\.key: .* a\./,
     ],
     [
-      'a variable that is declared twice',
+      'a duplicate variable',
       { design, variables: [1, 2].map(() => ({ name: 'v', label: 'V' })) },
       /^definition\.variables\.1\.name: .* v /,
     ],
-    [
-      'an image that is not there',
-      { design: { ...design, images: { logo: id } } },
-      /^definition\.design\.images\.logo: /,
-    ],
-    ['an expiry that is no moment', { design, expiresAt: 'next week' }, /^definition\.expiresAt: /],
+    ['a missing image', { design: { ...design, images: { logo: id } } }, /^definition\.design\.images\.logo: /],
+    ['an expiry that is not a time', { design, expiresAt: 'next week' }, /^definition\.expiresAt: /],
   ])('rejects publishing for %s, with its path', async (_, content, expected) => {
     const answer = await tryPublish(await api.workspace(), content)
     expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
@@ -93,10 +89,15 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test.each<[string, DefinitionInput['google'], PassType, string]>([
     ['an unknown field', { class: { eventname: {} } }, 'eventTicket', 'class.eventname: '],
     ['a wrong type', { object: { loyaltyPoints: '12' } }, 'storeCard', 'object.loyaltyPoints: Must be an object'],
-    ['a bad enum', { class: { redemptionChannel: 'SHOP' } }, 'coupon', 'class.redemptionChannel: Must be one of '],
-    ['a bad colour', { object: { hexBackgroundColor: 'red' } }, 'generic', 'object.hexBackgroundColor: '],
     [
-      'a colour that its kind has not',
+      'an unknown enum value',
+      { class: { redemptionChannel: 'SHOP' } },
+      'coupon',
+      'class.redemptionChannel: Must be one of ',
+    ],
+    ['an invalid color', { object: { hexBackgroundColor: 'red' } }, 'generic', 'object.hexBackgroundColor: '],
+    [
+      'a color that its kind does not have',
       { class: { hexBackgroundColor: '#fff' } },
       'generic',
       'class.hexBackgroundColor: ',
@@ -107,21 +108,21 @@ describe.each(oneDialect)('on %s', (dialect) => {
       'eventTicket',
       'class.venue.name.defaultValue.value: ',
     ],
-    ['a field that is required and taken away', { class: { eventName: null } }, 'eventTicket', 'class.eventName: '],
+    ['a required field that is removed', { class: { eventName: null } }, 'eventTicket', 'class.eventName: '],
     [
-      'micros that are not whole',
+      'micros that are not an integer',
       { kind: 'giftCard', object: { balance: { micros: '12.5' } } },
       'generic',
       'object.balance.micros: ',
     ],
     [
-      'a module id that stands twice',
+      'a duplicate module ID',
       { object: { textModulesData: [{ id: 'a' }, { id: 'a' }] } },
       'generic',
       'object.textModulesData.1.id: ',
     ],
     ['a required logo', undefined, 'storeCard', 'class.programLogo: Google requires a logo'],
-    ['the value of one holder for all', { class: { countryCode: '{{pass.label}}' } }, 'coupon', 'class.countryCode: '],
+    ["a holder's value in the class", { class: { countryCode: '{{pass.label}}' } }, 'coupon', 'class.countryCode: '],
   ])('rejects publishing for %s that Google would reject, with its path', async (_, google, passType, expected) => {
     const answer = await tryPublish(await api.workspace(), { design, google }, passType)
     expect(answer).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })

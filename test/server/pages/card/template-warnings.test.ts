@@ -89,7 +89,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         google: { class: { classTemplateInfo: 3 }, object: { textModulesData: 'x', barcode: 1 } },
       },
     ],
-    ['an image that is not there', { design: { ...design, images: { logo: '018f2f5e-7c1a-7000-8000-0123456789ab' } } }],
+    ['a missing image', { design: { ...design, images: { logo: '018f2f5e-7c1a-7000-8000-0123456789ab' } } }],
   ])('returns a draft with an error: %s', async (_, definition) => {
     const made = await draft(await api.workspace(), definition)
     expect(Array.isArray(made.warnings)).toBe(true)
