@@ -27,7 +27,7 @@ test('a backup under load holds all acknowledged writes, and a server continues 
   const sizeBefore = load.acknowledged.size
   const made = await run(['backup', file, '--database', server.database, '--json'])
   expect(made.exitCode, String(made.stderr)).toBe(0)
-  expect(String(made.stderr)).toContain('The server key is not in it')
+  expect(String(made.stderr)).toContain('The copy does not contain the server key')
   expect(JSON.parse(String(made.stdout))).toMatchObject({ file, bytes: statSync(file).size })
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(readdirSync(dirname(file))).toEqual(['passes.backup'])
