@@ -59,7 +59,7 @@ const serverMs = server.cpuMilliseconds() - serverBefore
 const othersMs = cpuMillisecondsOfAll() - allBefore - serverMs - ownMs
 console.log(
   `The server used ${cores(serverMs)} cores, the phones ${cores(ownMs)}, other programs ${cores(othersMs)} ` +
-    `of ${availableParallelism()}; p99 of what a phone waited for others of this process ${(delay.percentile(99) / 1e6).toFixed(1)} ms`,
+    `of ${availableParallelism()}; p99 delay by other phones of this process ${(delay.percentile(99) / 1e6).toFixed(1)} ms`,
 )
 for (const phone of phones) phone.cut(false)
 for (const { engine } of phones) engine.retry()

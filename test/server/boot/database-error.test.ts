@@ -14,7 +14,7 @@ const look = (url: string) =>
   )
 
 test.each<[what: string, url: () => string, why: string, fix: string]>([
-  ['a folder that is not there', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder exists'],
+  ['a missing folder', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder exists'],
   ['a file of another kind', () => `sqlite:${textFile()}`, 'it is not a SQLite database', 'move that file away'],
   ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'no server responds there', 'start PostgreSQL'],
   ['no host', () => 'postgres://me:secret@passes.invalid/x', 'the host name is unknown', 'correct the name'],

@@ -24,21 +24,21 @@ function definitionOf(field: Partial<FieldInput>, parts: Partial<DefinitionInput
 }
 
 test.each<[string, Definition, string]>([
-  ['a static value of another kind', definitionOf({ as: 'number', value: 'many' }), 'fields.header.0.value'],
+  ['a static value of another type', definitionOf({ as: 'number', value: 'many' }), 'fields.header.0.value'],
   ['a value of two variables', definitionOf({ as: 'number', value: '{{points}}{{money}}' }), 'fields.header.0.value'],
   ['a name as a number', definitionOf({ as: 'number', value: '{{pass.label}}' }), 'fields.header.0.value'],
   ['an amount without a currency', definitionOf({ as: 'currency' }), 'fields.header.0.currency'],
-  ['a currency that is none', definitionOf({ as: 'currency', currency: 'EURO' }), 'fields.header.0.currency'],
-  ['a currency of something else', definitionOf({ as: 'number', currency: 'EUR' }), 'fields.header.0.currency'],
-  ['a style of a number', definitionOf({ as: 'number', style: 'long' }), 'fields.header.0.style'],
+  ['an invalid currency', definitionOf({ as: 'currency', currency: 'EURO' }), 'fields.header.0.currency'],
+  ['a currency on another type', definitionOf({ as: 'number', currency: 'EUR' }), 'fields.header.0.currency'],
+  ['a style on a number', definitionOf({ as: 'number', style: 'long' }), 'fields.header.0.style'],
   ['the alignment of a primary field', definitionOf({ align: 'end' }, {}, 'primary'), 'fields.primary.0.align'],
   ['the alignment of a back field', definitionOf({ align: 'end' }, {}, 'back'), 'fields.back.0.align'],
   [
-    'a default of another kind',
+    'a default of another type',
     definitionOf({ as: 'date' }, { variables: [{ name: 'points', label: 'P', default: 'soon' }] }),
     'variables.0.default',
   ],
-  ['points of no field', definitionOf({}, { google: { points: 'no' } }), 'google.points'],
+  ['points that name no field', definitionOf({}, { google: { points: 'no' } }), 'google.points'],
 ])('publishing rejects %s, with its path', (_, definition, place) => {
   const paths = checkDefinition(definition).map(({ path }) => path.join('.'))
   expect(paths).toEqual([place.startsWith('fields') ? `design.${place}` : place])

@@ -163,7 +163,7 @@ test.each<[string, Partial<DefinitionInput>, Variables[], Variables[]]>([
     [{}, { a: '' }, { a: '2027-02-29' }, { a: '2027-05-31T' }],
   ],
   [
-    'a date beside an offset, but for the days that it could carry out of the calendar',
+    'a date next to an offset, except days that it could move out of the calendar',
     { redemption: policyOf('{{a}}T10:00+02:00') },
     [{ a: '2027-05-31' }],
     [{ a: '0000-01-01' }, { a: '9999-12-31' }],
@@ -214,18 +214,18 @@ test.each<[string, Partial<DefinitionInput>, string]>([
     { redemption: policyOf('{{a}}-05-31T10:00Z') },
     'redemption.windows.0.start: Is not a date-time',
   ],
-  ['text that never is a date-time', { expiresAt: 'until {{a}}' }, 'expiresAt: Is not a date-time'],
-  ['a zone of two', { redemption: zoned('{{a}}/{{b}}') }, 'redemption.perPeriod.timezone: A timezone can have the'],
+  ['text that is never a date-time', { expiresAt: 'until {{a}}' }, 'expiresAt: Is not a date-time'],
   [
-    'an expiry for a number',
+    'a time zone from two variables',
+    { redemption: zoned('{{a}}/{{b}}') },
+    'redemption.perPeriod.timezone: A timezone can have the',
+  ],
+  [
+    'an expiry in place of a number',
     { expiresAt: '{{a}}', redemption: { maxUses: '{{pass.expiresAt}}' } },
     'redemption.maxUses: Must be a whole',
   ],
-  [
-    'an expiry that there is not',
-    { redemption: policyOf('{{pass.expiresAt}}') },
-    'redemption.windows.0.start: The def',
-  ],
+  ['a missing expiry', { redemption: policyOf('{{pass.expiresAt}}') }, 'redemption.windows.0.start: The def'],
 ])('rejects %s on publish, because the schema cannot express its values', (_, parts, expected) => {
   const issues = checkDefinition(define(parts)).map(({ path, message }) => `${path.join('.')}: ${message}`)
   expect(issues).toEqual([expect.stringContaining(expected)])

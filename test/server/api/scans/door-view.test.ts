@@ -72,7 +72,7 @@ describe.each(oneDialect)('the door view, on %s', (dialect) => {
 
   test.each([
     ['an unknown variable', { show: ['sat'] }, ['definition', 'door', 'show', 0], 'Unknown variable sat'],
-    ['a variable twice', { show: ['seat', 'seat'] }, ['definition', 'door', 'show', 1], 'Duplicate variable'],
+    ['a repeated variable', { show: ['seat', 'seat'] }, ['definition', 'door', 'show', 1], 'Duplicate variable'],
     ['a system variable', { show: ['pass.label'] }, ['definition', 'door', 'show', 0], 'Must be a letter'],
     ['an unknown placeholder', { notice: '{{sat}}' }, ['definition', 'door', 'notice'], 'Unknown placeholder'],
     ['another key', { hide: ['seat'] }, ['definition', 'door', 'hide'], 'Unknown property'],
