@@ -21,8 +21,8 @@ export interface UpgradeScope {
 }
 
 /**
- * The passes to upgrade, as a list query. If it covers several templates, each pass moves to the newest version of its
- * own template.
+ * The passes to upgrade, as a list query. If it covers several templates, each pass moves to the newest version of the
+ * template that it has.
  */
 interface UpgradePlan {
   query: NonNullable<RouteCall<typeof routes.list>['query']>

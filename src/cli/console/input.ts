@@ -32,7 +32,7 @@ const BY_HAND_MS = 80
 const PAUSE_MS = 300
 const LONGEST_LINE = 100_000
 /**
- * The first character that can be part of a payload. From here on, control characters are separators of GS1. Other
+ * The first character that can be part of a payload. The control characters after it are separators of GS1, too. Other
  * control characters, such as Ctrl-L and Ctrl-Z, would silently corrupt the next payload.
  */
 const FIRST_OF_PAYLOAD = '\u001C'
