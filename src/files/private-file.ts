@@ -63,7 +63,7 @@ function replaceSync(path: string, text: string, mode: number): void {
   }
 }
 
-/** The new content of a file while it is written. */
+/** A pending replacement of the content of a file. */
 export interface Replacement {
   write(text: string): void
   /** Replaces the file. */

@@ -23,7 +23,7 @@ export const ledgerFlags = {
   to: pastFlag('Scanned at or before this time.'),
 }
 
-/** All filters of the list of scans except for the pass, which can be named by external id. */
+/** The filter flags of `scans list` and `scans export`. With `--external`, `--pass` takes an external ID. */
 export const scanFilterFlags = {
   ...ledgerFlags,
   pass: filterFlag('Only scans of this pass (external ID or ID).'),

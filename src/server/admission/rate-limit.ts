@@ -165,7 +165,7 @@ interface Bucket {
   usage: number
   spentAt: number
   knownSince: number
-  /** The last time that each other process admitted a request of the key. */
+  /** The time at which each of the other processes last admitted a request of the key. */
   others: Map<string, number>
   /** The part of the level that each party used, divided by `partScale`: a refill reduces all parts in proportion. */
   parts: Map<string, number>

@@ -39,7 +39,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
     {
       async pull(controller) {
         const { value } = await pieces.next().catch((error: unknown) => {
-          // The client learns that its token has expired when it reconnects.
+          // If the token has expired, only end the stream: the client gets the error when it reconnects.
           if (!(error instanceof ApiError)) log.warn({ err: error }, 'a stream of events ended early')
           return { value: undefined }
         })

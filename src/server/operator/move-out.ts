@@ -55,7 +55,7 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
   })
 }
 
-/** Makes packages name this server again. Phones that already moved do not return. @throws OperatorError */
+/** Cancels a move: new packages contain the address of this server again. Phones that already moved do not return. @throws OperatorError */
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {

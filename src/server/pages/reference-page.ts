@@ -267,7 +267,7 @@ export function tryPage({ script, style }: ReferenceFiles): Page {
       body: `<div id="reference"></div>
 <noscript>This page needs JavaScript. The description that it shows is <a href="../openapi.json">openapi.json</a>.</noscript>`,
     }),
-    // Swagger's style sheet embeds its icons.
+    // Allow data URLs for images: Swagger's style sheet embeds its icons.
     headers: pageHeaders(OWN_FILES),
   }
 }

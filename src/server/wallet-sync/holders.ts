@@ -33,8 +33,9 @@ interface Cause {
 }
 
 /**
- * Emits `pass.installed` and `pass.removed`, once each, for passes that now are in a wallet of a platform and were in
- * none, or the reverse. Call it last in the transaction that changes registrations or objects (decisions/0018). Returns
+ * Emits `pass.installed` for each pass and platform if the pass is now in a wallet and was in none before, and
+ * `pass.removed` if it is no longer in any. Call it last in the transaction that changes registrations or objects
+ * (decisions/0018). Returns
  * whether it emitted any.
  */
 export async function emitHoldings(

@@ -12,8 +12,8 @@ const findStates = grouped((store: Store, take: () => Job[]) =>
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
     const subjects = [...held].map(({ subject }) => subject)
-    // A job that continues also does the work of newer jobs. Otherwise each event would leave a job that every poll of
-    // the queue has to skip.
+    // A job that continues also does the work of newer jobs. Delete those jobs: otherwise, each event would leave one
+    // that every poll of the queue has to skip.
     if (subjects.length > 0) await tx.jobs.deleteWaiting('deliver-webhooks', ...subjects)
     return jobs.map((job) => held.has(job))
   }),

@@ -30,7 +30,7 @@ export type Priority = (typeof priorities)[number]
  */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
-/** Whether a name is a queue. Distinguishes the queues from workspaces in shared keys. */
+/** Whether a name is a queue. Distinguishes queue names from workspace IDs where a key can be either. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
 /** Whether a queue is a regular one, not the one for jobs whose lease ended under a worker. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'

@@ -119,7 +119,7 @@ function transactionOn(db: Connection): Transaction {
     return (await db.all<{ count: number }>(sql, ...values))[0]!.count
   }
 
-  /** Returns rows with their keys, and assigns `seq` as the database of a browser does. */
+  /** Returns rows with their keys, and assigns `seq` like an auto-incrementing key in IndexedDB. */
   async function keyed<T extends Table>(table: T, rows: readonly Rows[T][]): Promise<[Key, Rows[T]][]> {
     const { key } = tables[table]
     let last = 0

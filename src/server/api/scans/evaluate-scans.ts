@@ -95,7 +95,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]
   })
-  // Send both queries at once, in this order: read the history after the pass is locked.
+  // The order matters: the first query locks the passes, and the second must read their history after that.
   const [passes, histories] = await Promise.all([
     tx.passes.listForUpdate(
       workspaceId,

@@ -108,7 +108,7 @@ async function createPassIndexes(db: Knex): Promise<void> {
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
-  // The page of a group needs no token, so it must not read void or expired passes.
+  // The page of a group is public, so its query must stay cheap: this index skips void and expired passes.
   await create('passes_installable_of_group', 'group_id, id', `group_id is not null and ${IS_INSTALLABLE}`)
   await create('passes_by_change', 'workspace_id, change_position, id', 'change_position is not null')
   await create('passes_erased_by_change', 'workspace_id, change_position', 'erased_at is not null')

@@ -128,7 +128,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
     table.bigInteger('scanned_at').notNullable()
     // The window that the use was debited from, if several windows of the policy matched.
     table.text('debited_window')
-    // Set for a scan as of a date, whose time of day has no meaning.
+    // Set if the scan was evaluated as of a date. The time of day in `scanned_at` is then meaningless.
     table.text('validity_date')
     table.index(['workspace_id', 'pass_id', 'scanned_at', 'debited_window'], 'accepted_scans_by_time')
     table.index(['workspace_id', 'pass_id', 'scan_context_key', 'scanned_at'], 'accepted_scans_by_context')

@@ -20,7 +20,7 @@ export async function createWallets(db: Knex): Promise<void> {
   }
   await setStorage(db, 'held_passes', 'fillfactor = 80')
 
-  // Rejections by a platform that are not retried, by the object or class that they concern.
+  // Permanent rejections by a platform. The key is the rejected object or class.
   await db.schema.createTable('rejections', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('subject').notNullable()
@@ -60,7 +60,7 @@ async function createApple(db: Knex): Promise<void> {
     table.uuid('workspace_id').notNullable()
     table.integer('version').notNullable()
     table.bigInteger('pushed_at').notNullable()
-    // Null: the phones of this version are not pushed again.
+    // Null if phones are not pushed again for this version.
     table.bigInteger('due_at')
   })
   await db.raw('create index nudges_due on nudges (workspace_id, due_at) where due_at is not null')

@@ -198,7 +198,10 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
 /** Older objects have lower-case states. */
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
-/** Whether Google asked for a pause. A request that was rejected because of its wait has no status. */
+/**
+ * Whether Google asked for a pause. An error without a status comes from our own queue, which rejects a request that
+ * would wait too long.
+ */
 function asksForPause({ kind, status }: GoogleApiError): boolean {
   return status === 503 || (status !== null && kind === 'quota')
 }
