@@ -103,7 +103,7 @@ export function createEventLoopScheduler({
     if (now > busyUntil) return false
     if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= REST_MS) return true
     for (const other of recent.values()) {
-      if (other.use < workspace.use / 2 && now - other.seenAt <= NEIGHBOR_MS) return true
+      if (other.use < workspace.use && now - other.seenAt <= NEIGHBOR_MS) return true
     }
     return false
   }
