@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Page } from '../src/core/contract/common.ts'
+import type { Page } from '../src/core/contract/schemas/common.ts'
 import { newId } from '../src/core/ids.ts'
 import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'

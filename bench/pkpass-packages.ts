@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import sharp from 'sharp'
-import type { Definition, ImageRole } from '../src/core/contract/definition.ts'
+import type { Definition, ImageRole } from '../src/core/contract/schemas/definition.ts'
 import type { WalletPass } from '../src/wallets/wallet.ts'
 import { parseDefinition } from '../test/support/definitions.ts'
 import { built } from './support/built.ts'

@@ -1,5 +1,5 @@
 import { type BarcodeFormat, barcodeFormats } from '../core/barcode-formats.ts'
-import type { Platform } from '../core/contract/platform.ts'
+import type { Platform } from '../core/contract/schemas/platform.ts'
 import { layOutFront } from '../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../core/rules/display/card.ts'
 import { cardColors } from '../core/rules/display/colors.ts'

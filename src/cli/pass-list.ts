@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import type { Pass, passes } from '../core/contract/passes.ts'
-import { platforms } from '../core/contract/platform.ts'
+import { platforms } from '../core/contract/schemas/platform.ts'
 import type { RouteCall } from '../core/route.ts'
 import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'

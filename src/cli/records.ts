@@ -1,7 +1,6 @@
 import { styleText } from 'node:util'
 import type { Pass } from '../core/contract/passes.ts'
 import type { Project } from '../core/contract/projects.ts'
-import type { ScanItem } from '../core/contract/scan-shapes.ts'
 import type {
   PolicyReplayResult,
   RedemptionExplanation,
@@ -9,6 +8,7 @@ import type {
   ScanStatsByGate,
   ScanStatsByProject,
 } from '../core/contract/scans.ts'
+import type { ScanItem } from '../core/contract/schemas/scan-shapes.ts'
 import type { Template } from '../core/contract/templates.ts'
 import type { PassWallets } from '../core/contract/wallets.ts'
 import { type LimitName, limitNames } from '../core/rules/pass/workspace-limits.ts'

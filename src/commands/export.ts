@@ -7,7 +7,7 @@ import { count } from '../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../cli/command/program.ts'
 import { startProgress } from '../cli/command/progress.ts'
 import { databaseFlags, parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
-import type { Platform } from '../core/contract/platform.ts'
+import type { Platform } from '../core/contract/schemas/platform.ts'
 import { lockFile } from '../files/file-lock.ts'
 import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 

@@ -1,6 +1,6 @@
 import type { Pass } from './contract/passes.ts'
-import type { Platform } from './contract/platform.ts'
-import type { ScanItem } from './contract/scan-shapes.ts'
+import type { Platform } from './contract/schemas/platform.ts'
+import type { ScanItem } from './contract/schemas/scan-shapes.ts'
 import type { ErrorCode } from './errors.ts'
 import { newId } from './ids.ts'
 

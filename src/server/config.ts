@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { Platform } from '../core/contract/platform.ts'
+import type { Platform } from '../core/contract/schemas/platform.ts'
 import { sqliteFile } from '../storage/db/database.ts'
 import { CredentialError } from '../wallets/wallet.ts'
 

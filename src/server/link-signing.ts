@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { byPlatform, type Platform, platforms } from '../core/contract/platform.ts'
+import { byPlatform, type Platform, platforms } from '../core/contract/schemas/platform.ts'
 import { formatUuid, parseUuid } from '../core/ids.ts'
 import type { ServerKeys } from '../core/rules/crypto/server-key.ts'
 import { deriveKey } from '../core/rules/crypto/server-key.ts'

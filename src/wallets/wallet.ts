@@ -1,5 +1,5 @@
-import type { Definition, PassType } from '../core/contract/definition.ts'
-import type { Platform } from '../core/contract/platform.ts'
+import type { Definition, PassType } from '../core/contract/schemas/definition.ts'
+import type { Platform } from '../core/contract/schemas/platform.ts'
 import type { Issue } from '../core/errors.ts'
 import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'

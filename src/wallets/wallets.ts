@@ -1,4 +1,4 @@
-import type { Platform } from '../core/contract/platform.ts'
+import type { Platform } from '../core/contract/schemas/platform.ts'
 import type { AppleWallet } from './apple/apple-wallet.ts'
 import type { ApplePush, RenewablePush } from './apple/push.ts'
 import type { GoogleApi } from './google/api/google-api.ts'

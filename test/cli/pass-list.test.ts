@@ -6,8 +6,8 @@ import { textWidth } from '../../src/cli/command/output.ts'
 import { csvOf } from '../../src/cli/list/csv.ts'
 import { tableFormat } from '../../src/cli/list/shape.ts'
 import { passesShape, passFilterFlags, passQuery } from '../../src/cli/pass-list.ts'
-import { createdWindow, PassListQuery } from '../../src/core/contract/pass-list-query.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
+import { createdWindow, PassListQuery } from '../../src/core/contract/schemas/pass-list-query.ts'
 
 const id = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ErrorBody } from '../../src/core/contract/common.ts'
+import { ErrorBody } from '../../src/core/contract/schemas/common.ts'
 import { ApiError, errorTable, validationError } from '../../src/core/errors.ts'
 
 /** Section 7 of the specification, word for word. */

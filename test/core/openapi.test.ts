@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
-import { ErrorBody, ErrorCode } from '../../src/core/contract/common.ts'
+import { ErrorBody, ErrorCode } from '../../src/core/contract/schemas/common.ts'
 import { errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import { examples } from '../../src/core/openapi-examples.ts'

@@ -1,5 +1,5 @@
 import { contract } from '../../src/core/contract/contract.ts'
-import type { DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
+import type { DefinitionInput, PassType } from '../../src/core/contract/schemas/definition.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
 /** A sound definition that reaches both platforms; parts of it are replaced by what a test is about. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { Definition, type GoogleKind } from '../../src/core/contract/definition.ts'
+import { Definition, type GoogleKind } from '../../src/core/contract/schemas/definition.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest, newScanCode } from '../../src/core/rules/crypto/scan-code.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Platform } from '../../src/core/contract/platform.ts'
+import type { Platform } from '../../src/core/contract/schemas/platform.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { defaultLimits } from '../../src/core/rules/pass/workspace-limits.ts'

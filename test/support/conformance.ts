@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
-import { ErrorBody, ErrorBodyWithoutCode } from '../../src/core/contract/common.ts'
 import { contract } from '../../src/core/contract/contract.ts'
+import { ErrorBody, ErrorBodyWithoutCode } from '../../src/core/contract/schemas/common.ts'
 import { type ErrorCode, errorTable } from '../../src/core/errors.ts'
 import { openApiDocument } from '../../src/core/openapi.ts'
 import type { Route } from '../../src/core/route.ts'

@@ -1,4 +1,4 @@
-import { Definition } from '../../src/core/contract/definition.ts'
+import { Definition } from '../../src/core/contract/schemas/definition.ts'
 import { inLanguage } from '../../src/core/rules/template/definition-languages.ts'
 
 /** A definition as a server takes it, in its default language. */

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import sharp from 'sharp'
 import { Agent, request } from 'undici'
 import { unzip } from '../../src/cli/device/apple-package.ts'
-import type { DefinitionInput } from '../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../src/core/contract/schemas/definition.ts'
 
 export interface Victim {
   url: string

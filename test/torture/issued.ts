@@ -1,5 +1,5 @@
 import type { Client } from '../../src/client/client.ts'
-import type { RedemptionPolicy } from '../../src/core/contract/redemption.ts'
+import type { RedemptionPolicy } from '../../src/core/contract/schemas/redemption.ts'
 import { publishTemplate } from '../e2e/support/passes.ts'
 import type { Arena } from './arena.ts'
 

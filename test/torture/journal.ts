@@ -1,4 +1,4 @@
-import type { ScanResponse } from '../../src/core/contract/scan-shapes.ts'
+import type { ScanResponse } from '../../src/core/contract/schemas/scan-shapes.ts'
 
 /** Something that was asked for under a key that makes asking again harmless. */
 export interface Keyed<Answer> {

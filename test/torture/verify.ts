@@ -1,6 +1,6 @@
 import { type Client, paginate } from '../../src/client/client.ts'
 import type { Pass } from '../../src/core/contract/passes.ts'
-import type { ScanItem } from '../../src/core/contract/scan-shapes.ts'
+import type { ScanItem } from '../../src/core/contract/schemas/scan-shapes.ts'
 import { openDatabase } from '../../src/storage/db/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 import type { Arena } from './arena.ts'

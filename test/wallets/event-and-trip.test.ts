@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Definition, DefinitionInput, PassType } from '../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput, PassType } from '../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../src/core/rules/display/card.ts'
 import { doorViewOf } from '../../src/core/rules/display/door-view.ts'
 import { missingOfFlight } from '../../src/core/rules/display/flight.ts'

@@ -1,6 +1,6 @@
 import { unzipSync } from 'fflate'
 import { beforeAll, expect, test } from 'vitest'
-import { type DefinitionInput, GoogleKind } from '../../src/core/contract/definition.ts'
+import { type DefinitionInput, GoogleKind } from '../../src/core/contract/schemas/definition.ts'
 import { sampleInLanguages } from '../../src/server/pages/card/card-preview.ts'
 import { type AppleWallet, createAppleWallet } from '../../src/wallets/apple/apple-wallet.ts'
 import { checkFields } from '../../src/wallets/google/check-fields.ts'

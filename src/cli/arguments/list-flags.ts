@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count } from '../command/output.ts'
 import { named } from './named.ts'

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { CalendarDate, Timestamp } from '../../core/contract/common.ts'
+import { CalendarDate, Timestamp } from '../../core/contract/schemas/common.ts'
 import { UsageError } from '../command/cli-error.ts'
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 }

@@ -1,5 +1,5 @@
 import { Command, Errors, Flags } from '@oclif/core'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 import type { PictureOptions } from '../card-picture.ts'
 import type { Output, PagedList, ShownList } from '../list/show-list.ts'
 import { databasePasswordsIn } from '../settings/server-flags.ts'

@@ -1,5 +1,5 @@
-import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
 import { ScanCreate } from '../../core/contract/scans.ts'
+import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { badgeOf, type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
 import type { Door, Overrides } from './console-door.ts'
 import type { Input, Key } from './input.ts'

@@ -1,4 +1,4 @@
-import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
+import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import { cut, printable, wrapText } from '../command/output.ts'
 import type { Overrides } from './console-door.ts'

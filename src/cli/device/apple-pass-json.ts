@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { barcodeFormats } from '../../core/barcode-formats.ts'
-import { PassType } from '../../core/contract/definition.ts'
+import { PassType } from '../../core/contract/schemas/definition.ts'
 import { readAppleField } from '../../core/rules/display/apple-value.ts'
 import type { CardField } from '../../core/rules/display/card.ts'
 

@@ -1,5 +1,5 @@
 import { barcodeFormatOf } from '../../core/barcode-formats.ts'
-import { PassType } from '../../core/contract/definition.ts'
+import { PassType } from '../../core/contract/schemas/definition.ts'
 import { parseRgb } from '../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { readPoster } from '../../core/rules/display/poster.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import { importedFields } from '../../core/contract/pass-import.ts'
 import { type BatchResult, PassImport } from '../../core/contract/passes.ts'
+import { importedFields } from '../../core/contract/schemas/pass-import.ts'
 import { type CheckPass, compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { type Candidate, collect, findCandidate, listCandidates } from '../arguments/named.ts'
 import {

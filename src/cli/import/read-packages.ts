@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { PassType } from '../../core/contract/definition.ts'
+import { PassType } from '../../core/contract/schemas/definition.ts'
 import { parseJson } from '../../core/json.ts'
 import { unzip } from '../device/apple-package.ts'
 import { fieldGroups } from '../device/apple-pass-json.ts'

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
 import type { BatchResult, Pass, PassCreate } from '../../core/contract/passes.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import { imageVariables } from '../../core/rules/template/image-choice.ts'
 import { checkRows, type HeaderColumn, type RowCheck } from '../bulk/check-rows.ts'
 import { type CheckedRow, errorLine, failure, type RowAction, type RowResult } from '../bulk/row-action.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { Pass, PassCreate, PassUpdate } from '../../core/contract/passes.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import { FAILED, type Outcome, type RowResult } from '../bulk/row-action.ts'
 import { CliError } from '../command/cli-error.ts'
 import type { IssueColumns } from './rows.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import { type Definition, type VariableDefinition, VariableFormat } from '../../core/contract/definition.ts'
 import { PassCreate } from '../../core/contract/passes.ts'
+import { type Definition, type VariableDefinition, VariableFormat } from '../../core/contract/schemas/definition.ts'
 import { compilePass } from '../../core/rules/pass/pass-rules.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
 import { variablesSchema } from '../../core/rules/template/variables.ts'

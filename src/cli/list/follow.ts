@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eachPage } from '../../client/client.ts'
 import { ApiError, ConnectionError } from '../../client/client-errors.ts'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 
 export interface FollowOptions<T> {
   /** Returns a page of the list, newest first. */

@@ -1,5 +1,5 @@
 import { eachPage } from '../../client/client.ts'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 import { jsonLines, moreHint, type PageFormat } from '../arguments/list-flags.ts'
 import { count, writeOut } from '../command/output.ts'
 import { untilStopped } from '../command/program.ts'

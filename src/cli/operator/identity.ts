@@ -1,5 +1,5 @@
 import { Args, Flags, type Interfaces } from '@oclif/core'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import type { ShownIdentity } from '../../server/operator/manage-identities.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { details, localTimeOr } from '../command/output.ts'

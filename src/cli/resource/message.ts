@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { type Broadcast, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import { idArg, namedArg } from '../arguments/named.ts'
 import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
 import { count } from '../command/output.ts'

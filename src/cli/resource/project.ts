@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
-import { bucketUnits } from '../../core/contract/common.ts'
 import { type Project, ProjectColor } from '../../core/contract/projects.ts'
+import { bucketUnits } from '../../core/contract/schemas/common.ts'
 import { pastFlag } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'

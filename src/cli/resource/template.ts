@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
-import { PassType } from '../../core/contract/definition.ts'
+import { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag } from '../arguments/named.ts'

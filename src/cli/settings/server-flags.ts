@@ -1,5 +1,5 @@
 import { Flags, type Interfaces } from '@oclif/core'
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { editDistance } from '../command/failure.ts'

@@ -1,4 +1,4 @@
-import type { DefinitionInput, PassType } from '../../core/contract/definition.ts'
+import type { DefinitionInput, PassType } from '../../core/contract/schemas/definition.ts'
 import { TemplateKey } from '../../core/contract/templates.ts'
 import { UsageError } from '../command/cli-error.ts'
 import boardingPass from './starters/boarding-pass.json' with { type: 'json' }

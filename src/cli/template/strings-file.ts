@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Definition, type WrittenDefinition } from '../../core/contract/definition.ts'
+import { Definition, type WrittenDefinition } from '../../core/contract/schemas/definition.ts'
 import { type Issue, parseAs } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { languagesOf, listTexts, type WrittenText } from '../../core/rules/template/definition-languages.ts'

@@ -2,15 +2,15 @@ import { readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Args } from '@oclif/core'
 import { z } from 'zod'
+import { type ImageType, MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
+import { projects } from '../../core/contract/projects.ts'
 import {
   Definition,
   type ImageRole,
   imageRoles,
   PassType,
   type WrittenDefinition,
-} from '../../core/contract/definition.ts'
-import { type ImageType, MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
-import { projects } from '../../core/contract/projects.ts'
+} from '../../core/contract/schemas/definition.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
 import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
 import { contentId, Uuid } from '../../core/ids.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
-import type { Warning, WrittenDefinition } from '../../core/contract/definition.ts'
+import type { Warning, WrittenDefinition } from '../../core/contract/schemas/definition.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { NIL_UUID } from '../../core/uuid.ts'

@@ -4,7 +4,7 @@ import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argumen
 import { drawing, terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
 export default class PassPreview extends ClientCommand {

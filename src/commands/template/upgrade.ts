@@ -8,7 +8,7 @@ import { count } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { templateVersionFlag } from '../../cli/template/template-version.ts'
-import { PassStatus } from '../../core/contract/common.ts'
+import { PassStatus } from '../../core/contract/schemas/common.ts'
 
 /** A void pass never changes again. */
 const statuses = PassStatus.options.filter((status) => status !== 'VOID')

@@ -5,7 +5,7 @@ import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import type { Freshness, WalletItem } from '../../core/contract/wallets.ts'
 
 const shape: ListShape<WalletItem> = {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, UtcTimestamp } from './common.ts'
-import { booleanParam, pageQuery } from './list-parameters.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
-import { Platform, REQUESTS_PER_SECOND } from './platform.ts'
+import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
+import { booleanParam, pageQuery } from './schemas/list-parameters.ts'
+import { Platform, REQUESTS_PER_SECOND } from './schemas/platform.ts'
 
 /** SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])

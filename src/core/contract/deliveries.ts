@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { eventTypes, subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, UtcTimestamp } from './common.ts'
-import { anyOf, listQuery } from './list-parameters.ts'
+import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
+import { anyOf, listQuery } from './schemas/list-parameters.ts'
 
 const DeliveryEventType = z.enum(eventTypes)
 

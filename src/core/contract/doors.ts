@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './common.ts'
-import { anyOf, booleanParam, listQuery } from './list-parameters.ts'
+import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { anyOf, booleanParam, listQuery } from './schemas/list-parameters.ts'
 
 /** The maximum lifetime of an invitation and of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30

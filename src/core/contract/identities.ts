@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { pageOf, route, UtcTimestamp } from './common.ts'
-import { listQuery } from './list-parameters.ts'
-import { Platform } from './platform.ts'
+import { pageOf, route, UtcTimestamp } from './schemas/common.ts'
+import { listQuery } from './schemas/list-parameters.ts'
+import { Platform } from './schemas/platform.ts'
 
 /** An Apple signer or a Google issuer, without its key. */
 const Identity = z.strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './common.ts'
-import { translatable } from './language-tags.ts'
-import { pageQuery } from './list-parameters.ts'
-import { byPlatform, Platform } from './platform.ts'
+import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { translatable } from './schemas/language-tags.ts'
+import { pageQuery } from './schemas/list-parameters.ts'
+import { byPlatform, Platform } from './schemas/platform.ts'
 
 /** The delivery state of one platform. SKIPPED if it was not targeted or does not apply. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])

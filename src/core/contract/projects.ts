@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { bucketUnits, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './common.ts'
-import { listQuery } from './list-parameters.ts'
-import { byPlatform } from './platform.ts'
-import { Timezone } from './redemption.ts'
+import { bucketUnits, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { listQuery } from './schemas/list-parameters.ts'
+import { byPlatform } from './schemas/platform.ts'
+import { Timezone } from './schemas/redemption.ts'
 
 /** The colors of projects. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])

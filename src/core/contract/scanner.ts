@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES } from '../route.ts'
-import { CalendarDate, PassStatus, route, Timestamp, text, UtcTimestamp } from './common.ts'
-import { integerParam } from './list-parameters.ts'
-import { RedemptionPolicy } from './redemption.ts'
-import { DoorView, LedgerReason, ScanContext, ScanItem } from './scan-shapes.ts'
+import { CalendarDate, PassStatus, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { integerParam } from './schemas/list-parameters.ts'
+import { RedemptionPolicy } from './schemas/redemption.ts'
+import { DoorView, LedgerReason, ScanContext, ScanItem } from './schemas/scan-shapes.ts'
 
 const Digest = z.string().describe('SHA-256 of an identifier, in hex.')
 

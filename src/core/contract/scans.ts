@@ -12,10 +12,10 @@ import {
   Timestamp,
   text,
   UtcTimestamp,
-} from './common.ts'
-import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './list-parameters.ts'
-import { RedemptionPolicy, Timezone } from './redemption.ts'
-import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './scan-shapes.ts'
+} from './schemas/common.ts'
+import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './schemas/list-parameters.ts'
+import { RedemptionPolicy, Timezone } from './schemas/redemption.ts'
+import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './schemas/scan-shapes.ts'
 
 /** The filters by the time of a scan. */
 export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as const

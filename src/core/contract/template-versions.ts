@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { PositiveInt, route, UtcTimestamp } from './common.ts'
-import { Definition, Warning, warningTable } from './definition.ts'
-import { PreviewLanguage } from './language-tags.ts'
+import { PositiveInt, route, UtcTimestamp } from './schemas/common.ts'
+import { Definition, Warning, warningTable } from './schemas/definition.ts'
+import { PreviewLanguage } from './schemas/language-tags.ts'
 import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { PositiveInt, pageOf, route, text, UtcTimestamp } from './common.ts'
-import { Definition, PassType } from './definition.ts'
-import { anyOf, listQuery } from './list-parameters.ts'
+import { PositiveInt, pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
+import { Definition, PassType } from './schemas/definition.ts'
+import { anyOf, listQuery } from './schemas/list-parameters.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
 /** The key of a template in files and commands. Unique in its workspace. */

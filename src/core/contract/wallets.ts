@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
-import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './common.ts'
-import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './list-parameters.ts'
-import { Platform } from './platform.ts'
+import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './schemas/common.ts'
+import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './schemas/list-parameters.ts'
+import { Platform } from './schemas/platform.ts'
 
 /** A permanent rejection by a platform. It is not retried until the version, the pass, or the platform changes. */
 export const PlatformRejection = z.strictObject({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { eventTypes, subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
-import { pageOf, route, text, UtcTimestamp } from './common.ts'
 import { Delivery, DeliveryListFilters } from './deliveries.ts'
-import { listQuery } from './list-parameters.ts'
+import { pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
+import { listQuery } from './schemas/list-parameters.ts'
 
 /** The events that an endpoint can subscribe to: all except webhook.test. */
 const SubscribableEvent = z.enum(subscribableEvents)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { roles, scopes } from '../route.ts'
-import { Count, route, UtcTimestamp } from './common.ts'
+import { Count, route, UtcTimestamp } from './schemas/common.ts'
 
 /** The limits, or the usage, of a workspace. */
 const limited = {

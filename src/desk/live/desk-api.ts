@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
 import { eachPage } from '../../client/paginate.ts'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 import { parseJson } from '../../core/json.ts'
 
 /** The API for the page: each method sends one request without retries. */

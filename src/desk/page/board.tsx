@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { ProjectFigures } from '../../core/contract/projects.ts'
-import type { ScanItem, ScanResult } from '../../core/contract/scan-shapes.ts'
 import type { ScanStatsByGate } from '../../core/contract/scans.ts'
+import type { ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, reachedBy, sumOf } from '../live/sources.ts'

@@ -1,5 +1,5 @@
-import type { LedgerReason } from '../../core/contract/scan-shapes.ts'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
+import type { LedgerReason } from '../../core/contract/schemas/scan-shapes.ts'
 import type { OfflineFacts } from '../../core/rules/door/evaluate-offline.ts'
 import type { Attempt, Candidate } from '../../core/rules/door/outcome.ts'
 import type { OfflineDecision, OwnScan } from '../../core/rules/door/own-scans.ts'

@@ -1,4 +1,4 @@
-import type { DoorGroup } from '../../core/contract/scan-shapes.ts'
+import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
 import type { Candidate } from '../../core/rules/door/outcome.ts'

@@ -1,5 +1,5 @@
 import { isPayload } from '../../core/bounds.ts'
-import type { ScanResponse } from '../../core/contract/scan-shapes.ts'
+import type { ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
 import { evaluateOffline } from '../../core/rules/door/evaluate-offline.ts'
 import { type Attempt, failedOutcome, type Outcome, outcomeOfResponse } from '../../core/rules/door/outcome.ts'
 import { ownScanOf } from '../../core/rules/door/own-scans.ts'

@@ -1,7 +1,7 @@
 import type { Door, DoorClaim } from '../../core/contract/doors.ts'
-import type { ScanItem, ScanResponse } from '../../core/contract/scan-shapes.ts'
 import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
 import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
+import type { ScanItem, ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'

@@ -1,4 +1,4 @@
-import { type BucketUnit, MAX_BUCKETS } from '../../core/contract/common.ts'
+import { type BucketUnit, MAX_BUCKETS } from '../../core/contract/schemas/common.ts'
 import { validationError } from '../../core/errors.ts'
 import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
 

@@ -1,4 +1,4 @@
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import type { JobKind, PlatformKind } from '../../storage/jobs/job-kinds.ts'
 import type { WorkerQueues } from '../jobs/queue-options.ts'
 import type { JobHandler, OnDiscard } from '../jobs/worker.ts'

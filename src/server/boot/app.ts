@@ -1,6 +1,6 @@
 import { H3, type H3Event, onDispose } from 'h3'
 import { contract } from '../../core/contract/contract.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'

@@ -1,5 +1,5 @@
 import { type H3Event, HTTPError } from 'h3'
-import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/common.ts'
+import type { ErrorBody, ErrorBodyWithoutCode } from '../../core/contract/schemas/common.ts'
 import { ApiError, errorTable, validationError } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import { findUnavailability, type Unavailability } from '../../storage/db/database-errors.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { toNodeHandler } from 'h3/node'
-import type { Platform } from '../../core/contract/platform.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { SetupError } from '../../core/errors.ts'
 import { openDatabase } from '../../storage/db/database.ts'
 import { migrate, unknownMigrations } from '../../storage/db/migrate.ts'

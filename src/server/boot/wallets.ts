@@ -1,4 +1,4 @@
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
 import type { Wallets } from '../../wallets/wallets.ts'
 import type { Config } from '../config.ts'

@@ -1,5 +1,5 @@
 import { type H3Event, HTTPResponse } from 'h3'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 import type { ListPage } from '../../storage/db/list-query.ts'
 import { correlationIdOf } from './middleware/observe.ts'
 

@@ -1,4 +1,4 @@
-import { type Platform, platformFacts, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platformFacts, platforms } from '../../core/contract/schemas/platform.ts'
 import { SERVER_IDENTITY } from '../../storage/workspaces/identities-repository.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'

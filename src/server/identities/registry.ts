@@ -1,4 +1,4 @@
-import { type Platform, platformFacts } from '../../core/contract/platform.ts'
+import { type Platform, platformFacts } from '../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Store } from '../../storage/store.ts'

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { H3, H3Event } from 'h3'
 import { z } from 'zod'
-import { text } from '../../core/contract/common.ts'
+import { text } from '../../core/contract/schemas/common.ts'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { MAX_PASSES_PER_DEVICE } from '../../core/rules/pass/workspace-limits.ts'

@@ -1,4 +1,4 @@
-import { CAPPED_PLATFORM, messagedPlatforms, type Platform, platforms } from '../../core/contract/platform.ts'
+import { CAPPED_PLATFORM, messagedPlatforms, type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { exceedsCap } from '../../core/rules/sending/notification.ts'
 import { jobBackoffSeconds, MAX_SEND_ATTEMPTS } from '../../core/rules/sending/retries.ts'

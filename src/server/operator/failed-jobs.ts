@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../core/audit.ts'
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'

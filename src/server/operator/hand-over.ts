@@ -1,5 +1,5 @@
-import { MAX_IMPORTED_DEVICES } from '../../core/contract/pass-import.ts'
-import { byPlatform, type Platform } from '../../core/contract/platform.ts'
+import { MAX_IMPORTED_DEVICES } from '../../core/contract/schemas/pass-import.ts'
+import { byPlatform, type Platform } from '../../core/contract/schemas/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { barcodeMessage } from '../../core/rules/display/card.ts'
 import { looseName } from '../../core/rules/lists/search.ts'

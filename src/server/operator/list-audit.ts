@@ -1,5 +1,5 @@
 import { actionsNamed, auditActions, targetKind } from '../../core/audit.ts'
-import type { Page } from '../../core/contract/common.ts'
+import type { Page } from '../../core/contract/schemas/common.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { AuditFilters, StoredAuditEntry } from '../../storage/operations/audit-log.ts'
 import type { Repositories, Store } from '../../storage/store.ts'

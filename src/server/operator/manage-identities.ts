@@ -1,4 +1,4 @@
-import { platforms as allPlatforms, type Platform } from '../../core/contract/platform.ts'
+import { platforms as allPlatforms, type Platform } from '../../core/contract/schemas/platform.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { SetupError } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
 

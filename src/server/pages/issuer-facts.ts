@@ -1,4 +1,4 @@
-import type { Definition } from '../../core/contract/definition.ts'
+import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { sharedColor } from '../../core/rules/display/colors.ts'
 import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'

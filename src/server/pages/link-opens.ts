@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/contract/platform.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { hourOf, type NewFigure } from '../../storage/operations/figures-repository.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'

@@ -1,5 +1,5 @@
-import type { Definition } from '../../core/contract/definition.ts'
-import { type Platform, platformFacts } from '../../core/contract/platform.ts'
+import type { Definition } from '../../core/contract/schemas/definition.ts'
+import { type Platform, platformFacts } from '../../core/contract/schemas/platform.ts'
 import { bareTag, nearestLanguage } from '../../core/rules/display/language-match.ts'
 import type { SpokenLanguage } from '../../locales/languages.ts'
 import { type PageWords, pagesTexts } from '../../locales/page-texts.ts'

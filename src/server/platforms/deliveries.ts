@@ -1,4 +1,4 @@
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'

@@ -1,4 +1,4 @@
-import type { Definition } from '../../core/contract/definition.ts'
+import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { createFairCache } from '../../storage/db/fair-cache.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'

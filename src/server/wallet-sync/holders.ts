@@ -1,4 +1,4 @@
-import { platforms } from '../../core/contract/platform.ts'
+import { platforms } from '../../core/contract/schemas/platform.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 
 /** The maximum number of phones in memory and in one transaction. A pass can have 10,000. */

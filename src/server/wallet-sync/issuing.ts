@@ -1,4 +1,4 @@
-import type { Definition } from '../../core/contract/definition.ts'
+import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { groupBy, runsOf } from '../../core/group-by.ts'
 import { renderCard, renderImages } from '../../core/rules/display/card.ts'

@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/contract/platform.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { ApiError, DiscardError, RescheduleError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'

@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/contract/platform.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { idIsChosen, toDate } from '../db/dialect.ts'
 import { mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'

@@ -1,4 +1,4 @@
-import { type MessagedPlatform, type Platform, platforms } from '../../core/contract/platform.ts'
+import { type MessagedPlatform, type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 
 /** The queues of the outbox. A queue has the jobs that wait for the same resource, so that none delays another. */
 export const regularQueues = [

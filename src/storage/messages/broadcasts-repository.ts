@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
-import { CAPPED_PLATFORM, type Platform } from '../../core/contract/platform.ts'
+import { CAPPED_PLATFORM, type Platform } from '../../core/contract/schemas/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { constant, deleteReturningIds, idsMadeAt, insertSelected } from '../db/dialect.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { DeliveryState } from '../../core/contract/notifications.ts'
-import { platforms as allPlatforms, CAPPED_PLATFORM } from '../../core/contract/platform.ts'
+import { platforms as allPlatforms, CAPPED_PLATFORM } from '../../core/contract/schemas/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'

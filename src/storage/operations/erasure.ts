@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { messagedPlatforms, platforms } from '../../core/contract/platform.ts'
+import { messagedPlatforms, platforms } from '../../core/contract/schemas/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import type { Database } from '../db/database.ts'

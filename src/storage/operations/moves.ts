@@ -1,4 +1,4 @@
-import { messagedPlatforms } from '../../core/contract/platform.ts'
+import { messagedPlatforms } from '../../core/contract/schemas/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'

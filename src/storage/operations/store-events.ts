@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from '../../core/contract/deliveries.ts'
-import type { Platform } from '../../core/contract/platform.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import type { EventType } from '../../core/events.ts'
 import type { JobKind, OnDue } from '../jobs/job-kinds.ts'
 import type { StoredNotification } from '../messages/notification-row.ts'

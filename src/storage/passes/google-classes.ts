@@ -1,4 +1,4 @@
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'

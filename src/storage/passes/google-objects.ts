@@ -1,4 +1,4 @@
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import {
   mapping,
   number,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/common.ts'
+import type { PassStatus } from '../../core/contract/schemas/common.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'

@@ -5,7 +5,7 @@ import {
   type MessagedPlatform,
   messagedPlatforms,
   type Platform,
-} from '../../core/contract/platform.ts'
+} from '../../core/contract/schemas/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, isAmong, joinPasses } from '../db/dialect.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/common.ts'
-import type { Platform } from '../../core/contract/platform.ts'
+import type { PassStatus } from '../../core/contract/schemas/common.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { idBound } from '../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../core/rules/lists/cursor.ts'
 import { foldCase, indexedText } from '../../core/rules/lists/search.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/common.ts'
-import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import type { PassStatus } from '../../core/contract/schemas/common.ts'
+import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import type { PassGroup } from '../../core/rules/pass/groups.ts'

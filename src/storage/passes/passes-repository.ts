@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/common.ts'
-import { platformFacts, platforms } from '../../core/contract/platform.ts'
+import type { PassStatus } from '../../core/contract/schemas/common.ts'
+import { platformFacts, platforms } from '../../core/contract/schemas/platform.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, idIsChosen, isAmong, toDate } from '../db/dialect.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { encodeCursor } from '../../core/rules/lists/cursor.ts'
 import { findPlace, type ListPage, type PageRequest, totalOf } from '../db/list-query.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Platform } from '../../core/contract/platform.ts'
+import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { GoogleClasses } from './google-classes.ts'
 import { GoogleObjects } from './google-objects.ts'
 import { Registrations } from './registrations.ts'

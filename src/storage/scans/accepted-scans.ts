@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { ScanContext } from '../../core/contract/scan-shapes.ts'
+import type { ScanContext } from '../../core/contract/schemas/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'

@@ -1,5 +1,5 @@
-import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
-import type { ScanContext } from '../../core/contract/scan-shapes.ts'
+import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
+import type { ScanContext } from '../../core/contract/schemas/scan-shapes.ts'
 import type { LedgerEntry } from '../../core/rules/redemption/replay.ts'
 import { toDate } from '../db/dialect.ts'
 import { json, mapping, nullable, optionalText, plain, type RowOf, text, time } from '../db/record.ts'

@@ -1,11 +1,11 @@
-import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import type {
   LedgerReason,
   LedgerResult,
   ScanContext,
   ScanItem,
   ScanReasonCode,
-} from '../../core/contract/scan-shapes.ts'
+} from '../../core/contract/schemas/scan-shapes.ts'
 import {
   json,
   mapping,

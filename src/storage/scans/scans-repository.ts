@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { LedgerReason, ScanResult } from '../../core/contract/scan-shapes.ts'
+import type { LedgerReason, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
 import { takeRandom } from '../../core/ids.ts'
 import { rejections } from '../../core/rules/redemption/scan-reasons.ts'
 import { insertRows } from '../db/bulk-rows.ts'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { PassStatus } from '../../core/contract/common.ts'
-import type { RedemptionPolicy } from '../../core/contract/redemption.ts'
+import type { PassStatus } from '../../core/contract/schemas/common.ts'
+import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { idBound } from '../../core/ids.ts'
 import { rowsOfPasses } from '../db/dialect.ts'

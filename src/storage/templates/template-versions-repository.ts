@@ -1,5 +1,5 @@
-import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/definition.ts'
-import type { Languages } from '../../core/contract/language-tags.ts'
+import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/schemas/definition.ts'
+import type { Languages } from '../../core/contract/schemas/language-tags.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
 import { createFairCache } from '../db/fair-cache.ts'

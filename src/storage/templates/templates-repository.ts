@@ -1,4 +1,4 @@
-import type { PassType } from '../../core/contract/definition.ts'
+import type { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { isTaken } from '../db/database-errors.ts'

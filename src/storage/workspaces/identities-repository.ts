@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type Platform, platforms } from '../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'

@@ -1,5 +1,5 @@
 import { crc32, deflateSync } from 'node:zlib'
-import type { ImageRole, PassType } from '../../core/contract/definition.ts'
+import type { ImageRole, PassType } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'

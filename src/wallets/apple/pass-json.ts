@@ -1,5 +1,5 @@
 import { barcodeFormats } from '../../core/barcode-formats.ts'
-import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/definition.ts'
+import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/schemas/definition.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'

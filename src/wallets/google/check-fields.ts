@@ -1,4 +1,4 @@
-import { GoogleKind } from '../../core/contract/definition.ts'
+import { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'

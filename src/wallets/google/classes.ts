@@ -1,4 +1,4 @@
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { Flight } from '../../core/rules/display/flight.ts'
 import type { WalletPass } from '../wallet.ts'

@@ -1,4 +1,4 @@
-import type { GoogleKind, ImageRole } from '../../core/contract/definition.ts'
+import type { GoogleKind, ImageRole } from '../../core/contract/schemas/definition.ts'
 import type { Card, CardField } from '../../core/rules/display/card.ts'
 import { MAX_GOOGLE_MODULES } from '../../core/rules/display/google-view.ts'
 import { type FieldWord, parseFieldWord } from '../field-word.ts'

@@ -1,6 +1,6 @@
 import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import { ApiError, below, type Issue, issueDetails, listIssues } from '../../core/errors.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { Wallet, WalletPass } from '../wallet.ts'

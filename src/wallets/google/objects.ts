@@ -1,5 +1,5 @@
 import { barcodeFormats } from '../../core/barcode-formats.ts'
-import type { GoogleKind } from '../../core/contract/definition.ts'
+import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { type SemanticTags, semanticTags } from '../../core/rules/display/flight.ts'

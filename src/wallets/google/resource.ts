@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import type { GoogleKind, PassType } from '../../core/contract/definition.ts'
+import type { GoogleKind, PassType } from '../../core/contract/schemas/definition.ts'
 import { parseJson } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import type { WalletPass } from '../wallet.ts'

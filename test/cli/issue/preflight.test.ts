@@ -3,8 +3,8 @@ import { checkRows } from '../../../src/cli/bulk/check-rows.ts'
 import type { CsvRow } from '../../../src/cli/bulk/csv.ts'
 import type { CheckedRow } from '../../../src/cli/bulk/row-action.ts'
 import { asEvaluated, type ColumnOptions, compileRow, planColumns } from '../../../src/cli/issue/rows.ts'
-import type { DefinitionInput, VariableDefinition } from '../../../src/core/contract/definition.ts'
 import type { PassCreate } from '../../../src/core/contract/passes.ts'
+import type { DefinitionInput, VariableDefinition } from '../../../src/core/contract/schemas/definition.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
 type VariableInput = NonNullable<DefinitionInput['variables']>[number]

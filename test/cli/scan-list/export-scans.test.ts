@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { csvOf } from '../../../src/cli/list/csv.ts'
 import { type ExportHead, exportPages, openExportFile } from '../../../src/cli/scan-list/export-scans.ts'
-import type { Page } from '../../../src/core/contract/common.ts'
+import type { Page } from '../../../src/core/contract/schemas/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 

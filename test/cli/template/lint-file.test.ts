@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { draftOf } from '../../../src/cli/template/template-file.ts'
-import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { warningsOf } from '../../../src/server/pages/template-dev/content.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 

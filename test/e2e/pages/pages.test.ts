@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
-import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 import {

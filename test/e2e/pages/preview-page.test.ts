@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { DevFiles } from '../../../src/cli/template/dev-files.ts'
 import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
-import type { DefinitionInput, PassType } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { startTemplateDev } from '../../../src/server/pages/template-dev/dev-server.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import { ScanItem } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { publishTemplate } from '../support/passes.ts'

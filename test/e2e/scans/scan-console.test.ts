@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import type { ScanItem } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isLong, times } from '../../support/long.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
-import type { ScanResponse } from '../../../src/core/contract/scan-shapes.ts'
+import type { RedemptionPolicy } from '../../../src/core/contract/schemas/redemption.ts'
+import type { ScanResponse } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'
 import { inspect, issuedPass } from '../support/passes.ts'

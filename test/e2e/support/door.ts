@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { type Client, paginate } from '../../../src/client/client.ts'
-import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import type { ScanItem } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { eventually } from '../../support/eventually.ts'
 
 /** Issued passes whose barcodes say what their variable `code` says. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import type { RedemptionPolicy } from '../../../src/core/contract/redemption.ts'
+import type { RedemptionPolicy } from '../../../src/core/contract/schemas/redemption.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { eventually } from '../../support/eventually.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { createBodyRoom, createInFlight } from '../../../src/server/admission/in-flight.ts'
 import { TestWorkspace, useApi } from '../../support/api.ts'
 import { makeProject, passBody, publishedTemplate } from '../fixtures.ts'

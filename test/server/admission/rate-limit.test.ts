@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { ApiError } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
 import { createLimits, rejectSlowly } from '../../../src/server/admission/rate-limit.ts'

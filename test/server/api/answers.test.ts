@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { useApi } from '../../support/api.ts'
 import { makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
 

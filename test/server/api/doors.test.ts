@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import type { Route } from '../../../src/core/route.ts'
 import { sweep } from '../../../src/server/background/maintenance.ts'
 import { authorize } from '../../../src/server/http/middleware/authenticate.ts'

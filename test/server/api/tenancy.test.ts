@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'

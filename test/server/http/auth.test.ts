@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { scopes } from '../../../src/core/route.ts'
 import { newToken, tokenDigest } from '../../../src/core/rules/crypto/token.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { maxBodyBytesOf, type Route } from '../../../src/core/route.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes, codeOf } from '../../support/conformance.ts'

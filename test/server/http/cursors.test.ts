@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Page } from '../../../src/core/contract/common.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { Page } from '../../../src/core/contract/schemas/common.ts'
 import type { Route, RouteCall } from '../../../src/core/route.ts'
 import { encodeCursor, fingerprint, sealCursor } from '../../../src/core/rules/lists/cursor.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

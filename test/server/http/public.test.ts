@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { ErrorCode } from '../../../src/core/contract/common.ts'
 import type { Image } from '../../../src/core/contract/images.ts'
+import { ErrorCode } from '../../../src/core/contract/schemas/common.ts'
 import { errorTable } from '../../../src/core/errors.ts'
 import { openApiDocument } from '../../../src/core/openapi.ts'
 import { useApi } from '../../support/api.ts'

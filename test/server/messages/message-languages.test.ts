@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { checkFields } from '../../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../../src/wallets/google/fields.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

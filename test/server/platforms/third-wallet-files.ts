@@ -168,7 +168,7 @@ export async function up(db: Knex): Promise<void> {
 
 /** The changes of other files, by path. */
 export const changedFiles: Record<string, readonly Edit[]> = {
-  'src/core/contract/platform.ts': [
+  'src/core/contract/schemas/platform.ts': [
     ["z.enum(['apple', 'google'])", "z.enum(['apple', 'google', 'fake'])"],
     [
       'platformFacts: Record<Platform, PlatformFacts> = {\n',

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { checkWork } from '../../../src/server/operator/doctor/work.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { createGoogleSync } from '../../../src/server/wallet-sync/google-sync.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { DefinitionInput, GoogleKind } from '../../../src/core/contract/definition.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
+import type { DefinitionInput, GoogleKind } from '../../../src/core/contract/schemas/definition.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
 import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import type { PhoneView } from '../../../src/wallets/sandbox/google/google-server.ts'

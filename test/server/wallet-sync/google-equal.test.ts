@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'

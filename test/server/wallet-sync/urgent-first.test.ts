@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { REQUESTS_PER_SECOND, secondsAtPace } from '../../../src/core/contract/platform.ts'
+import { REQUESTS_PER_SECOND, secondsAtPace } from '../../../src/core/contract/schemas/platform.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { makePass, publishedTemplate } from '../fixtures.ts'

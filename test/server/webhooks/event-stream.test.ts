@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ErrorBody } from '../../../src/core/contract/common.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { eventStream } from '../../../src/server/http/event-stream.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'

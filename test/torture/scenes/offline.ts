@@ -1,5 +1,5 @@
 import { paginate } from '../../../src/client/client.ts'
-import type { ScanItem } from '../../../src/core/contract/scan-shapes.ts'
+import type { ScanItem } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'

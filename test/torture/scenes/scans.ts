@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, ConnectionError, paginate } from '../../../src/client/client.ts'
-import type { ScanItem, ScanResponse } from '../../../src/core/contract/scan-shapes.ts'
+import type { ScanItem, ScanResponse } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { publishTemplate } from '../../e2e/support/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'

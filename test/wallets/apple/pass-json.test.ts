@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PassType } from '../../../src/core/contract/definition.ts'
+import { PassType } from '../../../src/core/contract/schemas/definition.ts'
 import type { Card } from '../../../src/core/rules/display/card.ts'
 import { isRefusedByPhones, PassJson } from '../../../src/wallets/apple/overrides/pass-json-schema.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { PassType } from '../../../src/core/contract/definition.ts'
+import type { PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { checkFields } from '../../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../../src/wallets/google/fields.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/google-wallet.ts'

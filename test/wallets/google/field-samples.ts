@@ -1,4 +1,4 @@
-import type { GoogleKind } from '../../../src/core/contract/definition.ts'
+import type { GoogleKind } from '../../../src/core/contract/schemas/definition.ts'
 import { type Field, isRecordType, type PlainType, type RecordType } from '../../../src/wallets/google/fields.ts'
 
 /** A resource with every field that the table knows, and each way to get one of them wrong. */

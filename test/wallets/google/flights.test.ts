@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'

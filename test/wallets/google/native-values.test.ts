@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
 import { checkFields } from '../../../src/wallets/google/check-fields.ts'
 import { buildClass } from '../../../src/wallets/google/classes.ts'

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { DefinitionInput, GoogleKind, PassType } from '../../../src/core/contract/definition.ts'
+import type { DefinitionInput, GoogleKind, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { type Card, renderCard } from '../../../src/core/rules/display/card.ts'
 import type { GoogleIdentity } from '../../../src/wallets/google/google-identity.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'

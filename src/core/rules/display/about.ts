@@ -1,5 +1,5 @@
-import type { EventFacts, maxDegrees, Stop, TripFacts } from '../../contract/about.ts'
-import type { Definition } from '../../contract/definition.ts'
+import type { EventFacts, maxDegrees, Stop, TripFacts } from '../../contract/schemas/about.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
 import { isJsonObject } from '../../json.ts'
 import { readFact } from '../template/fact-rules.ts'
 import { fill, type Scope } from '../template/placeholder.ts'

@@ -1,4 +1,4 @@
-import type { FieldGroup, PassType } from '../../contract/definition.ts'
+import type { FieldGroup, PassType } from '../../contract/schemas/definition.ts'
 import type { Card, CardField } from './card.ts'
 
 /**

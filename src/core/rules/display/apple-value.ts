@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon'
-import type { FieldDefinition } from '../../contract/definition.ts'
+import type { FieldDefinition } from '../../contract/schemas/definition.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 import type { CardField } from './card.ts'
 import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon'
 import { z } from 'zod'
 import type { BarcodeFormat } from '../../barcode-formats.ts'
-import { Timestamp } from '../../contract/common.ts'
+import { Timestamp } from '../../contract/schemas/common.ts'
 import type {
   Definition,
   FieldDefinition,
@@ -9,8 +9,8 @@ import type {
   GoogleKind,
   ImageRole,
   PassType,
-} from '../../contract/definition.ts'
-import { fieldGroups, overridesOf } from '../../contract/definition.ts'
+} from '../../contract/schemas/definition.ts'
+import { fieldGroups, overridesOf } from '../../contract/schemas/definition.ts'
 import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/definition-languages.ts'

@@ -1,4 +1,4 @@
-import type { ColorChoice, Definition } from '../../contract/definition.ts'
+import type { ColorChoice, Definition } from '../../contract/schemas/definition.ts'
 import { choose } from '../template/image-choice.ts'
 import type { Scope } from '../template/placeholder.ts'
 

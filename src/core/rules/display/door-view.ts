@@ -1,5 +1,5 @@
-import type { Definition } from '../../contract/definition.ts'
-import type { DoorView } from '../../contract/scan-shapes.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
+import type { DoorView } from '../../contract/schemas/scan-shapes.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 import { type About, aboutOf } from './about.ts'

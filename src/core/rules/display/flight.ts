@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
-import type { TripFacts } from '../../contract/about.ts'
-import type { Definition, PassType } from '../../contract/definition.ts'
+import type { TripFacts } from '../../contract/schemas/about.ts'
+import type { Definition, PassType } from '../../contract/schemas/definition.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
 import { appleOf, mergeUnder } from './about.ts'

@@ -1,5 +1,5 @@
-import { dateTimeParts, timestampPattern } from '../../contract/common.ts'
-import type { FieldDefinition, ValueKind } from '../../contract/definition.ts'
+import { dateTimeParts, timestampPattern } from '../../contract/schemas/common.ts'
+import type { FieldDefinition, ValueKind } from '../../contract/schemas/definition.ts'
 import { dateFormat, numberFormat, writeMoment } from '../../formats.ts'
 
 /** The type of a value, with the placeholders of its currency filled. */

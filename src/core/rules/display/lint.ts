@@ -6,7 +6,7 @@ import type {
   PassType,
   Warning,
   WarningCode,
-} from '../../contract/definition.ts'
+} from '../../contract/schemas/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
 import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
 import { exampleScope } from '../template/resolve.ts'

@@ -1,5 +1,5 @@
-import type { DoorGroup } from '../../contract/scan-shapes.ts'
 import type { SnapshotItem } from '../../contract/scanner.ts'
+import type { DoorGroup } from '../../contract/schemas/scan-shapes.ts'
 import { statusAsOf } from '../pass/pass-status.ts'
 import { planRedemption } from '../redemption/redemption-plan.ts'
 import { decideScan, type FoundPass, type ScanFacts } from '../redemption/scan-decision.ts'

@@ -1,4 +1,4 @@
-import type { DoorGroup } from '../../contract/scan-shapes.ts'
+import type { DoorGroup } from '../../contract/schemas/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
 
 /** The maximum number of group members that a scan evaluates. */

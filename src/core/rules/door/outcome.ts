@@ -7,7 +7,7 @@ import type {
   ScanReasonCode,
   ScanResponse,
   ScanResult,
-} from '../../contract/scan-shapes.ts'
+} from '../../contract/schemas/scan-shapes.ts'
 
 export interface Station {
   projectId: string | undefined

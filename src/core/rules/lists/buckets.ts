@@ -1,5 +1,5 @@
 import { DateTime, IANAZone } from 'luxon'
-import { type BucketUnit, MAX_BUCKETS } from '../../contract/common.ts'
+import { type BucketUnit, MAX_BUCKETS } from '../../contract/schemas/common.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 
 /**

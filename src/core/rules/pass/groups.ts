@@ -1,4 +1,4 @@
-import type { Definition } from '../../contract/definition.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { contentId } from '../../ids.ts'
 import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'

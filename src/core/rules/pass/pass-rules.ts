@@ -1,5 +1,5 @@
-import type { PassStatus } from '../../contract/common.ts'
-import type { Definition } from '../../contract/definition.ts'
+import type { PassStatus } from '../../contract/schemas/common.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
 import { ApiError, type Issue, listIssues } from '../../errors.ts'
 import type { ChangedField } from '../../events.ts'
 import { compileBarcode } from '../template/barcode.ts'

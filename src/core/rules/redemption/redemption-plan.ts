@@ -1,5 +1,5 @@
-import type { PassStatus } from '../../contract/common.ts'
-import type { RedemptionPolicy } from '../../contract/redemption.ts'
+import type { PassStatus } from '../../contract/schemas/common.ts'
+import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import {
   contains,
   type Placement,

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import { EARLIEST_MOMENT, LATEST_MOMENT } from '../../bounds.ts'
-import type { RedemptionPolicy } from '../../contract/redemption.ts'
+import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import { oneSpelling } from './time-zones.ts'
 
 /** A range of time in milliseconds. `to` is exclusive. */

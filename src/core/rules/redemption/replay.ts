@@ -1,5 +1,5 @@
-import type { RedemptionPolicy } from '../../contract/redemption.ts'
-import type { LedgerReason, LedgerResult } from '../../contract/scan-shapes.ts'
+import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
+import type { LedgerReason, LedgerResult } from '../../contract/schemas/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
 import { planRedemption } from './redemption-plan.ts'
 import { contains } from './redemption-windows.ts'

@@ -1,5 +1,5 @@
-import type { RedemptionPolicy } from '../../contract/redemption.ts'
-import type { ScanReasonCode, ScanResult } from '../../contract/scan-shapes.ts'
+import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
+import type { ScanReasonCode, ScanResult } from '../../contract/schemas/scan-shapes.ts'
 import { choosePlace, debitOf, evaluateRedemption, type RedemptionDebit, windowUses } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { placesInTime } from './redemption-windows.ts'

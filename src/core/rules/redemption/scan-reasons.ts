@@ -1,4 +1,4 @@
-import type { LedgerReason, LedgerResult, ScanReasonCode, ScanResult } from '../../contract/scan-shapes.ts'
+import type { LedgerReason, LedgerResult, ScanReasonCode, ScanResult } from '../../contract/schemas/scan-shapes.ts'
 
 const ledgerReasons: Record<ScanReasonCode, LedgerReason> = {
   valid: 'valid',

@@ -1,6 +1,6 @@
-import type { WrittenDefinition } from '../../contract/definition.ts'
-import type { Languages } from '../../contract/language-tags.ts'
 import type { MessageCreate } from '../../contract/notifications.ts'
+import type { WrittenDefinition } from '../../contract/schemas/definition.ts'
+import type { Languages } from '../../contract/schemas/language-tags.ts'
 import type { Issue } from '../../errors.ts'
 import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../template/definition-languages.ts'
 

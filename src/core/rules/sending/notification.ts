@@ -1,5 +1,5 @@
-import { fieldGroups } from '../../contract/definition.ts'
 import type { DeliveryState, NotificationStatus } from '../../contract/notifications.ts'
+import { fieldGroups } from '../../contract/schemas/definition.ts'
 import type { Card } from '../display/card.ts'
 
 export interface NotificationProgress {

@@ -1,5 +1,5 @@
 import type { BarcodeFormat } from '../../barcode-formats.ts'
-import type { Definition } from '../../contract/definition.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { barcodeMessage } from '../display/card.ts'
 import { placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'

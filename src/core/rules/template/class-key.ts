@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Definition, PassType } from '../../contract/definition.ts'
+import type { Definition, PassType } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { flightVariables } from '../display/flight.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from './placeholder.ts'

@@ -1,5 +1,5 @@
-import type { Definition, WrittenDefinition } from '../../contract/definition.ts'
-import type { Languages, Translations } from '../../contract/language-tags.ts'
+import type { Definition, WrittenDefinition } from '../../contract/schemas/definition.ts'
+import type { Languages, Translations } from '../../contract/schemas/language-tags.ts'
 import type { Issue } from '../../errors.ts'
 import { imagesIn, isByLanguage } from './image-choice.ts'
 import { placeholdersIn } from './placeholder.ts'

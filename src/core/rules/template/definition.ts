@@ -4,7 +4,7 @@ import {
   type ImageRole,
   type VariableFormat,
   type WrittenDefinition,
-} from '../../contract/definition.ts'
+} from '../../contract/schemas/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'

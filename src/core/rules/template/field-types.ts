@@ -1,4 +1,9 @@
-import { type Definition, type FieldDefinition, fieldGroups, type ValueKind } from '../../contract/definition.ts'
+import {
+  type Definition,
+  type FieldDefinition,
+  fieldGroups,
+  type ValueKind,
+} from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/format-value.ts'
 import { lonePlaceholder, placeholdersIn } from './placeholder.ts'

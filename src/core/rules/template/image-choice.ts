@@ -1,4 +1,10 @@
-import type { Definition, DesignImage, ImageChoice, ImageRole, WrittenDefinition } from '../../contract/definition.ts'
+import type {
+  Definition,
+  DesignImage,
+  ImageChoice,
+  ImageRole,
+  WrittenDefinition,
+} from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, lonePlaceholder, type Scope, stringsDeep } from './placeholder.ts'
 import { formatPatterns } from './variables.ts'

@@ -1,4 +1,4 @@
-import { type Definition, overridesOf } from '../../contract/definition.ts'
+import { type Definition, overridesOf } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { fill, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'

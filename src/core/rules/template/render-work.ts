@@ -1,4 +1,4 @@
-import { fieldGroups, overridesOf, type WrittenDefinition } from '../../contract/definition.ts'
+import { fieldGroups, overridesOf, type WrittenDefinition } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './definition-languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'

@@ -1,4 +1,4 @@
-import type { Definition, VariableDefinition, WrittenDefinition } from '../../contract/definition.ts'
+import type { Definition, VariableDefinition, WrittenDefinition } from '../../contract/schemas/definition.ts'
 import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
 import { writtenOf } from './definition-languages.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'

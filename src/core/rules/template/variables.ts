@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { codePointLength } from '../../bounds.ts'
-import { timestampPattern } from '../../contract/common.ts'
-import type { VariableDefinition, VariableFormat } from '../../contract/definition.ts'
+import { timestampPattern } from '../../contract/schemas/common.ts'
+import type { VariableDefinition, VariableFormat } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { type Users, usesOf, type VariableUse } from './variable-uses.ts'
 

@@ -2,7 +2,7 @@
 
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { DoorGroup, DoorView } from '../../../core/contract/scan-shapes.ts'
+import type { DoorGroup, DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
 import { numberFormat } from '../../../core/formats.ts'
 import { badgeOf, type Tone } from '../../../core/rules/door/outcome.ts'
 import type { Decision } from '../../engine/engine.ts'

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import type { DoorGroup } from '../../../core/contract/schemas/scan-shapes.ts'
 import { numberFormat } from '../../../core/formats.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { type CameraControls, type UsedCamera, useControls } from '../camera/camera.ts'

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import type { DoorGroup } from '../../../core/contract/schemas/scan-shapes.ts'
 import type { Candidate } from '../../../core/rules/door/outcome.ts'
 import type { GateFailure } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'

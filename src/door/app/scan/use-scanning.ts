@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
-import type { DoorGroup } from '../../../core/contract/scan-shapes.ts'
+import type { DoorGroup } from '../../../core/contract/schemas/scan-shapes.ts'
 import { badgeOf, rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { Decision, ScanRequest } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'

@@ -6,7 +6,7 @@ import type {
   broadcasts as contract,
 } from '../../../core/contract/broadcasts.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
-import { secondsAtPace } from '../../../core/contract/platform.ts'
+import { secondsAtPace } from '../../../core/contract/schemas/platform.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { StoredBroadcast } from '../../../storage/messages/broadcasts-repository.ts'

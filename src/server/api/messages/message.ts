@@ -1,5 +1,5 @@
-import type { Languages } from '../../../core/contract/language-tags.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
+import type { Languages } from '../../../core/contract/schemas/language-tags.ts'
 import { ApiError, listIssues, validationError } from '../../../core/errors.ts'
 import { checkMessageLanguages, isByLanguage } from '../../../core/rules/sending/message-texts.ts'
 import type { NewMessage } from '../../../storage/messages/notification-row.ts'

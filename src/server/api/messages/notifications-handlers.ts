@@ -1,5 +1,5 @@
 import type { notifications as contract, MessageCreate, Notification } from '../../../core/contract/notifications.ts'
-import { byPlatform, CAPPED_PLATFORM, platforms } from '../../../core/contract/platform.ts'
+import { byPlatform, CAPPED_PLATFORM, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'

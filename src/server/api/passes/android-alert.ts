@@ -1,5 +1,5 @@
-import type { Definition } from '../../../core/contract/definition.ts'
-import { CAPPED_PLATFORM } from '../../../core/contract/platform.ts'
+import type { Definition } from '../../../core/contract/schemas/definition.ts'
+import { CAPPED_PLATFORM } from '../../../core/contract/schemas/platform.ts'
 import { newId } from '../../../core/ids.ts'
 import { type Card, renderCard } from '../../../core/rules/display/card.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'

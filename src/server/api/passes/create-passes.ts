@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import type { Definition } from '../../../core/contract/definition.ts'
 import { PassCreate } from '../../../core/contract/passes.ts'
+import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import { ApiError, parseAs, validationError } from '../../../core/errors.ts'
 import { runsOf } from '../../../core/group-by.ts'
 import { newId, takeRandom } from '../../../core/ids.ts'

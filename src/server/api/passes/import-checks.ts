@@ -1,5 +1,5 @@
 import type { PassImport } from '../../../core/contract/passes.ts'
-import { byPlatform, type Platform } from '../../../core/contract/platform.ts'
+import { byPlatform, type Platform } from '../../../core/contract/schemas/platform.ts'
 import { ApiError, type Issue, validationError } from '../../../core/errors.ts'
 import { MAX_PASSES_PER_DEVICE } from '../../../core/rules/pass/workspace-limits.ts'
 import type { ImportedPass } from '../../../storage/passes/imported-passes.ts'

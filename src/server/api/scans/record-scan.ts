@@ -1,5 +1,5 @@
-import type { PassSummary, ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import type { ScanCreate } from '../../../core/contract/scans.ts'
+import type { PassSummary, ScanResponse } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/scan-message.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'

@@ -1,5 +1,5 @@
-import type { LedgerReason } from '../../../core/contract/scan-shapes.ts'
 import type { scans as contract, PolicyReplayResult } from '../../../core/contract/scans.ts'
+import type { LedgerReason } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { groupBy } from '../../../core/group-by.ts'
 import type { RouteInput } from '../../../core/route.ts'

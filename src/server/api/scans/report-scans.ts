@@ -1,6 +1,6 @@
 import { MAX_LOCKED_REPORTS } from '../../../core/bounds.ts'
-import type { LedgerReason, ScanItem } from '../../../core/contract/scan-shapes.ts'
 import type { OfflineScan } from '../../../core/contract/scanner.ts'
+import type { LedgerReason, ScanItem } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'

@@ -1,6 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Definition } from '../../../core/contract/definition.ts'
-import type { DoorGroup, PassSummary, ScanContext, ScanItem, ScanRecord } from '../../../core/contract/scan-shapes.ts'
+import type { Definition } from '../../../core/contract/schemas/definition.ts'
+import type {
+  DoorGroup,
+  PassSummary,
+  ScanContext,
+  ScanItem,
+  ScanRecord,
+} from '../../../core/contract/schemas/scan-shapes.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { groupAtDoor } from '../../../core/rules/door/group-at-door.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'

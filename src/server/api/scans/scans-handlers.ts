@@ -1,6 +1,3 @@
-import type { BucketUnit } from '../../../core/contract/common.ts'
-import { foldWindow } from '../../../core/contract/list-parameters.ts'
-import type { ScanResponse } from '../../../core/contract/scan-shapes.ts'
 import {
   type scans as contract,
   MAX_GATES,
@@ -8,6 +5,9 @@ import {
   type ScanReversal,
   scannedWindow,
 } from '../../../core/contract/scans.ts'
+import type { BucketUnit } from '../../../core/contract/schemas/common.ts'
+import { foldWindow } from '../../../core/contract/schemas/list-parameters.ts'
+import type { ScanResponse } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'

@@ -1,5 +1,5 @@
-import { byPlatform, platforms } from '../../../core/contract/platform.ts'
 import type { projects as contract, ProjectFigures } from '../../../core/contract/projects.ts'
+import { byPlatform, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
 import { hourOf } from '../../../storage/operations/figures-repository.ts'

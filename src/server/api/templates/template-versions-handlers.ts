@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Definition, PassType, WrittenDefinition } from '../../../core/contract/definition.ts'
+import type { Definition, PassType, WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
 import type { templateVersions as contract, TemplateVersionDetail } from '../../../core/contract/template-versions.ts'
 import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'

@@ -1,4 +1,4 @@
-import type { Platform } from '../../../core/contract/platform.ts'
+import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { SetupError } from '../../../core/errors.ts'
 import type { Config } from '../../config.ts'
 import { setups } from '../../platforms/deliveries.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/definition.ts'
-import type { Platform } from '../../../core/contract/platform.ts'
+import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
+import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { validationError } from '../../../core/errors.ts'
 import { readAppleField } from '../../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, renderCard } from '../../../core/rules/display/card.ts'

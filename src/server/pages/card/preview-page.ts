@@ -1,4 +1,4 @@
-import type { Warning } from '../../../core/contract/definition.ts'
+import type { Warning } from '../../../core/contract/schemas/definition.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import { cardColors } from '../../../core/rules/display/colors.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'

@@ -1,4 +1,10 @@
-import type { Definition, ImageRole, PassType, Warning, WrittenDefinition } from '../../../core/contract/definition.ts'
+import type {
+  Definition,
+  ImageRole,
+  PassType,
+  Warning,
+  WrittenDefinition,
+} from '../../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'

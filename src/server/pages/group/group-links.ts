@@ -1,5 +1,5 @@
 import { type H3Event, HTTPResponse, onDispose } from 'h3'
-import { byPlatform } from '../../../core/contract/platform.ts'
+import { byPlatform } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { Uuid } from '../../../core/ids.ts'
 import type { Card } from '../../../core/rules/display/card.ts'

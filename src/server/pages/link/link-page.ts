@@ -1,4 +1,4 @@
-import type { Platform } from '../../../core/contract/platform.ts'
+import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { appointmentOf } from '../../../core/rules/display/calendar.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'

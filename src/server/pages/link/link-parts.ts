@@ -1,4 +1,4 @@
-import type { Platform } from '../../../core/contract/platform.ts'
+import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { writeMoment } from '../../../core/formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'

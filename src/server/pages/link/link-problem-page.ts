@@ -1,4 +1,4 @@
-import { type Platform, platforms } from '../../../core/contract/platform.ts'
+import { type Platform, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'

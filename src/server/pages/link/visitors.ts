@@ -1,4 +1,4 @@
-import { type Phone, type Platform, platformFacts } from '../../../core/contract/platform.ts'
+import { type Phone, type Platform, platformFacts } from '../../../core/contract/schemas/platform.ts'
 
 export type VisitorPhone = Phone | 'undetermined'
 

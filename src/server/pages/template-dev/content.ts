@@ -1,4 +1,4 @@
-import type { Definition, PassType, Warning } from '../../../core/contract/definition.ts'
+import type { Definition, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
 import type { PixelSize } from '../../../core/rules/display/lint.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'

@@ -1,5 +1,5 @@
-import type { Definition, PassType } from '../../../core/contract/definition.ts'
-import { fieldGroups } from '../../../core/contract/definition.ts'
+import type { Definition, PassType } from '../../../core/contract/schemas/definition.ts'
+import { fieldGroups } from '../../../core/contract/schemas/definition.ts'
 import type { Issue } from '../../../core/errors.ts'
 import { parseAs } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/json.ts'

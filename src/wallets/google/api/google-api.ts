@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { GoogleKind } from '../../../core/contract/definition.ts'
-import { REQUESTS_PER_SECOND } from '../../../core/contract/platform.ts'
+import type { GoogleKind } from '../../../core/contract/schemas/definition.ts'
+import { REQUESTS_PER_SECOND } from '../../../core/contract/schemas/platform.ts'
 import { Uuid } from '../../../core/ids.ts'
 import type { GoogleRole } from '../fields.ts'
 import type { GoogleSigner } from '../google-identity.ts'

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { GoogleKind } from '../../../core/contract/definition.ts'
+import { GoogleKind } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { checkFields } from '../../google/check-fields.ts'
 import { type GoogleRole, typeOf } from '../../google/fields.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { appointmentOf, calendarFile } from '../../../../src/core/rules/display/calendar.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { parseDefinition } from '../../../support/definitions.ts'

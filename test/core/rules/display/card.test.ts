@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { barcodeMessage, renderCard } from '../../../../src/core/rules/display/card.ts'
 import { buildScope, type PassFacts } from '../../../../src/core/rules/template/resolve.ts'
 import { parseDefinition } from '../../../support/definitions.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ValueKind } from '../../../../src/core/contract/definition.ts'
+import type { ValueKind } from '../../../../src/core/contract/schemas/definition.ts'
 import { readAppleField, toAppleValue } from '../../../../src/core/rules/display/apple-value.ts'
 import { formatValue, type ValueLocale, type ValueType } from '../../../../src/core/rules/display/format-value.ts'
 

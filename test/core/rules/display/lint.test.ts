@@ -7,7 +7,7 @@ import {
   type DefinitionInput,
   type PassType,
   warningTable,
-} from '../../../../src/core/contract/definition.ts'
+} from '../../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
 import { type LintFacts, lintDefinition } from '../../../../src/core/rules/display/lint.ts'

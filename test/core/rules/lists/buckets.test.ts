@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { DateTime } from 'luxon'
 import { expect, test } from 'vitest'
-import { type BucketUnit, MAX_BUCKETS } from '../../../../src/core/contract/common.ts'
+import { type BucketUnit, MAX_BUCKETS } from '../../../../src/core/contract/schemas/common.ts'
 import { bucketStarts, commonStep, isFarTooLong } from '../../../../src/core/rules/lists/buckets.ts'
 
 const starts = (unit: BucketUnit, from: string, to: string, zone = 'UTC') =>

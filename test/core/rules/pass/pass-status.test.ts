@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PassStatus } from '../../../../src/core/contract/common.ts'
+import { PassStatus } from '../../../../src/core/contract/schemas/common.ts'
 import { effectiveStatus, isInstallable } from '../../../../src/core/rules/pass/pass-status.ts'
 
 const expiresAt = new Date('2027-01-01T00:00:00Z')

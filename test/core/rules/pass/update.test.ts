@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { PassStatus } from '../../../../src/core/contract/common.ts'
+import { PassStatus } from '../../../../src/core/contract/schemas/common.ts'
 import { changedFields, mergeVariables, statusAfterUpdate } from '../../../../src/core/rules/pass/pass-rules.ts'
 
 const names = fc.oneof(fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor', '1'), fc.string())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
+import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import {
   choosePlace,
   evaluateRedemption,

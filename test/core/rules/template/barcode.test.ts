@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { findUndrawable } from '../../../../src/core/rules/template/barcode.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Definition, type DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import { Definition, type DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { parseAs } from '../../../../src/core/errors.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { checkDefinition, sampleScope } from '../../../../src/core/rules/template/definition.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { checkDefinition, sampleScope } from '../../../../src/core/rules/template/definition.ts'

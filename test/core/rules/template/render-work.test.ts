@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { inLanguage, writtenOf } from '../../../../src/core/rules/template/definition-languages.ts'
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { fill } from '../../../../src/core/rules/template/placeholder.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RedemptionTemplate } from '../../../../src/core/contract/redemption.ts'
+import type { RedemptionTemplate } from '../../../../src/core/contract/schemas/redemption.ts'
 import {
   type PassFacts,
   resolveExpiry,

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Definition, DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { compilePass } from '../../../../src/core/rules/pass/pass-rules.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { usesOf } from '../../../../src/core/rules/template/variable-uses.ts'

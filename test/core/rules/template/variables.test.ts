@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type VariableDefinition, VariableFormat } from '../../../../src/core/contract/definition.ts'
+import { type VariableDefinition, VariableFormat } from '../../../../src/core/contract/schemas/definition.ts'
 import { systemVariableError } from '../../../../src/core/rules/pass/pass-rules.ts'
 import {
   checkDeclarations,

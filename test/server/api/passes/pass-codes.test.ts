@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects, oneDialect } from '../../../support/databases.ts'
 import { definition, issuedPass } from '../../fixtures.ts'

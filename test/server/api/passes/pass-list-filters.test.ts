@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { PassStatus } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
+import { PassStatus } from '../../../../src/core/contract/schemas/common.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { times } from '../../../support/long.ts'

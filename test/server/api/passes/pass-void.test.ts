@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { PassStatus } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
+import { PassStatus } from '../../../../src/core/contract/schemas/common.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import { claimIssuing, definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../../src/core/contract/schemas/common.ts'
 import { ApiError } from '../../../../src/core/errors.ts'
 import { createIssuing } from '../../../../src/server/wallet-sync/issuing.ts'
 import { Passes } from '../../../../src/storage/passes/passes-repository.ts'

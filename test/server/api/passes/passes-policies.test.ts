@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
 import { definition, passBody, publishedTemplate, publishVersion } from '../../fixtures.ts'

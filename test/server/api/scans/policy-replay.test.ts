@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
-import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
+import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'

@@ -1,4 +1,4 @@
-import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
+import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 
 /**
  * Decides scans of one pass by reading its whole history each time. It implements the specification independently of

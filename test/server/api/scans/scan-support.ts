@@ -1,7 +1,7 @@
-import type { DefinitionInput } from '../../../../src/core/contract/definition.ts'
-import type { RedemptionPolicy } from '../../../../src/core/contract/redemption.ts'
 import type { ScanCreate } from '../../../../src/core/contract/scans.ts'
 import { scans } from '../../../../src/core/contract/scans.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
+import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import type { TestWorkspace } from '../../../support/api.ts'
 import { definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 

@@ -6,7 +6,7 @@ import {
   type DefinitionInput,
   type GoogleKind,
   PassType,
-} from '../../../../src/core/contract/definition.ts'
+} from '../../../../src/core/contract/schemas/definition.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import { inLanguage } from '../../../../src/core/rules/template/definition-languages.ts'
 import { findPlatformIssues } from '../../../../src/server/api/templates/template-versions-handlers.ts'

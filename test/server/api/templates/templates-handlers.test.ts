@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
-import { PassType } from '../../../../src/core/contract/definition.ts'
+import { PassType } from '../../../../src/core/contract/schemas/definition.ts'
 import { useApi } from '../../../support/api.ts'
 import { dialects } from '../../../support/databases.ts'
 import {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fieldGroups, PassType } from '../../../../src/core/contract/definition.ts'
+import { fieldGroups, PassType } from '../../../../src/core/contract/schemas/definition.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { directionOf } from '../../../../src/server/pages/card/card.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'

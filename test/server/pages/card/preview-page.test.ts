@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { PassType } from '../../../../src/core/contract/definition.ts'
+import { PassType } from '../../../../src/core/contract/schemas/definition.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
 import { readPoster } from '../../../../src/core/rules/display/poster.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../../../src/core/contract/common.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
+import type { ErrorBody } from '../../../../src/core/contract/schemas/common.ts'
 import { useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
 import { issuedPass } from '../../fixtures.ts'

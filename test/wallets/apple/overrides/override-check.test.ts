@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Definition, DefinitionInput, PassType } from '../../../../src/core/contract/definition.ts'
+import type { Definition, DefinitionInput, PassType } from '../../../../src/core/contract/schemas/definition.ts'
 import { checkOverrides, compileOverrides } from '../../../../src/wallets/apple/overrides/override-check.ts'
 import { buildPassJson } from '../../../../src/wallets/apple/pass-json.ts'
 import { parseDefinition } from '../../../support/definitions.ts'

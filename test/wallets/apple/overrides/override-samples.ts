@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { PassType } from '../../../../src/core/contract/definition.ts'
+import type { PassType } from '../../../../src/core/contract/schemas/definition.ts'
 import { Field, Overrides } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
 
 /** Overrides with every key that the tables know, and each way to get one of them wrong. */

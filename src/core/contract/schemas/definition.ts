@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { barcodeFormatNames } from '../barcode-formats.ts'
-import { Uuid } from '../ids.ts'
+import { barcodeFormatNames } from '../../barcode-formats.ts'
+import { Uuid } from '../../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
 import { text, withoutProto } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './language-tags.ts'

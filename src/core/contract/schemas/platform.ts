@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../../errors.ts'
 
 /** The wallet platforms. */
 export const Platform = z.enum(['apple', 'google'])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { codePointLength } from '../../../src/core/bounds.ts'
-import { CalendarDate, Timestamp, text, UtcTimestamp } from '../../../src/core/contract/common.ts'
+import { codePointLength } from '../../../../src/core/bounds.ts'
+import { CalendarDate, Timestamp, text, UtcTimestamp } from '../../../../src/core/contract/schemas/common.ts'
 
 describe('a timestamp', () => {
   test.each([

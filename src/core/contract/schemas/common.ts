@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { codePointLength, EARLIEST_MOMENT, isWellFormedText, LATEST_MOMENT } from '../bounds.ts'
-import { errorTable, type ErrorCode as KnownErrorCode } from '../errors.ts'
-import { Uuid } from '../ids.ts'
-import { isJsonObject } from '../json.ts'
-import type { Method, Route } from '../route.ts'
-import { passStatuses } from '../rules/pass/pass-status.ts'
+import { codePointLength, EARLIEST_MOMENT, isWellFormedText, LATEST_MOMENT } from '../../bounds.ts'
+import { errorTable, type ErrorCode as KnownErrorCode } from '../../errors.ts'
+import { Uuid } from '../../ids.ts'
+import { isJsonObject } from '../../json.ts'
+import type { Method, Route } from '../../route.ts'
+import { passStatuses } from '../../rules/pass/pass-status.ts'
 
 type ParameterOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParameterOf<Rest> : never
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RedemptionPolicy, RedemptionTemplate } from '../../../src/core/contract/redemption.ts'
+import { RedemptionPolicy, RedemptionTemplate } from '../../../../src/core/contract/schemas/redemption.ts'
 
 const isPolicy = (value: unknown) => RedemptionPolicy.safeParse(value).success
 const isTemplate = (value: unknown) => RedemptionTemplate.safeParse(value).success

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { passSorts } from '../rules/lists/sorts.ts'
+import { Uuid } from '../../ids.ts'
+import { passSorts } from '../../rules/lists/sorts.ts'
 import { CalendarDate, PassStatus, text } from './common.ts'
 import {
   anyOf,

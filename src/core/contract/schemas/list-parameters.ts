@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sortDirections } from '../rules/lists/sorts.ts'
+import { sortDirections } from '../../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
 /** The shared parameters of list endpoints. A parameter is one text, or a list if it is repeated. */

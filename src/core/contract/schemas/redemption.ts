@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isTimeZone } from '../rules/redemption/time-zones.ts'
-import { lonePlaceholder } from '../rules/template/placeholder.ts'
+import { isTimeZone } from '../../rules/redemption/time-zones.ts'
+import { lonePlaceholder } from '../../rules/template/placeholder.ts'
 import { Timestamp } from './common.ts'
 
 /** An IANA time zone. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
+import { Uuid } from '../../ids.ts'
 import { Count, text, UtcTimestamp } from './common.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
