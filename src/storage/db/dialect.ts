@@ -123,6 +123,16 @@ export function joinChosenPasses(db: Knex, chosen: string): string {
 }
 
 /**
+ * Joins to each row the rows of a table that meet a condition on both. On PostgreSQL, `offset 0` prevents a hash join: with a plan
+ * from when the table was empty, it would read the whole table.
+ */
+export function joinEach(db: Knex, table: string, condition: string): string {
+  return isPostgres(db)
+    ? `cross join lateral (select * from ${table} where ${condition} offset 0) as ${table}`
+    : `cross join ${table} on ${condition}`
+}
+
+/**
  * Returns the SQL of `beginningOf` a text, by which lists sort names and labels. SQLite can compare pairs with an index only on
  * columns, so there it is a generated column.
  */

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { ScanContext } from '../../core/contract/schemas/scan-shapes.ts'
 import type { RedemptionHistory, RedemptionPlan } from '../../core/rules/redemption/redemption-plan.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
-import { toDate } from '../db/dialect.ts'
+import { joinEach, toDate } from '../db/dialect.ts'
 import { mapping, number, optionalText, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { bytesOfHex } from '../db/values.ts'
@@ -148,7 +148,7 @@ export class AcceptedScans extends Repository {
         given: { pass_id: 'uuid', from_at: 'bigint', to_at: 'bigint' } as const,
         items: segments.map(({ passId, from, to }) => ({ pass_id: passId, from_at: from, to_at: to })),
       }
-      const rows = await selectForEach<SegmentRow>(this.db, workspaceId, lookup, segmentSql(isKeyless))
+      const rows = await selectForEach<SegmentRow>(this.db, workspaceId, lookup, segmentSql(this.db, isKeyless))
       for (const { n, ...row } of rows) {
         const { place, from, to } = segments[n]!
         found[place]!.add({ ...row, from, to, isKeyless })
@@ -238,10 +238,9 @@ function historySql(db: Knex): string {
     from given`
 }
 
-function segmentSql(isKeyless: boolean): string {
+function segmentSql(db: Knex, isKeyless: boolean): string {
+  const within = `accepted_scans.workspace_id = given.workspace_id and accepted_scans.pass_id = given.pass_id
+    and scanned_at >= given.from_at and scanned_at < given.to_at ${isKeyless ? `and scan_context_key = '${NO_CONTEXT}'` : ''}`
   return `select n, debited_window, count(*) as uses, min(scanned_at) as first_at
-    from given cross join accepted_scans
-    where accepted_scans.workspace_id = given.workspace_id and accepted_scans.pass_id = given.pass_id
-    and scanned_at >= from_at and scanned_at < to_at ${isKeyless ? `and scan_context_key = '${NO_CONTEXT}'` : ''}
-    group by n, debited_window`
+    from given ${joinEach(db, 'accepted_scans', within)} group by n, debited_window`
 }
