@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
@@ -100,16 +101,12 @@ export function groupByOutcome<Registration extends Pushed>(
   registrations: Registration[],
   results: PushResults,
 ): PushOutcomes<Registration> {
-  const sent: Registration[] = []
-  const failed = new Map<string, Registration[]>()
-  for (const registration of registrations) {
-    const { outcome = 'failed', reason = 'no answer' } = results.of(registration) ?? {}
-    if (outcome === 'sent') sent.push(registration)
-    if (outcome !== 'failed') continue
-    const error = `APPLE_APNS_FAILED: ${reason}`
-    failed.set(error, [...(failed.get(error) ?? []), registration])
+  const outcomeOf = (registration: Registration) => results.of(registration)?.outcome ?? 'failed'
+  const failed = registrations.filter((registration) => outcomeOf(registration) === 'failed')
+  return {
+    sent: registrations.filter((registration) => outcomeOf(registration) === 'sent'),
+    failed: groupBy(failed, (one) => `APPLE_APNS_FAILED: ${results.of(one)?.reason ?? 'no answer'}`),
   }
-  return { sent, failed }
 }
 
 /** Returns an error of each pass with a failed push. */
