@@ -9,7 +9,7 @@ import { allEnded } from '../jobs/all-ended.ts'
 import { workInChunks } from '../jobs/chunks.ts'
 import type { Slot } from '../jobs/worker.ts'
 import { type AttemptServices, attempt, createAttemptBuffer, END_CHUNK, recordAttempts } from './attempts.ts'
-import { watchHold } from './sender-looks.ts'
+import { watchHold } from './watch-hold.ts'
 
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 

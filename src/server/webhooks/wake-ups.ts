@@ -52,8 +52,8 @@ export function createWakeUps() {
       const { followers, leave } = join(workspaceId, wake)
       return {
         /**
-         * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts, or
-         * immediately if events came since the last call. Resolves to true if events came.
+         * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts,
+         * or immediately if events came since the last call. Resolves to true if events came.
          */
         async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {
