@@ -15,7 +15,10 @@ export interface SigningKeys {
    * never begins twice. @throws SealError
    */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
-  /** Keys that cannot be decrypted stay unchanged and are logged: they must not prevent the start of a server. */
+  /**
+   * Encrypts keys under the current server key, so that previous ones can be retired. Keys that cannot be decrypted stay
+   * unchanged and are logged: they must not prevent the start of a server.
+   */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 

@@ -5,8 +5,7 @@ import { loadSandboxApple } from '../identities/sandbox.ts'
 import { APPLE_PREFIX, mountAppleService, webServiceUrl } from '../inbound/apple-service.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { updateFormerWallets, updateWallets } from '../wallet-sync/update-wallets.ts'
-import type { Delivery, PlatformSetup } from './delivery.ts'
-import { notConfigured, toFailedLink } from './delivery.ts'
+import { type Delivery, notConfigured, type PlatformSetup, toFailedLink } from './delivery.ts'
 
 export const appleSetup = {
   hasCredentials: ({ apple: { certificate, key, wwdr } }) =>

@@ -10,8 +10,7 @@ import { loadSandboxGoogle } from '../identities/sandbox.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
 import { expireFormerObjects, updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
-import type { Delivery, PlatformSetup } from './delivery.ts'
-import { notConfigured, render } from './delivery.ts'
+import { type Delivery, notConfigured, type PlatformSetup, render } from './delivery.ts'
 
 export const googleSetup = {
   hasCredentials: ({ google: { serviceAccount, issuerId } }) =>

@@ -149,13 +149,13 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /** Whether its class has a long name, which takes too much of a save link. Sending it again shortens the name. */
-  function standsInLong({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
+  function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
   }
 
   async function makeSure(pass: StoredPass, at: Date): Promise<GooglePlace> {
     const [known] = await store.googleObjects.list(pass.workspaceId, [pass.id])
-    if (known?.sent && known.sentVersion >= pass.walletVersion && !standsInLong(pass, known.sent)) return known.sent
+    if (known?.sent && known.sentVersion >= pass.walletVersion && !hasLongClassName(pass, known.sent)) return known.sent
     const { api, make, place, sent } = await prepare(pass, at, known)
     try {
       await make(api)

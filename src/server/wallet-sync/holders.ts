@@ -14,15 +14,15 @@ export async function inParts<Item>(
   if (items.length < 2) return [items]
   const devices = await heldPasses.countDevices(workspaceId, items.map(passIdOf))
   const parts: Item[][] = [[]]
-  let emitted = 0
+  let phones = 0
   for (const item of items) {
     const count = devices.get(passIdOf(item)) ?? 0
-    if (emitted > 0 && emitted + count > MOST_DEVICES) {
+    if (phones > 0 && phones + count > MOST_DEVICES) {
       parts.push([])
-      emitted = 0
+      phones = 0
     }
     parts.at(-1)!.push(item)
-    emitted += count
+    phones += count
   }
   return parts
 }
@@ -34,9 +34,8 @@ interface Cause {
 
 /**
  * Emits `pass.installed` for each pass and platform if the pass is now in a wallet and was in none before, and
- * `pass.removed` if it is no longer in any. Call it last in the transaction that changes registrations or objects
- * (decisions/0018). Returns
- * whether it emitted any.
+ * `pass.removed` if it is no longer in any. Returns whether it emitted any. Call it last in the transaction that
+ * changes registrations or objects (decisions/0018).
  */
 export async function emitHoldings(
   tx: Repositories,

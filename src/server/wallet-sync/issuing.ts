@@ -163,7 +163,7 @@ export function createIssuing(
 /**
  * Renders for a request. If a pass cannot be rendered, its definition and values are at fault, so the result is a
  * rejection instead of a server error.
- * @throws ApiError CONFLICT, or the result of `refuse` for the reason
+ * @throws ApiError CONFLICT, or the result of `toError` for the reason
  */
 export async function renderOr<T>(render: () => T | Promise<T>, toError = toConflict): Promise<T> {
   try {

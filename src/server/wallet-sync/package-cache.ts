@@ -41,7 +41,10 @@ const MAX_LOGGED = 1_000
 /** The size of the cache: a few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** The maximum number of signatures in progress or queued: about 0.25 s of work on two cores, and half of it per workspace. */
+/**
+ * The maximum number of signatures in progress or queued: about 0.25 s of work on two cores, and half of it per
+ * workspace.
+ */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
@@ -158,10 +161,10 @@ export function createPackages(
     build,
 
     /**
-     * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the one
-     * that would exceed 64 MiB.
-     * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in transfer
-     * are too large, in total or of the workspace
+     * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the
+     * one that would exceed 64 MiB.
+     * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in
+     * transfer are too large, in total or of the workspace
      */
     async bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle> {
       const owner = passes[0]?.workspaceId ?? ''

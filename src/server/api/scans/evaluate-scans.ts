@@ -11,8 +11,7 @@ import {
   type ScanDecision,
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
-import type { DoorLanguage } from '../../../core/rules/redemption/scan-message.ts'
-import { decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
+import { type DoorLanguage, decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 

@@ -55,7 +55,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  test('a reason has up to 255 graphemes', async () => {
+  test('a reason has up to 255 code points', async () => {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
     await workspace.ok(voidPass, { params: { id }, body: { reason: '😀'.repeat(255) } })
