@@ -148,7 +148,7 @@ export function createIdentities(options: IdentitiesOptions) {
       }
       return found
     },
-    /** Returns the identities of an account of a platform, such as a pass type; none if it belongs to another server. */
+    /** Returns the identities of an account, such as a pass type; none if it belongs to another server. */
     ofAccount: (platform: Platform, account: string) =>
       idsOf(
         (stored) => stored.platform === platform && accountOf(stored) === account,

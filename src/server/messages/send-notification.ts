@@ -252,7 +252,8 @@ async function placesOf(
 }
 
 /**
- * Whether the cap leaves no place for a notification of a broadcast. Single notifications got their places on creation.
+ * Whether the cap leaves no place for a notification of a broadcast. Of undecided ones, the first that starts gets the
+ * place. Single notifications got theirs on creation.
  */
 function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false

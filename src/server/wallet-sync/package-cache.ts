@@ -208,7 +208,7 @@ function asUnshown(error: unknown): ApiError {
   throw error
 }
 
-/** Each version has a unique date. A later one comes from another server, or from before a restore. */
+/** Each version has a unique date. A later one belongs to other content, of another server or from before a restore. */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }

@@ -34,7 +34,10 @@ export function googleOutcomeOf(result: { value: unknown } | { error: unknown })
   return kind === 'unavailable' || kind === 'permission' ? 'failed' : 'answered'
 }
 
-/** Runs the work of each identity separately. @throws the first error, after all have ended */
+/**
+ * Runs the work of each identity separately, so that one that hangs does not delay the results of others.
+ * @throws the first error, after all have ended
+ */
 export async function eachIdentity<T>(
   items: readonly T[],
   identityOf: (item: T) => string | null,
