@@ -145,7 +145,6 @@ test('serve rejects an invalid Google key file, exits with 1, and names it', asy
   await expectRefusal(database, ['--google-key', file, '--google-issuer-id', '123'], [file])
 })
 
-/** @param start spawnProgram() where a secret is given, for all that is written, the log with it, to be seen */
 test('names the variable of an invalid value, unless the value was typed', async () => {
   const env = { PASSES_PORT: 'many' }
   const refused = await run(['serve'], undefined, { env })
@@ -154,6 +153,7 @@ test('names the variable of an invalid value, unless the value was typed', async
   expect([typed.exitCode, typed.stderr]).toEqual([2, expect.not.stringContaining('PASSES_PORT')])
 })
 
+/** @param start spawnProgram() if a secret is given, so that the whole output, including the log, is checked */
 async function expectRefusal(
   database: string,
   args: string[],
