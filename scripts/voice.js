@@ -112,7 +112,7 @@ const isTranslation = (file) => /^src\/locales\/(?!en\/)[a-z]{2}\//.test(file)
 function areaOf(file) {
   if (isTranslation(file) || file === 'src/core/response-examples.json') return undefined
   if (/\.md$/.test(file)) return file.startsWith('bench/') ? 'tests and tools' : 'docs'
-  if (/^src\/.*\.(tsx?|json)$/.test(file) || file === 'package.json') return 'src'
+  if (/^src\/.*\.(tsx?|json|js|css)$/.test(file) || file === 'package.json') return 'src'
   if (/^(test|bench|scripts|examples)\/.*\.(tsx?|js)$/.test(file)) return 'tests and tools'
   return undefined
 }
@@ -206,6 +206,7 @@ function* textsOfMarkdown(source) {
 
 function textsOf(file, source) {
   if (file.endsWith('.md')) return textsOfMarkdown(source)
+  if (file.endsWith('.css')) return commentsOf(source, [])
   return file.endsWith('.json') ? textsOfJson(source) : textsOfCode(file, source)
 }
 

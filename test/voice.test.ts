@@ -28,6 +28,8 @@ test.each<[string, string, string, string[]]>([
     ['src:1: Once more', 'src:2: anew'],
   ],
   ['a value of a translation', 'src/locales/en/a.json', '{ "alike anew": "Both alike" }', ['src:1: alike']],
+  ['a comment of a style', 'src/a.css', 'a {}\n/* It stands. */', ['src:2: stands']],
+  ['a comment of a browser script', 'src/a.js', 'f()\n// It goes on.', ['src:2: goes on']],
   ['the name of a test', 'test/a.test.ts', "test('nobody waits', () => {})", ['test names:1: nobody']],
   ['a name below test.each', 'test/a.test.ts', "test.each(['b'])(\n'%s alike', f)", ['test names:2: alike']],
   ['a long test name', 'test/a.test.ts', `test('${'a'.repeat(101)}', f)`, ['long test names:1: 101 characters']],

@@ -80,7 +80,7 @@ interface PageOptions {
   more?: Record<string, PublicFile>
 }
 
-/** Files whose names contain no digest. Browsers look for updates of the service worker under its name. */
+/** Files whose names contain no digest. Browsers find an update of the service worker at the same address. */
 const FIXED_NAMES = ['sw.js', 'licences.txt']
 
 async function filesOf(page: string, build: Build, options: PageOptions): Promise<Files> {
@@ -113,7 +113,7 @@ ${head}
       content: bytes,
       cacheControl: FIXED_NAMES.includes(name) ? REVALIDATED : IMMUTABLE,
       headers: {
-        // A web worker has the policy of its own file, not that of the page.
+        // A web worker does not use the policy of the page, but the one that its file is served with.
         'content-security-policy': headers['content-security-policy']!,
         'cross-origin-resource-policy': 'same-origin',
         ...(name === 'sw.js' && { 'service-worker-allowed': `../${page}` }),
