@@ -22,7 +22,10 @@ const types: Record<string, string> = {
   txt: 'text/plain; charset=utf-8',
 }
 
-/** Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link, once per history entry. */
+/**
+ * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. It does so once per history
+ * entry, so that a visitor who comes back or reloads stays on the page.
+ */
 export const tabletScript = browserAsset('tablet.js')
 
 /** The icon of pages whose pass has none. */
@@ -82,6 +85,9 @@ export function browserFile(name: string): string {
   const withoutComments = text.split('*/').map((part) => part.split('/*')[0])
   return withoutComments.join(' ').replaceAll(/\s+/g, ' ')
 }
+
+/** The style that all pages without a bundle start with. */
+export const BASE_STYLE = browserFile('base.css')
 
 export function browserAsset(name: string): Asset {
   return asset(name, contentTypeOf(name)!, browserFile(name))

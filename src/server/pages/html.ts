@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
-import { browserFile } from './assets.ts'
+import { BASE_STYLE, browserFile } from './assets.ts'
 
-const PAGE_STYLE = browserFile('page.css')
+const PAGE_STYLE = `${BASE_STYLE}\n${browserFile('page.css')}`
 
 export interface Page {
   html: string

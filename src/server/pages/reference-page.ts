@@ -7,11 +7,11 @@ import { ErrorCode } from '../../core/contract/schemas/common.ts'
 import { ApiError, errorTable } from '../../core/errors.ts'
 import { errorExample, openApiDocument } from '../../core/openapi.ts'
 import { DESCRIPTION } from '../../core/openapi-text.ts'
-import { type Asset, asset, browserAsset, browserFile, fromLink, pageIcon, precompress } from './assets.ts'
+import { type Asset, asset, BASE_STYLE, browserAsset, browserFile, fromLink, pageIcon, precompress } from './assets.ts'
 import { escapeHtml, htmlDocument, type Page, pageHeaders } from './html.ts'
 import { OWN_FILES } from './scripted-pages.ts'
 
-const REFERENCE_STYLE = browserFile('reference.css')
+const REFERENCE_STYLE = `${BASE_STYLE}\n${browserFile('reference.css')}`
 
 export const docsPath = '/docs'
 export const errorsPath = '/docs/errors'
