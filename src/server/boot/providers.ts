@@ -53,15 +53,15 @@ export interface ProvidersOptions {
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options
   const faults = createFaults(parseFaults(config.faults))
-  const closers: (() => Promise<void>)[] = []
-  const share: Share = async (name, start) => {
-    const emulator = await shareEmulator({
+  const shared: Promise<SharedEmulator<object>>[] = []
+  const share: Share = (name, start) => {
+    const emulator = shareEmulator({
       folder: sandboxFolder(config),
       name,
       start: options.url === '' ? undefined : start,
       onError: (error) => log.error({ err: error, platform: name }, 'could not start an emulator of the sandbox'),
     })
-    closers.push(emulator.close)
+    shared.push(emulator)
     return emulator
   }
   const emulators: Emulators = {
@@ -89,7 +89,9 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
     },
     async close() {
       await push?.close()
-      for (const close of closers) await close()
+      for (const emulator of await Promise.allSettled(shared)) {
+        if (emulator.status === 'fulfilled') await emulator.value.close()
+      }
     },
   }
 }
@@ -108,9 +110,13 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
       const push = emulators
         .apple()
         .then((emulator) => createLazyPush(identity, emulator.find, openerOf(emulator, ofIdentity)))
+      // Each push fails with the error of an emulator that cannot start. The process must not end because of it.
+      push.catch(() => undefined)
       return {
         send: async (tokens) => (await push).send(tokens),
-        renew: (renewed) => void push.then((started) => started.renew(renewed)),
+        renew(renewed) {
+          push.then((started) => started.renew(renewed)).catch(() => undefined)
+        },
         close: async () => (await push).close(),
       }
     },
