@@ -56,6 +56,7 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
   drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
 }
 
+/** Draws symbols outside the event loop, so that `barcodeSvg` finds them. */
 export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
   for (const { format, message } of symbols) {
     if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue
@@ -68,6 +69,7 @@ interface DrawnSymbol {
   svg?: string
 }
 
+/** Responds without a symbol to a message that the library rejects. */
 const WORKER_SOURCE = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { toSVG } = require(workerData)
@@ -97,11 +99,10 @@ function drawInWorker(symbol: RenderOptions): Promise<DrawnSymbol> {
 
 /** Draws the shortest message first, so that pages with long codes do not delay those of other workspaces. */
 function drawNext(): void {
-  if (drawing) return
-  waiting.sort((one, other) => one.symbol.text.length - other.symbol.text.length)
-  drawing = waiting.shift()
-  if (!drawing) return
+  if (drawing || waiting.length === 0) return
   drawer ??= startWorker()
+  waiting.sort((one, other) => one.symbol.text.length - other.symbol.text.length)
+  drawing = waiting.shift()!
   drawer.postMessage(drawing.symbol)
 }
 
