@@ -54,7 +54,7 @@ export async function startListener(
       isDraining = true
     },
     close: () => {
-      connections.destroyTimer()
+      connections.closeHeld()
       return close(listener)
     },
   }
@@ -116,7 +116,10 @@ export interface ConnectionsOptions {
 /** The maximum number of pipelined requests that wait on a connection. Honest clients send a handful. */
 const MAX_WAITING = 16
 
-/** The number of connections that an address can lose by pipelining before its new connections are no longer served. */
+/**
+ * The number of connections that an address can lose by pipelining within the interval. After that, its new
+ * connections are not served.
+ */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
@@ -243,7 +246,7 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     })
   }
 
-  /** Whether to serve a connection. One address gets at most half of all connections. */
+  /** Whether to serve a connection. One address gets at most half of all, so that other clients can connect. */
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
@@ -266,7 +269,7 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     oneAtATime,
 
     /** Closes held connections, which would keep the server from closing. */
-    destroyTimer(): void {
+    closeHeld(): void {
       for (const socket of held) socket.destroy()
     },
 

@@ -123,7 +123,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
       },
     })
 
-  const flag = (name: string, help: string, value: () => number | Promise<number>) =>
+  const single = (name: string, help: string, value: () => number | Promise<number>) =>
     new Gauge({
       name,
       help,
@@ -132,14 +132,14 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
         this.set(await value())
       },
     })
-  flag('passes_database_up', '1 if the database responded to the last check, else 0.', async () =>
+  single('passes_database_up', '1 if the database responded to the last check, else 0.', async () =>
     (await readOverview()) ? 1 : 0,
   )
-  flag('passes_database_damaged', '1 if SQLite found its file damaged, so that writes are rejected, else 0.', () =>
+  single('passes_database_damaged', '1 if SQLite found its file damaged, so that writes are rejected, else 0.', () =>
     isDamaged() ? 1 : 0,
   )
-  flag('passes_database_writable', '1 if the last write was committed, else 0.', () => (watch.isWritable() ? 1 : 0))
-  flag(
+  single('passes_database_writable', '1 if the last write was committed, else 0.', () => (watch.isWritable() ? 1 : 0))
+  single(
     'passes_clock_skew_seconds',
     'Seconds by which the clock of this server is ahead of PostgreSQL.',
     () => watch.clockSkewSeconds() ?? 0,
