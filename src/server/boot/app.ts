@@ -136,7 +136,10 @@ function requireOneHost(event: H3Event): void {
   }
 }
 
-/** Limits requests without a token, by address and by number in flight. Routes outside the contract are included. */
+/**
+ * Limits requests without a token, by address and by number in flight, so that they take no capacity from clients with
+ * a token. New routes outside the contract are limited by default.
+ */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void | Promise<void>>,
   walletPaths: readonly string[],

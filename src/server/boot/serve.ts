@@ -243,7 +243,7 @@ class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/** The public URL is written into every pass, and phones use no other address. @throws SettingsError */
+/** Requires https in production: phones use the public URL of a pass as long as they hold it. @throws SettingsError */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
@@ -257,7 +257,9 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
 const PASS_TYPE = 'apple-pass-type'
 
 /**
- * Requires the pass type of the passes on phones, because another one could never update them. @throws CredentialError
+ * Requires the pass type that the database stores. It can change only while no phone holds a pass: a phone identifies a
+ * pass by its type, so passes of the previous one would never be updated again.
+ * @throws CredentialError
  */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
   if (!apple) return

@@ -15,7 +15,11 @@ import { type Config, serverKeyFile } from '../config.ts'
 
 const FINGERPRINT = 'server-key-fingerprint'
 
-/** The database stores a fingerprint, so that a server with another key does not start. @throws ServerKeyError */
+/**
+ * Returns the configured key, else that of the file next to the SQLite database, which the first start creates. The
+ * database stores a fingerprint, so that a server with another key does not start and break links and secrets.
+ * @throws ServerKeyError
+ */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
   const current = parseServerKey((await findServerKey(config)) ?? (await createKeyFile(config)))
   const previous = config.previousServerKeys.map(parseServerKey)

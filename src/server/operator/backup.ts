@@ -256,7 +256,10 @@ export type Unsealed =
   /** The reason that it cannot be restored, as a phrase that follows the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
-/** Copies to a file that is private from its first byte. A file without a checksum line is copied unchanged. */
+/**
+ * Copies the database to a file that is private from its first byte, and verifies the checksum. A file without a
+ * checksum line is copied unchanged: an older version wrote it, or it is not a backup.
+ */
 async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)
   if (size === 0) return { fault: 'is empty: it contains no database of passes' }

@@ -18,7 +18,11 @@ export interface CopyAddresses {
   to: string
 }
 
-/** The same call resumes an interrupted copy (decisions/0021). @throws OperatorError, CopyError, DatabaseError */
+/**
+ * The same call resumes an interrupted copy (decisions/0021). A SQLite file gets its name only when it is complete, and
+ * a server rejects an incomplete database.
+ * @throws OperatorError, CopyError, DatabaseError
+ */
 export async function copy(addresses: CopyAddresses, options: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
   const { from, to } = addresses
   const source = sqliteFile(from)

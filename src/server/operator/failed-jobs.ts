@@ -57,7 +57,7 @@ export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Pro
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
 }
 
-/** Runs work on one job, else on all of a workspace. @throws OperatorError if the id is not that of a failed job */
+/** Runs work on one failed job, those of a workspace, or all. @throws OperatorError if the ID is not of a failed job */
 export function withFailedJobs(
   databaseUrl: string,
   { id, workspace }: { id: string | undefined; workspace: string | undefined },

@@ -96,7 +96,7 @@ export function addGoogle(
   })
 }
 
-/** A retired identity becomes usable again. `server` removes the default. @throws OperatorError */
+/** Sets the default for new passes. A retired identity becomes usable again. `server` removes it. @throws OperatorError */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
   name: string,
@@ -121,7 +121,10 @@ export function setDefaultIdentity(
   )
 }
 
-/** @throws OperatorError if it is the default of a workspace or project there, or the workspace cannot use it */
+/**
+ * New passes cannot use a retired identity, and existing ones are still updated.
+ * @throws OperatorError if it is the default of a workspace or project there, or the workspace cannot use it
+ */
 export function retireIdentity(
   config: Pick<Config, 'databaseUrl'>,
   name: string,

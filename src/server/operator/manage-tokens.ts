@@ -29,7 +29,11 @@ export async function findProjectsOfToken(
   return [...new Set(ids)]
 }
 
-/** The old token stays valid for the overlap. Of two concurrent rotations, one is rejected. @throws OperatorError */
+/**
+ * The old token stays valid for the overlap, or until its own expiry if that is earlier. Of two concurrent rotations,
+ * one is rejected.
+ * @throws OperatorError
+ */
 export async function rotateToken(
   tx: Repositories,
   workspaceId: string,

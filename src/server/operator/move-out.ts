@@ -43,7 +43,7 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
   return { ...move, workspaceId, progress: await store.moves.findProgress(workspaceId, move) }
 }
 
-/** Servers on the database do the work. A different address restarts the move. @throws OperatorError */
+/** Starts a move or changes its pace; another address restarts it. Servers do the work. @throws OperatorError */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
   const { url, passesASecond, at } = options
   const { id } = await getWorkspace(store, workspace)
@@ -55,7 +55,10 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
   })
 }
 
-/** Cancels a move: new packages contain the address of this server again. Phones that already moved do not return. @throws OperatorError */
+/**
+ * Cancels a move: new packages contain the address of this server again. Phones that already moved do not return.
+ * @throws OperatorError
+ */
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {

@@ -33,7 +33,11 @@ export function buildMessage(
   return buildTranslated(card, translations, { type, build })
 }
 
-/** Shows a message exactly once. After an attempt that may have had effect, set `mayBeThere`. @throws GoogleApiError */
+/**
+ * Shows a message exactly once. After an attempt that may have had effect, set `mayBeThere`. If the object is full, its
+ * oldest messages are dropped.
+ * @throws GoogleApiError
+ */
 export async function sendMessage(
   api: GoogleCalls,
   { kind, id, role = 'Object' }: { kind: GoogleKind; id: string; role?: GoogleRole },

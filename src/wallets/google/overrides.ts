@@ -5,7 +5,10 @@ import type { GoogleResource } from './resource.ts'
 /** Keys that identify a resource or its validity. A definition must not set them. */
 const reserved = new Set(['id', 'classId', 'state'])
 
-/** Merges objects key by key; `null` removes a key. A text becomes a number or a boolean if Google requires one. */
+/**
+ * Merges objects key by key; `null` removes a key. A text becomes a number or a boolean if Google requires one, because
+ * placeholders produce texts.
+ */
 export function applyOverrides(
   resource: GoogleResource,
   overrides: Record<string, unknown> | undefined,

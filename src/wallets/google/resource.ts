@@ -33,7 +33,10 @@ export interface GooglePlace {
   classSuffix: string
 }
 
-/** IDs are unique across kinds. Each version has separate classes, so that no version affects passes of another. */
+/**
+ * Both names contain the kind, because IDs are unique across kinds and an object cannot change its kind. Each version
+ * has separate classes, so that no version affects passes of another.
+ */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
   return { kind, objectSuffix: pass.objectSuffix ?? `${pass.id}-${kind}`, classSuffix: classSuffixOf(pass, kind) }

@@ -152,6 +152,7 @@ interface Sign {
   path: string
 }
 
+/** Symbols by Apple's transit types, drawn for this project. */
 const signs = new Map<unknown, Sign>([
   [
     'PKTransitTypeAir',

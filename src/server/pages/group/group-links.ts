@@ -25,6 +25,7 @@ import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 /** Passes per page: two bundles. */
 const PASSES_A_PAGE = 20
 
+/** The maximum number of passes that iPhones accept in one bundle. */
 const PASSES_A_BUNDLE = 10
 
 /** The maximum number of passes in a save link, if their names are short. */

@@ -3,7 +3,7 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Services } from '../../context.ts'
 import { correlationIdOf } from '../../http/middleware/observe.ts'
 
-/** Issues queued passes of one workspace now. The queued job then has nothing to do. */
+/** Issues queued passes of one workspace now, so that visitors do not wait. The queued job then has nothing to do. */
 export async function issueQueued(
   passes: StoredPass[],
   { issuing, store }: Pick<Services, 'issuing' | 'store'>,

@@ -202,7 +202,10 @@ export const PassJson = z.looseObject({
   expirationDate: text.optional(),
 })
 
-/** Other rules are only enforced when a version is published and when a pass is created. */
+/**
+ * Whether phones reject the whole pass. Other rules are only enforced when a version is published and when a pass is
+ * created, so that older versions keep working.
+ */
 export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true
 }

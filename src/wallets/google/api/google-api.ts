@@ -39,7 +39,10 @@ export interface GoogleCalls {
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Like `upsertObject`, for an object that probably exists. */
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** Expires and updates an object that no longer belongs to its pass. If the update is rejected, it only expires. */
+  /**
+   * Expires and updates an object that no longer belongs to its pass. If the update is rejected, it only expires. A
+   * missing object is ignored.
+   */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Notifies phones. Google rejects the fourth message within 24 hours with `quota`. */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
