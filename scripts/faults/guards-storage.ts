@@ -62,8 +62,8 @@ export const storageGuards: Fault[] = [
     name: 'use-of-the-next-period',
     breaks: 'A use at the first instant of a day also counts in the previous day.',
     file: 'src/storage/scans/accepted-scans.ts',
-    text: 'scanned_at < to_at',
-    replacement: 'scanned_at <= to_at',
+    text: 'scanned_at < given.to_at',
+    replacement: 'scanned_at <= given.to_at',
     tests: ['test/server/api/scans/scan-decisions.test.ts'],
   },
   {
