@@ -16,10 +16,11 @@ type Fields = Record<string, AnyField>
 
 /** Converts records to rows and back. Each stored field is listed once, as a field of the mapping. */
 export interface Mapping<F extends Fields> {
+  /** Select these in a prepared statement: PostgreSQL rejects one with `*` after a column was added. */
   columns: string[]
   read(row: Row<F>): Values<F>
-  /** Returns the columns of a record. Omits those of undefined fields. */
-  write(record: Values<F>): Row<F>
+  /** Returns the columns of the given fields. Omits those of undefined fields. */
+  write<Name extends keyof F>(record: Pick<Values<F>, Name>): Row<Pick<F, Name>>
   write(record: Partial<Values<F>>): Partial<Row<F>>
   /** Returns what to select: the columns of a table, except for some that are given by other names or expressions. */
   from(table: string, others?: { [Name in keyof Row<F>]?: string | Knex.Raw }): Record<string, string | Knex.Raw>

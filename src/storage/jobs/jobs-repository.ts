@@ -245,7 +245,7 @@ export class Jobs extends Repository {
     return done
   }
 
-  /** Returns jobs to the queue for a later run, and returns how many this worker still held. */
+  /** Returns jobs of one kind to the queue for a later run, and returns how many this worker still held. */
   async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
     const count = await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
     return this.emitRuns(jobs[0]?.kind, 'retried', count)
@@ -258,7 +258,7 @@ export class Jobs extends Repository {
     return this.emitRuns(jobs[0]?.kind, 'put_off', count)
   }
 
-  /** Discards jobs until an operator retries them. Returns false if this worker no longer held them. */
+  /** Discards jobs of one kind until an operator retries them. Returns false if this worker no longer held them. */
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
     return this.emitRuns(jobs[0]?.kind, 'gave_up', count) > 0

@@ -162,7 +162,7 @@ function countAll(counter: Counter): string {
   return countRows(counter, counter.table, conditionOf(counter, 'one'))
 }
 
-/** Returns the rows of a counter in a workspace. Sum their `n`. See counters.ts for their columns. */
+/** Returns the rows of a counter in a workspace. Sum their `n`. See `KEY` for their columns. */
 export function countsOf(db: Knex, workspaceId: string, counter: CounterName): Knex.QueryBuilder {
   return db('counts').where({ 'counts.workspace_id': workspaceId, 'counts.counter': counter })
 }

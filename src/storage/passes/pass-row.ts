@@ -224,7 +224,7 @@ export function asStored(
     ...toNewRow(workspaceId, pass, at),
     ...JOINED.write(joined),
     group_generation: groupGeneration,
-  } as PassRow)
+  })
 }
 
 /** The columns that a pass of this server lacks until it is transferred or gets a message. */

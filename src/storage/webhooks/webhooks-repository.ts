@@ -21,14 +21,7 @@ export interface RetiredSecret {
   until: Date
 }
 
-const WEBHOOK = mapping({
-  id: text,
-  workspaceId: text,
-  url: text,
-  events: json<Webhook['events']>(),
-  description: text,
-  status: plain<Webhook['status']>(),
-  disabledReason: optionalText,
+const secretFields = {
   secret: text,
   /** The retired secrets, newest first. Each one signs in addition to the current secret until its end. */
   retiredSecrets: {
@@ -39,6 +32,19 @@ const WEBHOOK = mapping({
     write: (retired: RetiredSecret[]) =>
       JSON.stringify(retired.map(({ secret, until }) => ({ secret, until: until.getTime() }))),
   },
+}
+
+const SECRETS = mapping(secretFields)
+
+const WEBHOOK = mapping({
+  id: text,
+  workspaceId: text,
+  url: text,
+  events: json<Webhook['events']>(),
+  description: text,
+  status: plain<Webhook['status']>(),
+  disabledReason: optionalText,
+  ...secretFields,
   /** Deliveries of an older generation are never sent. */
   generation: number,
   /** The first failure since the last success. */
@@ -61,7 +67,7 @@ export interface WebhookToSend extends StoredWebhook {
 
 export type WebhookFields = Pick<Webhook, 'url' | 'events' | 'description'>
 
-export type SealedSecrets = Pick<StoredWebhook, 'secret' | 'retiredSecrets'>
+export type SealedSecrets = RecordOf<typeof SECRETS>
 
 const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_deliveries.webhook_id = webhooks.id
   and webhook_deliveries.generation < webhooks.generation and webhook_deliveries.status = 'PENDING') as has_stale`
@@ -179,18 +185,18 @@ export class Webhooks extends Repository {
 
   /** Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired ones. */
   setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
-    return this.change(workspaceId, id, WEBHOOK.write(secrets), at)
+    return this.change(workspaceId, id, SECRETS.write(secrets), at)
   }
 
   /** Returns the secrets of all workspaces, for a change of the server key. */
   async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
-    const rows: Row[] = await this.db('webhooks').select(WEBHOOK.columns)
-    return rows.map(WEBHOOK.read).map(({ id, secret, retiredSecrets }) => ({ id, secrets: { secret, retiredSecrets } }))
+    const rows: Row[] = await this.db('webhooks').select('id', ...SECRETS.columns)
+    return rows.map((row) => ({ id: row.id, secrets: SECRETS.read(row) }))
   }
 
   /** Replaces secrets unless they were rotated in the meantime. */
   async replaceSecrets(id: string, { secret }: SealedSecrets, renewed: SealedSecrets): Promise<void> {
-    await this.db('webhooks').where({ id, secret }).update(WEBHOOK.write(renewed))
+    await this.db('webhooks').where({ id, secret }).update(SECRETS.write(renewed))
   }
 
   /** Increments the epoch of subscriptions of the workspace. */

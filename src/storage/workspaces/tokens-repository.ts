@@ -37,7 +37,7 @@ const TOKEN = mapping({
   replacedBy: optionalText,
 })
 
-/** An access token as it is stored, without the SHA-256 digest that replaces it. */
+/** An access token as it is stored, without the SHA-256 digest by which it is found. */
 export interface StoredToken extends RecordOf<typeof TOKEN> {}
 
 type Row = RowOf<typeof TOKEN>
