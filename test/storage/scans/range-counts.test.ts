@@ -54,7 +54,7 @@ test('counts a use in each range that contains it, except in windows that overla
 
       const record = createUseRecord()
       for (const { at, debited } of known)
-        record.add({ at: new Date(at), scanContextKey: null, isDated: false, chargedWindow: debited })
+        record.add({ at: new Date(at), scanContextKey: null, isDated: false, debitedWindow: debited })
       const counts = [...record.historyOf(plan).counts].map(([key, { count }]) => [key, count])
       expect(counts).toEqual(expected.map(([key, { count }]) => [key, count]))
     }),

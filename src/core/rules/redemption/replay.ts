@@ -94,7 +94,7 @@ class Side {
       at: isPlacedAlike(entry, attempt) ? entry.scannedAt : at,
       scanContextKey: entry.scanContextKey,
       isDated: entry.validateAsOf !== null,
-      chargedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
+      debitedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
     }
     this.byScan.set(entry.id, use)
     this.uses.add(use)

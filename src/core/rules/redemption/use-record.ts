@@ -1,4 +1,4 @@
-import type { RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
+import type { CountedRange, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { overlaps, type Range } from './redemption-windows.ts'
 
 export interface RecordedUse {
@@ -7,7 +7,7 @@ export interface RecordedUse {
   /** Whether it was made for a validity date. Its time of day then does not count. */
   isDated: boolean
   /** The debited window, if several contained the time. */
-  chargedWindow: string | null
+  debitedWindow: string | null
 }
 
 /** An accepted scan that was not reversed. */
@@ -25,7 +25,7 @@ export interface AcceptedScan {
 export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]): RedemptionHistory {
   const uses = createUseRecord()
   for (const { scannedAt, scanContextKey, validityDate } of scans) {
-    uses.add({ at: scannedAt, scanContextKey, isDated: validityDate !== null, chargedWindow: null })
+    uses.add({ at: scannedAt, scanContextKey, isDated: validityDate !== null, debitedWindow: null })
   }
   return uses.historyOf(plan)
 }
@@ -40,14 +40,29 @@ export function createUseRecord() {
   const byWindow = new Map<string, number[]>()
   const keylessByWindow = new Map<string, number[]>()
 
-  function timesOf({ scanContextKey, isDated, chargedWindow }: RecordedUse): number[][] {
+  function timesOf({ scanContextKey, isDated, debitedWindow }: RecordedUse): number[][] {
     const times = [all, entry(byContext, scanContextKey)]
     if (!isDated) times.push(undated)
-    if (chargedWindow !== null) {
-      times.push(entry(byWindow, chargedWindow))
-      if (scanContextKey === null) times.push(entry(keylessByWindow, chargedWindow))
+    if (debitedWindow !== null) {
+      times.push(entry(byWindow, debitedWindow))
+      if (scanContextKey === null) times.push(entry(keylessByWindow, debitedWindow))
     }
     return times
+  }
+
+  function countOf(range: CountedRange, windows: RedemptionPlan['windows']) {
+    const times = range.isKeyless ? (byContext.get(null) ?? []) : all
+    let count = countWithin(times, range)
+    if (range.isWindow) {
+      // A use is debited to one window only.
+      for (const [key, debited] of range.isKeyless ? keylessByWindow : byWindow) {
+        const other = windows.get(key)
+        if (key !== range.key && other && overlaps(other, range)) count -= countWithin(debited, range)
+      }
+    }
+    // Ignores debits: only the messages of a door need it, and a door does not know them.
+    const firstAt = count > 0 ? toDate(times[placeAfter(times, range.from - 1)]) : null
+    return { count, firstAt }
   }
 
   return {
@@ -71,18 +86,7 @@ export function createUseRecord() {
         contextLastAt: toDate(inContext.at(-1)),
         previousAt: toDate(undated[next - 1]),
         nextAt: toDate(undated[next]),
-        counts: new Map(
-          counted.map((range) => {
-            const times = range.isKeyless ? (byContext.get(null) ?? []) : all
-            let count = countWithin(times, range)
-            // A use is debited to one window only.
-            for (const [key, charged] of range.isWindow ? (range.isKeyless ? keylessByWindow : byWindow) : []) {
-              const other = windows.get(key)
-              if (other && key !== range.key && overlaps(other, range)) count -= countWithin(charged, range)
-            }
-            return [range.key, { count, firstAt: count > 0 ? toDate(times[placeAfter(times, range.from - 1)]) : null }]
-          }),
-        ),
+        counts: new Map(counted.map((range) => [range.key, countOf(range, windows)])),
       }
     },
   }

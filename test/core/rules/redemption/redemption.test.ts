@@ -328,12 +328,12 @@ test.each<Row>([
 })
 
 test('debits the earliest overlapping window with remaining uses', () => {
-  const chargedAt = (scans: string[]) => {
+  const debitedAt = (scans: string[]) => {
     const { decision } = evaluate({ policy: overlapping, scans })
     return decision.result === 'accepted' && decision.window?.start
   }
-  expect(chargedAt([])).toBe('2026-03-01T10:00Z')
-  expect(chargedAt(['2026-03-01T10:30Z'])).toBe('2026-03-01T11:00Z')
+  expect(debitedAt([])).toBe('2026-03-01T10:00Z')
+  expect(debitedAt(['2026-03-01T10:30Z'])).toBe('2026-03-01T11:00Z')
 })
 
 test.each([
