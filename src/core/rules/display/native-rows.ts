@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { SpokenLanguage } from '../../../locales/languages.ts'
+import { spokenLanguages } from '../../../locales/languages.ts'
 import { type PageWords, pagesTexts } from '../../../locales/page-texts.ts'
 import { isJsonObject } from '../../json.ts'
 import type { CardField } from './card.ts'
@@ -82,8 +82,8 @@ type WalletLabel = keyof PageWords['wallet']
 
 /** Returns a label of the wallets in a language (BCP 47), or in English if there is no translation. */
 export function walletLabel(label: WalletLabel, language: string): string {
-  const { wallet } = pagesTexts[bareTag(language) as SpokenLanguage] ?? pagesTexts.en
-  return wallet[label]
+  const tag = spokenLanguages.find((spoken) => spoken === bareTag(language)) ?? 'en'
+  return pagesTexts[tag].wallet[label]
 }
 
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/

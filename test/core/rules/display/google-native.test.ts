@@ -74,7 +74,9 @@ test.each(spokenLanguages)('each wallet label has a text in %s', (language) => {
       ko: /^[\uac00-\ud7af ]+$/,
       zh: /^[\u4e00-\u9fff]+$/,
     }[language as string] ?? /^[\p{Script=Latin} ]+$/u
-  for (const label of Object.values(pagesTexts[language].wallet)) expect(label).toMatch(script)
+  const { wallet } = pagesTexts[language]
+  for (const label of Object.values(wallet)) expect(label).toMatch(script)
+  if (language !== 'en') expect(wallet.holdNearReader).not.toBe(pagesTexts.en.wallet.holdNearReader)
 })
 
 test.each([[null], ['x'], [{ venue: 7, dateTime: 'x', seatInfo: { seat: { defaultValue: 3 } }, origin: [] }]])(
