@@ -4,6 +4,8 @@ import { subscribableEvents } from './events.ts'
 
 /** The texts of the API description that do not belong to an endpoint. */
 
+const events = new Intl.ListFormat('en').format(subscribableEvents.map((type) => `\`${type}\``))
+
 export const tags: Record<keyof Contract, { name: string; description: string }> = {
   projects: {
     name: 'Projects',
@@ -96,7 +98,7 @@ are alternatives, at most 20 unless the parameter has a lower limit. Time bounds
 
 ## Events
 
-Webhooks receive ${subscribableEvents.map((type) => `\`${type}\``).join(', ')}, as
+Webhooks receive ${events}, as
 \`{id, type, timestamp, correlationId, data}\`, signed in \`X-Service-Signature: t=<unix seconds>,v1=<hex>\`: the HMAC-SHA256 of
 \`<t>.<raw body>\` with the endpoint's secret. Failed deliveries are retried for three days. Deduplicate by \`id\`.
 \`GET /v1/events\` streams the same envelopes to a client behind a firewall, or on a laptop.
