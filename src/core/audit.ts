@@ -1,4 +1,4 @@
-/** The verbs of the actions in the audit log, by the kind of their target. They are stored for a year: never rename one. */
+/** The verbs of actions in the audit log, by the kind of target. They are stored for a year: never rename one. */
 const verbs = {
   project: ['create', 'update', 'delete'],
   template: ['create', 'update', 'delete'],

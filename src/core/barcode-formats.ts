@@ -1,4 +1,4 @@
-/** The names of each barcode format: in definitions, in both wallets, and in the libraries that read and draw barcodes. */
+/** The names of each barcode format: in definitions, in wallets, and in the libraries that read and draw barcodes. */
 export const barcodeFormats = {
   qr: { apple: 'PKBarcodeFormatQR', google: 'QR_CODE', browser: 'qr_code', zxing: 'QRCode', bwip: 'qrcode' },
   pdf417: { apple: 'PKBarcodeFormatPDF417', google: 'PDF_417', browser: 'pdf417', zxing: 'PDF417', bwip: 'pdf417' },

@@ -7,7 +7,10 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
   return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
 }
 
-/** Caches formats, since creating one takes far longer than using it. */
+/**
+ * Caches formats, since creating one takes far longer than using it. A date format without a `timeZone` keeps the zone of
+ * its first use: only pages use such formats, in the zone of their device, and the server passes the zone of each visitor.
+ */
 function cached<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
   return (language: string, options = {} as Options): Format => {

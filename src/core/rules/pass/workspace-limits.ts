@@ -25,7 +25,7 @@ export const defaultLimits: WorkspaceLimits = {
   requestsInFlight: 256,
 }
 
-/** The maximum number of passes of a workspace on one Apple device. Bounds the list of changes, which can name all of them. */
+/** The maximum number of passes of a workspace on one Apple device, all of which a list of changes can name. */
 export const MAX_PASSES_PER_DEVICE = 300
 
 /** The maximum value of a limit, so that its counters stay integers. */

@@ -127,7 +127,7 @@ export function placesInTime(
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
 
-/** A start has a fixed offset. A date can have hundreds of windows, and a time zone takes far longer to compute with. */
+/** Uses the fixed offset of the start: a date can have hundreds of windows, and time zones are slow to compute. */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from
   const local = realTime.getTime() + offset

@@ -146,5 +146,5 @@ export const MAX_JOB_LAPSES = 3
 /** The error message of a quarantined job and of its pass or notification. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
-/** The number of runs (about four minutes) after which an undelivered notification is FAILED. */
+/** The number of runs (about four minutes) after which a notification is FAILED: any later, it would be too late. */
 export const MAX_SEND_ATTEMPTS = 8

@@ -28,7 +28,10 @@ export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'p
  */
 export type Scope = ReadonlyMap<string, string>
 
-/** Replaces every placeholder once. The result is well-formed, since wallets reject half a surrogate pair. */
+/**
+ * Replaces every placeholder once, so that placeholders inside a value stay text. The result is well-formed, since
+ * wallets reject half a surrogate pair.
+ */
 export function fill(template: string, scope: Scope): string {
   return template.includes('{{') ? oncePerScope(template, scope, fillText) : template.toWellFormed()
 }

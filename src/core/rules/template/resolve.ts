@@ -69,7 +69,7 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
-/** Moves an issue to the variable that caused it, if only one did. */
+/** Moves an issue to the variable that caused it, if only one did: a request has variables, and no definition. */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
     (part, key) => (part as Record<string, unknown> | undefined)?.[key],
