@@ -1,10 +1,15 @@
-import { CommandHelp, Help } from '@oclif/core'
+import { type Command, CommandHelp, Help } from '@oclif/core'
 
 /** The help of a command, without the gap that oclif leaves in place of repeated flag names. */
 class ProgramCommandHelp extends CommandHelp {
   protected override defaultUsage(): string {
     const alternatives = super.defaultUsage().replaceAll(/ \| (?=[|\])]| \|)/g, '')
     return [']', ')'].reduce(trimBefore, alternatives)
+  }
+
+  /** Leaves out empty lists, which oclif would show as `[default: ]`. */
+  protected override flags(flags: Command.Flag.Any[]) {
+    return super.flags(flags.map((flag) => (flag.default?.length === 0 ? { ...flag, default: undefined } : flag)))
   }
 }
 

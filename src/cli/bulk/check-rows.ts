@@ -169,14 +169,14 @@ export function idColumn(name: string): OwnColumn {
   return { name, required: ['the external ID', '--external-id-column'] }
 }
 
-/** A column that is required only if a flag names it. */
+/** A column that is required only if a flag names it. An empty flag turns the usual column off. */
 export function namedColumn(
   named: string | undefined,
   usual: string | undefined,
   what: string,
   flag: string,
 ): OwnColumn {
-  return named === undefined ? { name: usual } : { name: named, required: [what, flag] }
+  return named ? { name: named, required: [what, flag] } : { name: named ?? usual }
 }
 
 /** Formats the issues of a row with the names of the columns in the file. `places` has their indexes, by property. */

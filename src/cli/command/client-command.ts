@@ -70,7 +70,7 @@ export abstract class ClientCommand extends BaseCommand {
     }
     const client = createClient({
       attempts: 3,
-      onRetry: this.#noteTimeout,
+      onRetry: this.#noteRetry,
       ...options,
       url: url.value,
       token: token.value,
@@ -80,9 +80,11 @@ export abstract class ClientCommand extends BaseCommand {
     return client
   }
 
-  /** Reports retries after a timeout only, because other retries are short. */
-  readonly #noteTimeout: ClientOptions['onRetry'] = ({ error }) => {
-    if (error instanceof TimeoutError) this.note(`${error.message}; trying again`)
+  /** Reports timeouts and noticeable waits only, because other retries are short. */
+  readonly #noteRetry = (retry: Retry) => {
+    requireShortWait(retry)
+    if (retry.waitSeconds >= 1) this.note(retryNote(retry))
+    else if (retry.error instanceof TimeoutError) this.note(`${retry.error.message}; trying again`)
   }
 
   protected override describe(error: unknown): Failure {
@@ -105,12 +107,29 @@ export const PATIENT_ATTEMPTS = 12
 
 const NOTE_EVERY_MS = 5_000
 
+type Retry = Pick<Parameters<NonNullable<ClientOptions['onRetry']>>[0], 'error' | 'waitSeconds'>
+
 /** Creates a callback that reports retries, limited so that concurrent requests do not each report one. */
 export function retryNotes(note: (message: string) => void) {
   let notedAt = 0
-  return ({ error, waitSeconds }: { error: Error; waitSeconds: number }) => {
+  return (retry: Retry) => {
+    requireShortWait(retry)
     if (Date.now() - notedAt < NOTE_EVERY_MS) return
     notedAt = Date.now()
-    note(`${error.message}; trying again in ${waitSeconds.toFixed(1)} s`)
+    note(retryNote(retry))
   }
+}
+
+const MAX_WAIT_SECONDS = 60
+
+/**
+ * Ends the call with the error of the server instead of waiting for hours. The server asks for that if a daily limit is
+ * used up, such as Google's limit of notifications.
+ */
+function requireShortWait({ error, waitSeconds }: Retry): void {
+  if (waitSeconds > MAX_WAIT_SECONDS) throw error
+}
+
+function retryNote({ error, waitSeconds }: Retry): string {
+  return `${error.message.replace(/\.$/, '')}; trying again in ${waitSeconds.toFixed(1)} s`
 }

@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
+import type { DoorInvitation } from '../../core/contract/doors.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { filterFlag, formerly, parsePath } from '../arguments/list-flags.ts'
 import { parseDuration } from '../arguments/moment.ts'
@@ -44,31 +45,20 @@ export const commands: ResourceCommands = {
       }),
       svg: Flags.string({ summary: 'Also write a page to print to this file.', parse: parsePath }),
     },
-    async call(client, { flags, note }) {
-      const { project: projectId, gate, phones: uses, svg } = flags
+    async call(client, input) {
+      const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags
       const expiresAt = new Date(Date.now() + parseDuration(flags['expires-in'], '--expires-in') * 1000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
+      // Show the link first, because it cannot be shown again if the file cannot be written.
+      input.log(await showInvitation(invitation, input))
       if (svg !== undefined) {
         const { symbolModules } = await import('../card-picture.ts')
         const modules = (await symbolModules('qr', invitation.url))!
         const projectName = await nameOf(client, projectId)
         await writePrivate(svg, invitationSheet({ modules, gate, projectName, expiresAt: invitation.expiresAt }))
-        note(`Wrote ${svg}.`)
+        input.note(`Wrote ${svg}.`)
       }
       return invitation
-    },
-    async print({ id, url, expiresAt }, { flags, isJson }) {
-      const facts = details([
-        ['Link', url],
-        ['Gate', flags.gate],
-        ['Phones', count(flags.phones)],
-        ['Ends', localTime(expiresAt)],
-        ['Invitation', id],
-      ])
-      if (!process.stdout.isTTY || isJson) return facts
-      const { drawQr } = await import('../card-picture.ts')
-      const drawn = await drawQr(url, drawing(flags))
-      return `${drawn ?? 'The terminal is too narrow for the QR code: make it wider, or give --svg FILE.'}\n${facts}`
     },
     note({ id, url }) {
       const warning = phoneWarning(url)
@@ -135,6 +125,23 @@ export const commands: ResourceCommands = {
     },
     print: ({ id }) => `Invitation ${id} is canceled.`,
   }),
+}
+
+async function showInvitation(
+  { id, url, expiresAt }: DoorInvitation,
+  { flags, isJson }: { flags: { gate: string; phones: number; 'no-color'?: boolean }; isJson: boolean },
+): Promise<string> {
+  const facts = details([
+    ['Link', url],
+    ['Gate', flags.gate],
+    ['Phones', count(flags.phones)],
+    ['Ends', localTime(expiresAt)],
+    ['Invitation', id],
+  ])
+  if (!process.stdout.isTTY || isJson) return facts
+  const { drawQr } = await import('../card-picture.ts')
+  const drawn = await drawQr(url, drawing(flags))
+  return `${drawn ?? 'The terminal is too narrow for the QR code: make it wider, or give --svg FILE.'}\n${facts}`
 }
 
 /** A token that can create invitations might not be able to read projects. */

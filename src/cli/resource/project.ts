@@ -144,7 +144,7 @@ export const commands: ResourceCommands = {
     args,
     flags: {
       by: Flags.option({
-        summary: 'Hours, days, weeks, or months (day).',
+        summary: 'Hours, days, weeks, or months.',
         options: bucketUnits,
         default: 'day' as const,
       })(),

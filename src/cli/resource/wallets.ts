@@ -58,7 +58,7 @@ export const commands: ResourceCommands = {
     examples: ['wallets nudge --silent-for 1h', 'wallets nudge --project "Polyglot 2027" --limit 100 --json'],
     flags: {
       project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
-      'silent-for': Flags.string({ summary: 'Time since the last push: 10m, 1h, 2d (1h).', default: '1h' }),
+      'silent-for': Flags.string({ summary: 'Time since the last push: 10m, 1h, 2d.', default: '1h' }),
       limit: Flags.integer({ summary: 'Maximum number of devices, up to 1,000 (1000).', min: 1, max: 1000 }),
     },
     call: ({ wallets }, { flags: { project: projectId, limit, ...flags } }) =>

@@ -42,7 +42,7 @@ export default class TemplateUpgrade extends ClientCommand {
   static override flags = {
     template: namedFlag('template', ' whose passes to upgrade'),
     project: namedFlag('project', ' whose passes to upgrade; none for passes without a project', { mayBeNone: true }),
-    to: templateVersionFlag({ summary: 'The version (latest); a number needs --template.', default: 'latest' }),
+    to: templateVersionFlag({ summary: 'The version; a number needs --template.', default: 'latest' }),
     status: Flags.option({
       summary: 'Only passes with this status (all but VOID). Repeatable.',
       options: statuses,

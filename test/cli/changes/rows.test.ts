@@ -52,6 +52,11 @@ test('rejects a row that no template accepts, with every reason', () => {
   })
 })
 
+test('an empty column flag turns the usual column off', () => {
+  const columns = planUpdateColumns(['externalPassId', 'label', 'seat'], { ...defaults, labelColumn: '' })
+  expect(columns).toMatchObject({ label: -1, variables: [{ name: 'label' }, { name: 'seat' }] })
+})
+
 test('rejects headers that lack a column, repeat one, or use a system name', () => {
   const plan = () => planUpdateColumns(['id', 'seat.row', 'x', 'x'], { ...defaults, labelColumn: 'name' })
   expect(plan).toThrow(

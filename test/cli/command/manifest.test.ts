@@ -5,7 +5,7 @@ interface Command {
   summary?: string
   description?: string
   examples?: (string | { description: string; command: string })[]
-  flags: Record<string, { type: string; allowNo?: boolean }>
+  flags: Record<string, { type: string; allowNo?: boolean; default?: unknown }>
   args: Record<string, { required?: boolean }>
   strict?: boolean
   pluginName: string
@@ -47,6 +47,8 @@ test.each(ours)('the flags of %s are explained', (_, command) => {
   for (const [name, flag] of Object.entries(command.flags)) {
     const { summary, description } = flag as { summary?: string; description?: string }
     expect(summary ?? description, name).toMatch(/\w/)
+    // The help shows the default in front of the summary.
+    expect(summary ?? '', name).not.toContain(`(${flag.default})`)
   }
 })
 

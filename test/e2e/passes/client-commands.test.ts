@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -63,6 +64,27 @@ test('reports a timeout with the unanswered request and advice', async () => {
     expect.stringContaining('Error: '),
   ])
   expect(stderr).toContain('--timeout SECONDS (PASSES_TIMEOUT) waits longer')
+})
+
+test('reports a wait that the server asks for, and fails instead of waiting for hours', async () => {
+  const waits = ['1', '5400']
+  const limited = createHttpServer((_request, response) => {
+    response.writeHead(429, { 'content-type': 'application/json', 'retry-after': waits.shift() })
+    response.end(JSON.stringify({ errorCode: 'PASS_NOTIFICATION_RATE_LIMITED', message: 'Used up.' }))
+  })
+  limited.listen(0, '127.0.0.1')
+  await once(limited, 'listening')
+  onTestFinished(() => void limited.close())
+  const url = `http://127.0.0.1:${(limited.address() as AddressInfo).port}`
+  const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
+  const { exitCode, stderr } = await run(['notify', id, '--message', 'Gate B12'], { url, token: 'psk_1' })
+  expect(exitCode).toBe(1)
+  expect(stderr.split('\n')).toEqual([
+    'Used up; trying again in 1.0 s',
+    'Error: Used up.',
+    expect.stringContaining('429 PASS_NOTIFICATION_RATE_LIMITED'),
+    '  Next: try again in 5400 s.',
+  ])
 })
 
 test('concurrent programs lose no profile', async () => {

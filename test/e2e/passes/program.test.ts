@@ -40,6 +40,12 @@ test.each(['issue', 'pass list', 'project figures', 'scans stats'])(
   },
 )
 
+test('the help shows no default of a repeatable flag without one', async () => {
+  const { stdout } = await run(['pass', 'update', '--help'], nowhere)
+  expect(stdout).toMatch(/--var=<value>\.\.\. +A variable as name=value/)
+  expect(stdout).not.toContain('[default: ]')
+})
+
 test('the help of webhook listen shows its current flag', async () => {
   const { stdout } = await run(['webhook', 'listen', '--help'], nowhere)
   expect(stdout).toContain('--event ')

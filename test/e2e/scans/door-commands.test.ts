@@ -43,6 +43,19 @@ test('phones are invited, listed, renamed, sent to another gate and revoked by t
   await phone.close()
 })
 
+test('shows the link of an invitation even if its page cannot be written', async () => {
+  const server = await shared()
+  await server.client.projects.create({ body: { name: 'Winter fair' } })
+  const svg = join(temporaryFolder(), 'missing', 'north.svg')
+  const invited = await run(
+    ['door', 'invite', '--project', 'Winter fair', '--gate', 'North', '--svg', svg, '--expires-in', '15m'],
+    server,
+  )
+  expect(invited.exitCode).toBe(1)
+  expect(invited.stdout).toMatch(/^Link +\S+\/door#\S+$/m)
+  expect(invited.stderr).toContain('missing does not exist')
+})
+
 test('rejects an ended invitation, and one that lasts too long', async () => {
   const server = await shared()
   await server.client.projects.create({ body: { name: 'Autumn fair' } })
