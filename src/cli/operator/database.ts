@@ -6,7 +6,7 @@ import { passFlags } from '../arguments/pass-argument.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, printable, table } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
-import { localCommand, type ResourceCommands, skipFlag } from '../resource/resource-command.ts'
+import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags, mistypedVariables, serveFlags, serverConfig } from '../settings/server-flags.ts'
 import { canColor } from '../settings/settings.ts'
 
@@ -196,8 +196,8 @@ export const commands: ResourceCommands = {
       ...passFlags,
       workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
       'dry-run': Flags.boolean({ summary: 'Only show the data that would be erased.' }),
-      yes: skipFlag,
     },
+    asks: true,
     async run({ args, flags, ask }) {
       const { getWorkspace, withStore } = await import('../../server/operator/operator.ts')
       const { erasePass, getPassToErase } = await import('../../server/operator/erase-pass.ts')

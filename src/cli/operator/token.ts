@@ -6,13 +6,7 @@ import { repeatable } from '../arguments/list-flags.ts'
 import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import {
-  itemsCommand,
-  localCommand,
-  madeDatabase,
-  type ResourceCommands,
-  skipFlag,
-} from '../resource/resource-command.ts'
+import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredToken> = {
@@ -126,8 +120,8 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       workspace: workspaceFlag,
-      yes: skipFlag,
     },
+    asks: true,
     async run({ args, flags, ask }) {
       const { auditOperator, getWorkspace, OperatorError, withStore } = await operator()
       return withStore(flags.database, async (store) => {

@@ -7,13 +7,7 @@ import { UsageError } from '../command/cli-error.ts'
 import { localTime } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { limitFlag, showLimits } from '../records.ts'
-import {
-  itemsCommand,
-  localCommand,
-  madeDatabase,
-  type ResourceCommands,
-  skipFlag,
-} from '../resource/resource-command.ts'
+import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredWorkspace> = {
@@ -166,8 +160,8 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       links: Flags.boolean({ summary: 'Also close its hosted links.' }),
-      yes: skipFlag,
     },
+    asks: true,
     async run({ args, flags, ask }) {
       await ask(`Suspend ${args.workspace}?`)
       const { setSuspended } = await operator()

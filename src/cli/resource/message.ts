@@ -139,7 +139,8 @@ export const commands: ResourceCommands = {
       watch: Flags.boolean({ summary: 'Show the progress until it is done.' }),
       yes: skipFlag,
     },
-    async call({ broadcasts, ...client }, { args, flags, ask }) {
+    async call(client, { args, flags, ask }) {
+      const { broadcasts } = client
       const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'] }
       const params = { id: args.project }
       if (flags['dry-run'] || !flags.yes) {
@@ -153,7 +154,7 @@ export const commands: ResourceCommands = {
       }
       const broadcast = (await broadcasts.create({ params, body }, { idempotent: true })) as Broadcast
       if (!flags.watch) return broadcast
-      const stats = await watchBroadcast({ broadcasts, ...client }, broadcast)
+      const stats = await watchBroadcast(client, broadcast)
       return { ...(await broadcasts.get({ params: { ...params, broadcastId: broadcast.id } })), stats }
     },
     print(result) {

@@ -20,7 +20,7 @@ import { createOne } from '../issue/outcomes.ts'
 import { showExplanation, showPass, showWallets } from '../records.ts'
 import { canColor } from '../settings/settings.ts'
 import { templateVersionFlag } from '../template/template-version.ts'
-import { callCommand, PASS, type ResourceCommands, skipFlag } from './resource-command.ts'
+import { callCommand, PASS, type ResourceCommands } from './resource-command.ts'
 
 const says = {
   created: 'Created.',
@@ -179,8 +179,8 @@ export const commands: ResourceCommands = {
       var: variableFlag,
       unset: unsetFlag,
       ...ifMatchFlag,
-      yes: skipFlag,
     },
+    asks: true,
     async call(client, { args, flags, ask }) {
       const variables = variablesOf(flags)
       const id = await passIdOf(client, { args, flags })

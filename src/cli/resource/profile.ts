@@ -2,7 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import type { ListShape } from '../list/shape.ts'
 import { chooseProfile, forgetToken, readProfiles, removeProfile, requireProfile } from '../settings/profile.ts'
 import { overridingVariables, profileInUse } from '../settings/settings.ts'
-import { itemsCommand, localCommand, type ResourceCommands, skipFlag } from './resource-command.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from './resource-command.ts'
 
 interface ProfileItem {
   name: string
@@ -79,7 +79,7 @@ export const commands: ResourceCommands = {
       '--yes is required.',
     examples: ['profile remove staging', 'profile remove staging --yes --json'],
     args: nameArgs,
-    flags: { yes: skipFlag },
+    asks: true,
     async run({ args: { name }, ask }) {
       const { path } = profileInUse()
       const { url } = requireProfile(readProfiles(path), path, name)

@@ -121,6 +121,7 @@ export function itemsCommand<T, A extends Arguments, F extends FlagInputs>(
   return withHelp(ItemsCommand, { ...spec, flags: { ...spec.flags, ...styleFlags } })
 }
 
+/** The casts hold because `withHelp` gives the command exactly these inputs, which oclif's types cannot follow. */
 function inputOf<A extends Arguments, F extends FlagInputs>(
   command: BaseCommand,
   args: object,
@@ -149,10 +150,8 @@ async function show<A extends Arguments, F extends FlagInputs, R>(
   return spec.value ? spec.value(result) : result
 }
 
-const yesFlag = { yes: Flags.boolean({ summary: 'Skip the confirmation prompt.' }) }
-
-/** The flag `--yes` of other commands. */
-export const skipFlag = Flags.boolean({ summary: 'Skip the confirmation.' })
+/** The flag `--yes`, for commands that also read it themselves. */
+export const skipFlag = Flags.boolean({ summary: 'Skip the confirmation prompt.' })
 
 /** Returns the message for a command that created its database, which is probably a mistyped path. */
 export function madeDatabase(file: string): string {
@@ -172,7 +171,7 @@ function withHelp(
   command.examples = examples.map(exampleOf)
   if (args) command.args = args
   command.enableJsonFlag = hasJson
-  command.flags = { ...flags, ...(asks && yesFlag) }
+  command.flags = { ...flags, ...(asks && { yes: skipFlag }) }
   return command
 }
 

@@ -174,9 +174,7 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
   }
 }
 
-/** Local addresses of running listeners: a file for each, named by process id. */
-
-/** Returns a function that removes the file. */
+/** Writes the local address of a listener to a file, named by process id. Returns a function that removes the file. */
 function announceListener(folder: string, url: string): () => void {
   const file = join(folder, String(process.pid))
   makePrivateFolder(folder)
