@@ -1,4 +1,5 @@
 import 'fake-indexeddb/auto'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +8,7 @@ import type { SnapshotItem } from '../../src/core/contract/scanner.ts'
 import { newId } from '../../src/core/ids.ts'
 import { failedOutcome } from '../../src/core/rules/door/outcome.ts'
 import type { Decision } from '../../src/door/engine/engine.ts'
-import type { Attempted, JournalEntry } from '../../src/door/engine/engine-store.ts'
+import { type Attempted, type JournalEntry, RECENT_DECISIONS } from '../../src/door/engine/engine-store.ts'
 import { openIndexedDb } from '../../src/door/engine/indexed-db.ts'
 import { TableStore } from '../../src/door/engine/table-store.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -171,6 +172,18 @@ describe.each(databases)('a store on %s', (_, create) => {
     for (const one of [store, other]) await one.close()
   })
 
+  test('keeps a maximum of decisions without any list', async () => {
+    const [store, other] = await openTwo()
+    const [decision] = accepted('ref', at(0))
+    for (let n = 0; n <= RECENT_DECISIONS * 2; n += 1) {
+      await store.settle({ ...decision, externalRef: `ref-${n}`, isPending: false }, null)
+    }
+    expect(await other.decision('ref-0')).toBeUndefined()
+    expect(await other.decision(`ref-${RECENT_DECISIONS + 1}`)).toBeDefined()
+    expect((await other.summary()).recent).toHaveLength(RECENT_DECISIONS)
+    for (const one of [store, other]) await one.close()
+  })
+
   test('runs concurrent changes of two runners one after the other', async () => {
     const [store, other] = await openTwo()
     const refs = Array.from({ length: 20 }, (_, n) => `ref-${n}`)
@@ -207,4 +220,21 @@ test('a lock of a file is held by one, and released when its work ends or fails'
   expect(order).toHaveLength(4)
   expect(order.map((text) => text.split(' ')[1])).toEqual(['begins', 'ends', 'begins', 'ends'])
   expect(statSync(path).mode & 0o777).toBe(0o600)
+})
+
+test('a process keeps a lock of a file while it waits for the same lock again', async () => {
+  const path = join(temporaryFolder(), 'upload.lock')
+  const script = `const { Database } = require('sqlite3')
+    const db = new Database(process.argv[1])
+    db.configure('busyTimeout', 1)
+    db.exec('begin exclusive', (error) => console.log(error?.code ?? 'free'))`
+  const tryLock = () => execFileSync(process.execPath, ['-e', script, path], { encoding: 'utf8' }).trim()
+  let second: Promise<void> | undefined
+  await withFileLock(path, async () => {
+    second = withFileLock(path, async () => undefined)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(tryLock()).toBe('SQLITE_BUSY')
+  })
+  await second
+  expect(tryLock()).toBe('free')
 })

@@ -46,7 +46,7 @@ export function createScanner(
   const { station, sameScanMs, rejectionText } = environment.settings
   const recent = createRecentScans(sameScanMs)
   const { run: between, stop } = createQueue()
-  /** References of shown decisions. They must not be retried, even if their end could not be stored. */
+  /** References of shown decisions that could not be stored. They must not be retried. */
   const shown = new Set<string>()
   let waiting = 0
 
@@ -134,13 +134,13 @@ export function createScanner(
       return failed(attempt, identity() ? 'refused' : 'not_claimed', rejectionText(reply))
     }
     const decision: Decision = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
-    shown.add(attempt.externalRef)
     try {
       await store().settle(decision, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
       // The server has recorded its decision, so it is valid even if this phone cannot store it.
       if (!(error instanceof StorageFullError)) throw error
+      shown.add(attempt.externalRef)
       onStored(true)
     }
     return decision

@@ -93,7 +93,11 @@ export class TableStore implements EngineStore {
   }
 
   settle(decision: Decision, entry: JournalEntry | null) {
-    return this.#db.write(['attempts', 'journal', 'decisions', 'meta'], (tx) => record(tx, { decision, entry }))
+    return this.#db.write(['attempts', 'journal', 'decisions', 'meta'], async (tx) => {
+      await record(tx, { decision, entry })
+      // Without a list, for example if the workspace forbids it, nothing else deletes decisions.
+      await trim(tx)
+    })
   }
 
   evaluate(...[attempt, digest, decide]: Parameters<EngineStore['evaluate']>) {
