@@ -1,4 +1,4 @@
-import { closeSync } from 'node:fs'
+import { closeSync, existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
 import {
@@ -13,9 +13,13 @@ import {
 import { createProcessLock } from '../../../door/engine/environment.ts'
 import { openPrivateSync } from '../../../files/private-file.ts'
 
-/** Rows as JSON, and an entry for each value in an index. Deleted guest data is overwritten. */
+/**
+ * Rows as JSON, and an entry for each value in an index. Deleted guest data is overwritten. With less than `extra`, a
+ * power failure can undo the last transaction, because the deletion of its journal is not on disk.
+ */
 const SETUP = `
   pragma busy_timeout = 10000;
+  pragma synchronous = extra;
   pragma secure_delete = on;
   create table if not exists rows (store text, key, value text, primary key (store, key)) without rowid;
   create table if not exists entries (store text, name text, value, key, primary key (store, name, value, key)) without rowid;
@@ -93,8 +97,9 @@ interface Connection {
 }
 
 function connect(path: string): Promise<Connection> {
-  // SQLite creates its other files with the same mode.
-  closeSync(openPrivateSync(path, 'a'))
+  // SQLite creates its other files with the same mode. Do not open an existing file: to close it would release the locks
+  // that this process has on it.
+  if (!existsSync(path)) closeSync(openPrivateSync(path, 'a'))
   const settled = (resolve: (value: never) => void, reject: (error: Error) => void) => {
     return (error: Error | null, value?: unknown) => (error ? reject(error) : resolve(value as never))
   }
