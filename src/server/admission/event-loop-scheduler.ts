@@ -89,6 +89,8 @@ export function createEventLoopScheduler({
   measure = utilization(),
 }: EventLoopSchedulerOptions = {}): EventLoopScheduler {
   const recent = new Map<string, Workspace>()
+  /** The workspace with the least use of those that sent a request lately. */
+  let lightest: Workspace | undefined
   let busyUntil = Number.NEGATIVE_INFINITY
 
   function workspaceOf(id: string): Workspace {
@@ -98,14 +100,15 @@ export function createEventLoopScheduler({
     return workspace
   }
 
+  function compareUse(workspace: Workspace): void {
+    if (lightest === undefined || workspace.use < lightest.use) lightest = workspace
+  }
+
   function mustYield(workspace: Workspace, kind: Kind): boolean {
     const now = performance.now()
     if (now > busyUntil) return false
     if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= REST_MS) return true
-    for (const other of recent.values()) {
-      if (other.use < workspace.use && now - other.seenAt <= NEIGHBOR_MS) return true
-    }
-    return false
+    return lightest !== undefined && lightest.use < workspace.use && now - lightest.seenAt <= NEIGHBOR_MS
   }
 
   function canStart(workspace: Workspace, kind: Kind): boolean {
@@ -127,6 +130,7 @@ export function createEventLoopScheduler({
     const workspace = workspaceOf(id)
     const line = lineOf(workspace, kind)
     workspace.seenAt = performance.now()
+    compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
       // It does not wait behind large requests that yield to small ones of the workspace, and does not delay them.
@@ -169,8 +173,12 @@ export function createEventLoopScheduler({
   const timer = setInterval(() => {
     const now = performance.now()
     if (measure() > BUSY) busyUntil = now + BUSY_MS
-    for (const [id, workspace] of recent) {
+    lightest = undefined
+    for (const workspace of recent.values()) {
       workspace.use *= DECAY
+      if (now - workspace.seenAt <= NEIGHBOR_MS) compareUse(workspace)
+    }
+    for (const [id, workspace] of recent) {
       startWaiting(workspace)
       const isIdle = Object.values(workspace.lines).every(({ inWork, waiting }) => inWork + waiting.size === 0)
       if (isIdle && workspace.use < 1 && now - workspace.seenAt > NEIGHBOR_MS) recent.delete(id)

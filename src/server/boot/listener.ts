@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { type Listener as Listhen, listen } from 'listhen'
 import type { Config } from '../config.ts'
 import { addressKey } from '../http/client-address.ts'
@@ -80,6 +81,9 @@ function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>)
 
 /** Closes the server, and cuts off clients that are still sending their request after CUT_OFF_MS. */
 async function close(listener: Listhen): Promise<void> {
+  // Close right after the event loop accepted and read what had arrived: the system resets connections that wait to be
+  // accepted, and a proxy does not send their POST requests to another server.
+  await setImmediate()
   const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), CUT_OFF_MS)
   await listener.close()
   clearTimeout(cutOff)
