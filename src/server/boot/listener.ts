@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { type Listener as Listhen, listen } from 'listhen'
+import { listen } from 'listhen'
 import type { Config } from '../config.ts'
 import { addressKey } from '../http/client-address.ts'
 import { ListenError } from '../listen-error.ts'
@@ -14,11 +14,15 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** The time for a client to read a response that was sent before its whole request arrived. */
+/**
+ * The time for a client to read a response that was sent before its whole request arrived, and to send the first request of a
+ * connection when the server stops.
+ */
 const LINGER_MS = 1_000
 
 /** The time for requests in flight to finish when the server stops. */
 const CUT_OFF_MS = 10_000
+const CHECK_IDLE_MS = 100
 
 /** Listens for HTTP. @throws SetupError if the address is taken, or not one of this machine */
 export async function startListener(
@@ -49,14 +53,18 @@ export async function startListener(
     await listener.close()
     throw taken()
   }
-  connections.watch(listener.server as Server)
+  const server = listener.server as Server
+  connections.watch(server)
+  let closing: Promise<void> | undefined
   return {
     drain() {
       isDraining = true
     },
-    close: () => {
+    close() {
+      isDraining = true
       connections.closeHeld()
-      return close(listener)
+      closing ??= close(server, connections.closeUnused)
+      return closing
     },
   }
 }
@@ -79,15 +87,39 @@ function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>)
   })
 }
 
-/** Closes the server, and cuts off clients that are still sending their request after CUT_OFF_MS. */
-async function close(listener: Listhen): Promise<void> {
-  // Close right after the event loop accepted and read what had arrived: the system resets connections that wait to be
-  // accepted, and a proxy does not send their POST requests to another server.
-  await setImmediate()
-  const cutOff = setTimeout(() => (listener.server as Server).closeAllConnections(), CUT_OFF_MS)
-  await listener.close()
-  clearTimeout(cutOff)
+/**
+ * Closes the server when its requests have ended, and cuts off those that take longer than CUT_OFF_MS. The close of listhen
+ * would also destroy connections that were just accepted, whose first request is on its way: a proxy does not send a POST
+ * again.
+ */
+async function close(server: Server, closeUnused: () => void): Promise<void> {
+  await shortTurn()
+  const closed = once(server, 'close')
+  server.close()
+  const timers = [
+    // Responses that began before the close told their clients to keep the connection.
+    setInterval(() => server.closeIdleConnections(), CHECK_IDLE_MS),
+    setTimeout(closeUnused, LINGER_MS),
+    setTimeout(() => server.closeAllConnections(), CUT_OFF_MS),
+  ]
+  await closed
+  for (const timer of timers) clearTimeout(timer)
 }
+
+/**
+ * Waits until the event loop has just accepted all connections, in a turn without much other work. The system resets those that
+ * wait to be accepted when the server closes.
+ */
+async function shortTurn(): Promise<void> {
+  for (let turns = 0; turns < MAX_TURNS; turns += 1) {
+    const beganAt = performance.now()
+    await setImmediate()
+    if (performance.now() - beganAt < SHORT_TURN_MS) return
+  }
+}
+
+const SHORT_TURN_MS = 0.5
+const MAX_TURNS = 1_000
 
 /** Probes the port: listhen silently uses another port if this one is taken. */
 export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
@@ -175,6 +207,8 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
   const offences = new Map<string, number>()
   /** Held connections of offenders, from which nothing is read. */
   const held = new Set<Socket>()
+  /** Connections that have sent no request yet. */
+  const unused = new Set<Socket>()
 
   /** Closes a connection. It acts only once, since a connection can offend repeatedly before it is closed. */
   function rejectConnection(socket: Socket, reason: string): void {
@@ -206,6 +240,7 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
     }
     return (request, response) => {
       const { socket } = request
+      unused.delete(socket)
       const line = lines.get(socket)
       if (!line) {
         lines.set(socket, [])
@@ -277,6 +312,11 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
       for (const socket of held) socket.destroy()
     },
 
+    /** Closes connections that have sent no request yet. */
+    closeUnused(): void {
+      for (const socket of unused) socket.destroy()
+    },
+
     /** Sets the limits that Node supports. */
     watch(server: Server): void {
       server.maxConnections = maxConnections
@@ -289,6 +329,10 @@ function createConnections({ maxConnections, isDirect, onRejected, ...options }:
           if (admit(socket)) for (const listener of listeners) listener.call(server, socket)
         })
       }
+      server.on('connection', (socket) => {
+        unused.add(socket)
+        socket.once('close', () => unused.delete(socket))
+      })
       server.headersTimeout = timeouts.headersMs
       server.requestTimeout = timeouts.requestMs
       // Any read of a response resets the timer. If no data is unsent, the handler takes long, which is not the

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { EventEmitter, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type ConnectionsOptions, choosePort, startListener } from '../../../src/server/boot/listener.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -29,7 +30,7 @@ async function start(handler: Handler, options: Partial<ConnectionsOptions> = {}
     await once(socket, 'connect')
     return socket
   }
-  return { open, refused }
+  return { open, refused, close: () => listener.close() }
 }
 
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
@@ -248,4 +249,36 @@ test('one address gets at most half of the connections, and all together the max
       expect(await received(next)).toContain('200 OK')
     })
   }
+})
+
+test('a stopping listener serves a request that follows on a connection that was just accepted', async () => {
+  const { open, close } = await start((_, response) => void response.end('served'))
+  const [first, silent, kept] = [await open(), await open(), await open()]
+  kept.write(get('/'))
+  await once(kept, 'data')
+  const closed = close()
+  const text = received(first)
+  await setTimeout(50)
+  first.write(get('/'))
+  expect(await text).toMatch(/^HTTP\/1.1 200 OK\r\n(.+\r\n)*Connection: close\r\n/i)
+  expect(await text).toContain('served')
+  await closed
+  expect(await Promise.all([received(silent), received(kept)])).toEqual(['', ''])
+})
+
+test('a stopping listener closes a connection after a response that had begun', async () => {
+  let response: ServerResponse | undefined
+  const { open, close } = await start((_, started) => {
+    started.write('begun')
+    response = started
+  })
+  const socket = await open()
+  const text = received(socket)
+  socket.write(get('/'))
+  await eventually(() => expect(response).toBeDefined())
+  const closed = close()
+  await setTimeout(50)
+  response!.end('ended')
+  expect(await text).toContain('ended')
+  await closed
 })
