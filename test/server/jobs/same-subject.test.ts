@@ -24,7 +24,7 @@ describe.each(dialects)('on %s', (dialect) => {
     let polls = 0
     const nextTurn: typeof store.jobs.nextTurn = async (queue, now, options) => {
       const turn = await store.jobs.nextTurn(queue, now, options)
-      if (queue === place.queue && options.priority === place.priority) polls += 1
+      if (queue === place.queue && options?.priority === place.priority) polls += 1
       return turn
     }
     services.store = { ...store, jobs: Object.assign(Object.create(store.jobs), { nextTurn }) }
