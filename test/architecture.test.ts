@@ -189,11 +189,12 @@ test.each(Object.keys(packages))('%s is used in its own modules only', (name) =>
   expect(wrong.map(show)).toEqual([])
 })
 
-test('private parts of packages are used in three files, and these packages have exact versions', () => {
+test('each private part of a package is used in one file, and these packages have exact versions', () => {
   const homes: [string, RegExp][] = [
     ['storage/db/knex-parts.ts', /knex\/lib|__knex__|\b_query\b|\b_(completed|resolver|rejecter)\b|\bwrapNativePool\b/],
     ['storage/db/postgres/pipeline.ts', /\bpg\.Query\b|submittedNamedStatements|\bhandleReadyForQuery\b/],
-    ['server/boot/listener.ts', /\bonIncoming\b|Object\.assign\(server|from 'listhen'/],
+    ['server/boot/connections.ts', /\bonIncoming\b|Object\.assign\(server/],
+    ['server/boot/listener.ts', /from 'listhen'/],
   ]
   for (const [home, parts] of homes) expect(files.filter((file) => parts.test(read(file)))).toEqual([home])
   const { dependencies } = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8'))

@@ -20,7 +20,7 @@ export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
 
 /**
  * Returns a stream of server-sent events. It reads no more events before the client has received the previous ones, so
- * a client that stops reading costs only its connection, which the server closes (boot/listener.ts).
+ * a client that stops reading costs only its connection, which the server closes (boot/connections.ts).
  */
 export function eventStream(open: OpenStream, { stopping, log, ...options }: EventStreamOptions): HTTPResponse {
   const ending = new AbortController()

@@ -4,7 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type ConnectionsOptions, choosePort, startListener } from '../../../src/server/boot/listener.ts'
+import type { ConnectionsOptions } from '../../../src/server/boot/connections.ts'
+import { choosePort, startListener } from '../../../src/server/boot/listener.ts'
 import { eventually } from '../../support/eventually.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
