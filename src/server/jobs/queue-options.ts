@@ -13,14 +13,8 @@ export interface QueueOptions {
   perSecond?: number | undefined
 }
 
-/**
- * One job at a time: if a job stops the process, no other job of the queue lapses with it. A job that takes longer than
- * QUARANTINE_SLOT_MS leaves its slot. Otherwise passes would wait for minutes behind the fan-out of a large broadcast.
- */
-export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 7 }
-
-/** The time after which a job of the quarantine queue lets the next one start, in milliseconds. */
-export const QUARANTINE_SLOT_MS = 2_000
+/** One job at a time, to its end: if a job stops the process, no other job of the queue lapses with it. */
+export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 0 }
 
 /**
  * Limits the number of jobs per second at an even pace: the more jobs start together, the longer the next ones wait.

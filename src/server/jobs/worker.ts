@@ -15,13 +15,7 @@ import type { Repositories } from '../../storage/store.ts'
 import { createShares } from '../admission/queue-shares.ts'
 import type { Services } from '../context.ts'
 import { allEnded } from './all-ended.ts'
-import {
-  createThrottle,
-  QUARANTINE_SLOT_MS,
-  type QueueOptions,
-  quarantineOptions,
-  type WorkerQueues,
-} from './queue-options.ts'
+import { createThrottle, type QueueOptions, quarantineOptions, type WorkerQueues } from './queue-options.ts'
 
 /**
  * Runs jobs of one kind and completes them in the transaction that writes their effects. Jobs that `complete` does not
@@ -47,7 +41,6 @@ export interface WorkerOptions {
   queues: WorkerQueues
   leaseSeconds?: number
   pollSeconds?: number
-  quarantineSlotMs?: number
 }
 
 export interface Worker {
@@ -97,7 +90,7 @@ type StartedQueue = WorkerOptions & { place: DuePlace; settings: QueueOptions; w
 
 function startQueue(services: Services, { place, settings, wakeOther, ...options }: StartedQueue) {
   const { queue, priority } = place === 'quarantine' ? { queue: place, priority: undefined } : place
-  const { handlers, leaseSeconds = 10, pollSeconds = 1, quarantineSlotMs = QUARANTINE_SLOT_MS } = options
+  const { handlers, leaseSeconds = 10, pollSeconds = 1 } = options
   const { batchSize, batches, hanging: mostHanging = batches, perSecond } = settings
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
@@ -199,11 +192,9 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
         wake()
       },
     }
-    const late = isRegularQueue(queue) ? undefined : setTimeout(slot.leave, quarantineSlotMs)
     const batch = runAll(jobs, slot)
       .catch((error) => log.error({ err: error }, 'the worker could not reach the outbox'))
       .finally(() => {
-        clearTimeout(late)
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
         // A job that waited for another of its subject can be due now, also in the place of single jobs.
