@@ -5,17 +5,17 @@ import type { Logger } from './log.ts'
 export interface Certificate {
   id: 'apple_pass' | 'apple_wwdr'
   name: string
-  /** The identity of the database that it belongs to. Default: the identity of the server. */
+  /** The name of the identity in the database. Default: the identity of the server. */
   identity?: string
   notAfter: Date
 }
 
 const DAY_SECONDS = 86_400
 
-/** Days before the end from which doctor and the log warn. */
+/** The number of days before the expiry of a certificate from which doctor and the log warn. */
 export const WARNING_DAYS = 30
 
-/** Days before the end from which the log reports an error: a renewal takes days. */
+/** The number of days before the expiry from which the log reports an error, because a renewal takes days. */
 const URGENT_DAYS = 7
 
 export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {

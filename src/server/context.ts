@@ -42,7 +42,10 @@ export interface Services {
   /** Packages for Apple Wallet; undefined if apple is not configured. */
   packages?: Packages
   eventLoop: EventLoopScheduler
-  /** The Apple push of the server's own identity; undefined if apple is not configured. Push passes with `pushTo`. */
+  /**
+   * The Apple push of the server's own identity; undefined if apple is not configured. To push a pass, which can have
+   * another identity, use `pushTo`.
+   */
   push?: ApplePush
   /** The synchronization with Google; undefined if google is not configured. */
   google?: GoogleSync
@@ -63,7 +66,7 @@ export interface Services {
   stopping: AbortSignal
   /** The clock, which tests can set. */
   clock: () => Date
-  /** Whether this clock differs from the database's by so much that it cannot be used (metrics/database-watch.ts). */
+  /** Whether the clock differs so much from the database's that it cannot be used (metrics/database-watch.ts). */
   isClockOff: () => boolean
   log: Logger
   metrics: Metrics

@@ -6,11 +6,11 @@ import type { EndingToken, StoredToken } from '../storage/workspaces/tokens-repo
 export interface TokenOptions {
   name: string
   role: Role
-  /** Default: all. */
+  /** The scopes. Default: all. */
   scopes?: Scope[] | undefined
-  /** The only projects that it can access. Default: the whole workspace. */
+  /** The only projects that the token can access. Default: the whole workspace. */
   projectIds?: string[] | null | undefined
-  /** Null: never. Default: in a year. */
+  /** The expiry; null for none. Default: in a year. */
   expiresAt?: Date | null | undefined
 }
 
@@ -22,12 +22,17 @@ export interface MadeToken {
 
 const LIFETIME_MS = 365 * 86_400_000
 
-/** Returns an expiry, so that unused tokens end automatically. Doctor reports those that are still used. */
+/**
+ * Returns the default expiry. Tokens expire by default, so that unused ones end. Doctor reports tokens that expire
+ * soon.
+ */
 function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
 
-/** Webhooks receive the events of the whole workspace, so a token of some projects cannot have their scopes. */
+/**
+ * Webhooks receive the events of the whole workspace, so a token of some projects cannot have the scopes of webhooks.
+ */
 export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 
 function defaultScopes(projectIds: string[] | null): Scope[] {
@@ -51,7 +56,10 @@ export async function createToken(
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 
-/** Returns tokens that end within 30 days and have no successor, except those created for such a short time. */
+/**
+ * Returns tokens that expire within 30 days and have no successor, except tokens whose whole lifetime is at most 30
+ * days.
+ */
 export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
   return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
 }

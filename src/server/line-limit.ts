@@ -24,7 +24,7 @@ export interface LineLimitOptions {
   now?: () => number
 }
 
-/** @param onLeftOut called after a minute with the number of omitted lines, and that of all sources */
+/** @param onLeftOut called after a minute with the number of omitted lines, and the number of sources */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},

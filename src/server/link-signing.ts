@@ -34,7 +34,7 @@ export interface Link {
 
 type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
-/** A KeyObject is already set up for use. */
+/** The key of links. A KeyObject is set up once, so it is faster than bytes. */
 type LinkKey = KeyObject | Uint8Array
 
 const VERSION = 1
@@ -88,7 +88,10 @@ export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): L
   }
 }
 
-/** Returns the expiry of the pass, and at least 30 days, since people mail links. */
+/**
+ * Returns the expiry of a link: that of the pass, but at least 30 days from now, because people mail links. If the pass
+ * has no expiry, the link lasts for `ttlDays`.
+ */
 export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
   if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)
   return new Date(Math.max(passExpiresAt.getTime(), at.getTime() + MIN_DAYS * DAY_MS))

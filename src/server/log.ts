@@ -33,7 +33,10 @@ export function createLogger(
   return log
 }
 
-/** Returns the failure of a log line that need not be repeated, such as a line of background work or of an outage. */
+/**
+ * Returns the failure of a log line whose repetitions can be omitted, such as a line of background work or of an
+ * outage; undefined for other lines.
+ */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
   if (!(err instanceof Error)) return undefined

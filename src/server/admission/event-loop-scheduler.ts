@@ -3,25 +3,25 @@ import { ApiError } from '../../core/errors.ts'
 
 /**
  * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits.
- * Otherwise a workspace yields to a neighbor with less use, and its large requests and jobs also yield to its own small
- * requests, so that neither thousands of new passes nor expensive lists delay a scan. A workspace that yields has at
- * most a few small requests, one large request or list, and one batch of jobs in flight. After a large request, a list,
- * or a batch, it rests for as long as that work took. Work that waits for the network must not enter here
- * (decisions/0003).
+ * When the event loop is busy, a workspace yields to a workspace with less recent work, and its large requests and jobs
+ * also yield to its own small requests. Neither thousands of new passes nor expensive lists can therefore delay a scan.
+ * A workspace that yields has at most SMALL_IN_FLIGHT small requests, one large request or list, and one batch of jobs
+ * in flight. After a large request, a list, or a batch, its next work of the same kind waits for as long as that work
+ * took. Do not use the scheduler for work that waits for the network (decisions/0003).
  */
 export interface EventLoopScheduler {
   /**
-   * Waits until a request can start. Leave when its work is done.
-   * @param bytes of its body, the approximate cost of its work; LIST_BYTES for a list
+   * Waits until a request can start. Call the returned function when the work of the request is done.
+   * @param bytes the size of the body, which approximates the cost of the request; LIST_BYTES for a list
    * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
-  /** Waits until a batch of jobs, or a part of another long work, can start. */
+  /** Waits until a batch of jobs, or a part of other long work, can start. */
   enterJobs(workspaceId: string, count: number): Promise<Leave>
   close(): void
 }
 
-/** Ends the work. Call it once, even if the work failed. */
+/** Reports the end of the work. Call it once, even if the work failed. */
 export type Leave = () => void
 
 export interface EventLoopSchedulerOptions {
@@ -42,13 +42,19 @@ const DECAY = 0.965
 /** The maximum number of small requests that a workspace has in flight while it yields. */
 const SMALL_IN_FLIGHT = 8
 
-/** The minimum rest after large work, and the time for which large requests and jobs yield after a small request. */
+/**
+ * The minimum rest after large work. Also the time for which large requests and jobs yield after a small request of
+ * their workspace.
+ */
 const REST_MS = 100
 
-/** The maximum rest. Work can take minutes if its database or the process was frozen. */
+/**
+ * The maximum rest. Without it, a workspace would rest for minutes if its database or the process was frozen during the
+ * work.
+ */
 const MAX_REST_MS = 5_000
 
-/** The time, since its last request, for which a workspace counts as a neighbor of others. */
+/** The time after its last work for which others yield to a workspace. */
 const NEIGHBOR_MS = 1_000
 
 /** The number of bytes, and the number of jobs, that cost as much as a request without a body. */
@@ -58,7 +64,7 @@ const JOBS = 4
 /** Bodies above this size are large. Scans and other interactive requests are smaller. */
 const LARGE_BYTES = 4_096
 
-/** The assumed size of a list, because any list can read many rows. */
+/** The body size that is assumed for a list, because any list can read many rows. */
 export const LIST_BYTES = 2 * LARGE_BYTES
 
 /** Whether a body of this size is scheduled as large. */
@@ -66,7 +72,10 @@ export const isLarge = (bytes: number) => bytes > LARGE_BYTES
 
 const TIMEOUT_MS = 10_000
 
-/** Kinds of work. A list is large, but a person at a door can be waiting for it. */
+/**
+ * Kinds of work. A list is large, but does not yield to small requests of its workspace, because a person at a door can
+ * be waiting for the list.
+ */
 type Kind = 'small' | 'list' | 'large' | 'jobs'
 
 /** The work of a workspace that counts toward one limit. */
@@ -89,7 +98,7 @@ export function createEventLoopScheduler({
   measure = utilization(),
 }: EventLoopSchedulerOptions = {}): EventLoopScheduler {
   const recent = new Map<string, Workspace>()
-  /** The workspace with the least use of those that sent a request lately. */
+  /** The workspace with the least use, among the workspaces with recent work. */
   let lightest: Workspace | undefined
   let busyUntil = Number.NEGATIVE_INFINITY
 
@@ -133,7 +142,8 @@ export function createEventLoopScheduler({
     compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
-      // It does not wait behind large requests that yield to small ones of the workspace, and does not delay them.
+      // Start the list outside the line: large requests in the line can be yielding to small requests, and a list does
+      // not.
       workspace.use += cost
       return Promise.resolve(() => undefined)
     }

@@ -4,14 +4,14 @@ import { ApiError } from '../../core/errors.ts'
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one use until the returned function is called. A party of the workspace, such as a door, can never use more
-   * than what remains for the others.
+   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
+   * already uses as much as is free, so that other parties always get a part.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
 }
 
-/** Creates counters by workspace. @param what the name of the limit, and the noun in its messages */
+/** Creates counters by workspace. @param what the name of the limit, and the noun in the messages of its errors */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
 ): InFlight {
@@ -55,7 +55,7 @@ export function createInFlight(
 export interface BodyRoom {
   /**
    * Opens a reservation for the body of a request. Call `leave` when the response is ready. A party of the workspace,
-   * such as a door, can never use more than what remains for the others.
+   * such as a door, must leave as much memory free as it uses, so that other parties always get a part.
    */
   enter(workspaceId: string, party?: string): BodyPlace
 }
@@ -73,7 +73,7 @@ export interface BodyPlace {
 export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number
-  /** Returns the error to throw if there is no memory. Set for data that the server creates instead of receiving it. */
+  /** Returns the error to throw if a limit is reached. The default errors name request bodies. */
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 

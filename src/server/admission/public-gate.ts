@@ -2,7 +2,7 @@ import { ApiError } from '../../core/errors.ts'
 
 /**
  * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.
- * Further requests wait for a while.
+ * Further requests wait for up to `timeoutMs`.
  */
 export interface PublicGate {
   /**
@@ -13,7 +13,7 @@ export interface PublicGate {
 }
 
 export interface PublicGateOptions {
-  /** The maximum number of concurrent responses. */
+  /** The maximum number of concurrent requests. */
   atOnce: number
   atOnceByAddress: number
   /** The maximum number of waiting requests per address. */
@@ -22,7 +22,7 @@ export interface PublicGateOptions {
   timeoutMs: number
 }
 
-/** The time for a client to receive a response: the largest image at 350 kbit/s. */
+/** The maximum time for a client to receive a response. Enough for the largest image at 350 kbit/s. */
 export const PUBLIC_ANSWER_MS = 120_000
 
 const DEFAULTS: PublicGateOptions = {

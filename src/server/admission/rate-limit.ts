@@ -30,7 +30,9 @@ const ADDRESS_RATES = {
   files: { perSecond: 50, burst: 200 },
   /** Requests of phones and platforms. Carriers put thousands of phones behind one address. */
   wallets: { perSecond: 500, burst: 2_000 },
-  /** Health checks of load balancers, which must not mistake a busy server for a stopped one. */
+  /**
+   * Health checks. They have a separate limit, so that load balancers do not mistake a busy server for a stopped one.
+   */
   health: { perSecond: 100, burst: 200 },
 } as const satisfies Record<string, Rate>
 
@@ -45,7 +47,7 @@ export type AddressLimit = keyof typeof ADDRESS_RATES
 
 /**
  * Creates the limits of tokens and addresses in this process.
- * @param rate of each token. With 0 requests per second, all limits of tokens and addresses are disabled
+ * @param rate the rate of each token. With 0 requests per second, all limits of tokens and addresses are disabled
  */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
@@ -63,8 +65,8 @@ export function createLimits(rate: Rate): Limits {
 }
 
 /**
- * The delay of a rejection, which slows down clients that ignore Retry-After. A rejection costs almost as much as a
- * response.
+ * The delay of a rejection, which slows down clients that ignore Retry-After, because a rejection costs almost as much
+ * as a response.
  */
 const REJECTION_DELAY_MS = 500
 
@@ -110,7 +112,10 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
 
 const FORGET_SECONDS = 10
 
-/** Creates buckets that are not shared. Deletes buckets that are full again, at most every 10 seconds. */
+/**
+ * Creates buckets that are not shared with other servers. Deletes buckets that are full again, at most every 10
+ * seconds.
+ */
 export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
@@ -127,7 +132,7 @@ export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> 
   }
 }
 
-/** The rate of a key: a burst (at least one request), which refills by `perSecond`. */
+/** The rate of a key: a burst of at least one request, which refills by `perSecond` requests per second. */
 interface Rate {
   perSecond: number
   burst: number
@@ -137,16 +142,17 @@ interface Rate {
 export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
-   * several requests: the request is allowed if a single one would be, and the next ones wait until the debt is
-   * refilled. Rejects a party of a shared key that would use more than what remains for the other parties.
+   * several requests: the request is allowed if a request of cost 1 would be, and later requests wait until the debt is
+   * refilled. A party of a shared key is rejected if it used as much as is left, so that other parties always get a
+   * part.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
-   * Requests that this process admitted, by key. A count grows while its key is in use, and is reported for a while
-   * after.
+   * Returns the number of requests that this process admitted, by key. A count grows while its key is in use, and is
+   * reported for USAGE_TTL_SECONDS after the last request.
    */
   usage(now: number): Record<string, number>
-  /** Adds requests that another process admitted since its usage was last read. */
+  /** Deducts requests that the process `from` admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
   /**
    * Called after an exchange of usage: the given number of processes, including this one, share the remaining requests.
@@ -167,16 +173,25 @@ interface Bucket {
   knownSince: number
   /** The time at which each of the other processes last admitted a request of the key. */
   others: Map<string, number>
-  /** The part of the level that each party used, divided by `partScale`: a refill reduces all parts in proportion. */
+  /**
+   * The requests that each party used and that are not refilled yet, divided by `partScale`. A refill changes only this
+   * factor, which reduces all parts in proportion.
+   */
   parts: Map<string, number>
   partScale: number
 }
 
-/** A process that admitted nothing for this long gets no share. A new key is shared by all processes for this long. */
+/**
+ * A process that admitted no request of a key for this time gets no share of the key. A new key is shared by all
+ * processes for this time.
+ */
 const ACTIVE_SECONDS = 1
 /** A count is reported for this long after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
-/** Parts are rescaled, and the smallest dropped, when their common factor is below this. */
+/**
+ * When the common factor of the parts falls below LEAST_SCALE, parts are rescaled, and parts below LEAST_PART are
+ * deleted.
+ */
 const LEAST_SCALE = 0.01
 const LEAST_PART = 0.01
 /**
@@ -278,7 +293,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       for (const [key, bucket] of buckets) {
         fill(bucket, now)
         if (bucket.usage === 0 && bucket.level === capacity) buckets.delete(key)
-        // At least one: a share of a small limit can be less than a whole request.
+        // Allow at least one request, because a share of a small limit can be less than one.
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }
     },

@@ -47,12 +47,12 @@ function messageKinds(platform: Platform): string[] {
 }
 
 /**
- * The number of jobs of each queue and priority in flight. One workspace has at most half of the batches, rounded up, so that
- * a batch that hangs at a provider does not idle its queue.
+ * The number of jobs of each queue and priority in flight. One workspace has at most half of the batches, rounded up,
+ * so that its batches cannot hold all slots of a queue while they hang at a provider.
  */
 export const queueOptions = {
   issuing: {
-    // Small, so that the pass of another workspace does not wait long.
+    // Batches are small, so that a pass of another workspace does not wait long.
     interactive: { batchSize: 25, batches: 7 },
     bulk: { batchSize: 100, batches: 7 },
   },
@@ -65,10 +65,10 @@ export const queueOptions = {
     urgent: { batchSize: 10, batches: 7 },
     // As many requests as Google takes from one server at once. The others wait in the outbox.
     interactive: { batchSize: 2, batches: 7 },
-    // Few, since an urgent request waits for those that are in flight.
+    // Few requests, because an urgent request waits for the bulk requests that are in flight.
     bulk: { batchSize: 5, batches: 3 },
   },
-  // One endpoint per batch. Endpoints that hang must leave slots to the others.
+  // One endpoint per batch. There are many slots, so that endpoints that hang leave slots for other endpoints.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
   database: {
     interactive: { batchSize: 1, batches: 7 },

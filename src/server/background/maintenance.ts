@@ -11,8 +11,8 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Limits the rows per transaction to at least the size of a batch. With ten rows, a busy PostgreSQL marks a third as
- * many passes per second and deletes a sixth as many rows, and no other writer waits for this one.
+ * Sets the minimum number of rows per transaction to `passesATurn`. With ten rows, a busy PostgreSQL marks a third as
+ * many passes per second, and deletes a sixth as many rows. On PostgreSQL, a larger transaction delays no other writer.
  */
 function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
   return { ...ROWS, least: passesATurn }
@@ -21,7 +21,9 @@ function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** The time for a phone to fetch the card of an erased pass, after which its registration is deleted. */
+/**
+ * The number of days for which the registrations of an erased pass are kept, so that phones can fetch its last card.
+ */
 const ERASED_REGISTRATION_DAYS = 30
 
 /**
@@ -30,18 +32,27 @@ const ERASED_REGISTRATION_DAYS = 30
  */
 const GOOGLE_CALLBACK_DAYS = 30
 
-/** The age from which messages of a device say nothing about its current state. */
+/**
+ * The number of days for which log messages of devices are kept. Older messages say nothing about the current state of
+ * a device.
+ */
 const DEVICE_LOG_DAYS = 30
 
-/** The time after which every claim that began before the end of its invitation has finished. */
+/**
+ * The number of days for which ended door invitations are kept. By then, every claim that began before the end has
+ * finished.
+ */
 const DOOR_INVITATION_DAYS = 1
 
-/** Clients can request the changes since a snapshot for a day, and can then read their pages for another day. */
+/**
+ * The number of days for which snapshots are kept. For a day, clients can request the changes since a snapshot. They
+ * can then read the pages of these changes for another day.
+ */
 const SNAPSHOT_DAYS = 2
 
 /**
- * Deletes rows past their retention, oldest first, in chunks with a transaction each, so that others write in between.
- * Pending rows stay. Several servers can run it concurrently. If one stops, the next run continues.
+ * Deletes rows past their retention, oldest first, in chunks with a transaction each, so that other writers proceed in
+ * between. Pending deliveries stay. Several servers can sweep concurrently. If a server stops, the next run continues.
  */
 export async function sweep(
   services: JobServices & LongJobServices & Pick<Services, 'retention' | 'signingKeys'>,
@@ -69,7 +80,8 @@ export async function sweep(
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   if (auditDays > 0) {
-    // Entries are chained in the order of their commits, which differs from that of their ids by seconds.
+    // Trim an hour more than is deleted, because entries are chained in the order of their commits, which differs from
+    // the order of their IDs by seconds.
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }
@@ -88,14 +100,14 @@ export async function sweep(
 }
 
 /**
- * The hours of figures that are packed together. The current hour changes often, so its block would have to be
- * rewritten as often.
+ * The number of hours after which figures are packed. To pack each hour separately would rewrite the block of the
+ * project more often.
  */
 const PACKED_HOURS = 6
 
 /** Packs the figures of past hours. Several servers can run it concurrently. */
 export async function packFigures({ store, clock, stopping }: LongJobServices): Promise<void> {
-  // Transactions that are open when an hour ends can still count in it.
+  // Omit the previous hour, because transactions that are still open can count in it.
   const over = hourOf(clock()) - 1
   let isMore = true
   while (isMore && !stopping.aborted) {
@@ -117,7 +129,7 @@ export async function detachProjects(jobs: Job[], services: LongJobServices): Pr
   }
 }
 
-/** Passes per run. The rest follow a second later. */
+/** The maximum number of passes per run. The next run follows a second later. */
 const EXPIRED = 5_000
 
 /** Marks expired passes and queues updates of their wallets. If a server stops, the next run continues. */
@@ -127,7 +139,7 @@ export async function expirePasses({ store, clock, stopping }: LongJobServices):
   // Read first, so that an idle scheduler never waits for the write lock.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
     const count = await pace.run(store, (tx, rows) => expireSome(tx, clock(), rows))
-    // Another server is marking the rest.
+    // Another server is marking the remaining passes.
     if (count === 0) return
     expired += count
   }

@@ -20,10 +20,10 @@ interface Own {
   loggedAt: Map<string, Date>
 }
 
-/** Tasks with their times, in this order. Each task checks whether there is anything to do. */
+/** The tasks of each schedule, in the order in which they run. Each task checks whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
-  // Separate, since a long existing ledger can take minutes.
+  // A separate schedule, because it can take minutes to chain a long existing ledger.
   evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
@@ -33,9 +33,9 @@ export type ScheduleName = keyof typeof schedules
 
 /**
  * Runs the schedules once in a fleet: one process with a scheduler holds the lease, and another takes over within
- * seconds if it dies. The lease only saves work and is not a lock. If two processes believe that they hold it, because
- * their clocks disagree, both do the work, so every task must be safe to run on several servers concurrently. Work that
- * each process has to do for itself, such as renewing its claims, is not a schedule.
+ * seconds if that process dies. The lease only saves work and is not a lock. If two processes believe that they hold
+ * it, because their clocks disagree, both do the work, so every task must be safe to run on several servers
+ * concurrently. Work that each process has to do for itself, such as renewing its claims, is not a schedule.
  */
 export function startScheduler(services: SchedulerServices) {
   const { log } = services
@@ -45,7 +45,7 @@ export function startScheduler(services: SchedulerServices) {
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
     for (const task of schedules[name].tasks) {
-      // With a wrong clock, it would expire passes early and claim jobs of other servers.
+      // With a wrong clock, this process would expire passes early and claim jobs of other servers.
       if (!services.isClockOff() && (await lease.hold())) await task(services, own)
     }
   }
@@ -84,7 +84,7 @@ function quietly(log: Logger): CronLogger {
 
 type Lease = ReturnType<typeof createLease>
 
-/** The time that others wait for a holder that died. */
+/** The duration of the lease, which is the time until another process takes over from a holder that died. */
 const LEASE_SECONDS = 5
 
 /** Creates a lease for work that one process does for the fleet. */
@@ -93,8 +93,8 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   let heldUntil: number | undefined
 
   /**
-   * Whether the lease ends late enough to need no read. False if the clock was changed, so that the end is too far
-   * away.
+   * Whether the lease lasts long enough that it needs no renewal yet. False if the clock was set back, because the end
+   * then seems too far away.
    */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now
@@ -108,9 +108,9 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
       if (isSafe(at.getTime())) return true
       heldUntil = undefined
       if (!(await store.leases.isFree(name, holder, at, LEASE_SECONDS))) return false
-      const isTaken = await store.transaction((tx) => tx.leases.take(name, holder, at, LEASE_SECONDS))
-      if (isTaken) heldUntil = at.getTime() + LEASE_SECONDS * 1000
-      return isTaken
+      const isAcquired = await store.transaction((tx) => tx.leases.take(name, holder, at, LEASE_SECONDS))
+      if (isAcquired) heldUntil = at.getTime() + LEASE_SECONDS * 1000
+      return isAcquired
     },
     /** Lets another process acquire it immediately. */
     async release(): Promise<void> {
@@ -124,7 +124,10 @@ function chainEvidence(services: SchedulerServices, { lease, loggedAt }: Own): P
   return extendChains({ ...services, loggedAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
-/** Chains the last entries before the process ends, for a limited time. The next process chains the rest. */
+/**
+ * Chains the last entries before the process ends, for at most LAST_CHAINING_MS. The next process chains the remaining
+ * ones.
+ */
 function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void> {
   const began = performance.now()
   return extendChains({ ...services, loggedAt }, () => performance.now() - began < LAST_CHAINING_MS)
@@ -133,7 +136,7 @@ function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void
 const LAST_CHAINING_MS = 2_000
 
 /**
- * Rescues jobs of workers that died or hang, so that they are due again. A job that was rescued too often is
+ * Rescues jobs whose leases have ended, because their workers died or hang. A job that was rescued too often is
  * quarantined, and its failure is recorded.
  */
 export async function releaseJobs({ store, clock, log }: JobServices): Promise<void> {

@@ -10,7 +10,9 @@ import { createPace } from '../jobs/chunks.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
-  /** The last time that each broken chain was logged, by its name. The log reports it once an hour. */
+  /**
+   * The last time that each broken chain was logged, by the name of the chain. A broken chain is logged once an hour.
+   */
   loggedAt: Map<string, Date>
 }
 
@@ -29,8 +31,8 @@ const ROWS = { first: 200, most: 2_000 }
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
-  // An entry costs a quarter of a pass. With fewer entries, begin and commit would dominate: on PostgreSQL, each
-  // statement takes as long as many entries, and no other writer waits for this transaction.
+  // Chain four times as many entries as passes, because an entry costs a quarter of a pass. On PostgreSQL, BEGIN and
+  // COMMIT take as long as many entries, and no other writer waits for this transaction.
   const pace = createPace({ ...ROWS, least: 4 * store.passesATurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
@@ -42,7 +44,7 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
       for (const chain of chainNames) adopted += await tx.chains.adopt(chain, rows)
       return adopted
     })
-    // Other servers are chaining the rest, or the rest belongs to broken chains.
+    // Other servers are chaining the remaining entries, or the entries belong to broken chains.
     if (chained === 0) break
     await setImmediate()
   }
@@ -69,7 +71,8 @@ async function chainEntries(
 ): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
   const groups = groupBy(pending, nameOf)
-  // Lock both chains of each workspace, since its key is created together with the beginnings of both.
+  // Lock both chains of each workspace, because the key of a workspace is created together with the beginnings of both
+  // chains.
   const workspaceIds = [...new Set(pending.map(({ workspaceId }) => workspaceId))]
   const heads = await tx.chainHeads.lock(
     workspaceIds.flatMap((workspaceId) => chainNames.map((chain) => ({ workspaceId, chain }))),
@@ -150,10 +153,13 @@ function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEn
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }
 
-/** Blocks per transaction that are removed from a chain. */
+/** The number of blocks that one transaction removes from a chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/** Moves the beginnings of audit chains past the entries that retention deletes, and signs them before the deletion. */
+/**
+ * Moves the beginnings of audit chains past the entries that retention deletes, and signs the chains before the
+ * deletion.
+ */
 export async function trimChains(
   chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

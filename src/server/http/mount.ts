@@ -34,10 +34,10 @@ type Result<R> = R extends { status: infer Status extends number; body: infer Bo
   ? Body | Reply<Status, Body>
   : never
 
-/** A body whose cursor is sealed. */
+/** An encoded body, whose cursor is already sealed. */
 type Encoded<R> = R extends { body: infer Body } ? EncodedBody<Body> : never
 
-/** One handler for each operation of a resource. A missing or mismatched one does not compile. */
+/** One handler for each operation of a resource. A missing or mismatched handler does not compile. */
 export type Handlers<Operations extends Record<string, Route>> = {
   [Operation in keyof Operations]: Handler<Operations[Operation]>
 }
@@ -54,7 +54,10 @@ export interface MountOptions {
    * party.
    */
   limitToken: (key: string, party?: string) => Promise<void>
-  /** Slows down clients that guess tokens. */
+  /**
+   * Counts a request against the limit of its address: a request without a token, or with a wrong one, which can be a
+   * guess.
+   */
   limitAddress: (event: H3Event) => void
 }
 
@@ -68,7 +71,10 @@ interface Bounds {
   renders: FairGate
 }
 
-/** The maximum number of concurrent renders, in total and per workspace, and the time that others wait. */
+/**
+ * The maximum number of concurrent renders, in total and per workspace, and the maximum time that further requests
+ * wait.
+ */
 const RENDERS = 4
 const RENDERS_OF_WORKSPACE = 2
 const RENDER_WAIT_MS = 30_000
@@ -102,7 +108,7 @@ async function serve(
   const { headers } = event.req
   const now = services.clock()
   const token = await options.authenticate(headers, now).catch((error: unknown) => {
-    // A database that does not respond is not a guess at a token.
+    // Count only wrong tokens: a database that does not respond is not a guess.
     if (error instanceof ApiError && error.status === 401) options.limitAddress(event)
     throw error
   })
@@ -118,12 +124,13 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // The handler of an image waits for the scheduler itself, and then for the decoder process. Every few seconds, each
-    // door lists the doors and gets only itself.
+    // Each door lists the doors every few seconds and gets only itself, which costs no more than a small request.
     const isSelf = token.door !== null && route === contract.doors.list
     const cost = takesTurnsAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
+    // The handler of an image enters the scheduler itself, and leaves it to wait for the decoder process.
     if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
-    // After its turn: places that wait for the event loop would delay renders of other workspaces.
+    // Enter after the wait for the event loop. If a request held a render slot while it waits, it would delay renders
+    // of other workspaces.
     if (route.rendersDefinition) {
       await renders.enter(workspaceId, RENDER_WAIT_MS)
       leaveRenders = () => renders.leave(workspaceId)
@@ -176,7 +183,7 @@ async function servePublic(
   }
 }
 
-/** Starts a stream. The request ends here. After this, it counts only toward the limit of streams. */
+/** Starts a stream and ends its request: the stream counts only toward the limit of streams. */
 function startStream(
   event: H3Event,
   open: OpenStream,
@@ -196,7 +203,7 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed: () => authenticate(headers, clock()) })
 }
 
-/** Whether a route waits for the scheduler as lists do: lists, counts over time, and routes that declare much work. */
+/** Whether a route is scheduled as a list: lists, counts over time, and routes that declare much work. */
 const takesTurnsAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||
@@ -208,8 +215,8 @@ function tooSlow(query: unknown, cause: unknown): ApiError {
   const filters = Object.keys(query ?? {}).filter((name) => !NO_FILTERS.has(name))
   const narrow =
     filters.length > 0
-      ? `Narrow it: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
-      : 'Add filters to narrow it.'
+      ? `Narrow the request: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
+      : 'Add filters to narrow the request.'
   return new ApiError('SERVICE_UNAVAILABLE', {
     message: `The database needed more than ${STATEMENT_LIMIT_MS / 1000} seconds. ${narrow}`,
     details: { filters },
@@ -229,7 +236,7 @@ function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): I
 type AnyReply = Reply<number, unknown>
 
 function toReply(result: unknown, { responses }: Route): AnyReply {
-  // JavaScript keeps numeric keys in ascending order.
+  // The first key is the lowest status, because JavaScript keeps numeric keys in ascending order.
   return result instanceof Reply ? result : new Reply(Number(Object.keys(responses)[0]), result)
 }
 
@@ -279,7 +286,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const body = route.rawBody ? bytes : parseBody(event, route, bytes)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
-  // The client sent a single value instead of a list, so its path has no index.
+  // If the client sent a single value instead of a list, remove the index from the path of the issue.
   const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
     path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
     message,

@@ -12,7 +12,7 @@ export function namesTag(condition: string, tags: string[]): boolean {
 const run = promisify(gzip)
 const undo = promisify(gunzip)
 
-/** Compresses off the main thread, with the fastest level: JSON becomes much smaller at any level. */
+/** Compresses off the main thread, with the fastest level, because JSON becomes much smaller at any level. */
 export async function compress(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await run(text, { level: constants.Z_BEST_SPEED }))
 }
@@ -33,7 +33,6 @@ export class EncodedBody<Body> {
   }
 }
 
-/** Serializes a body once for many responses. */
 export async function encodeBody<Body>(body: Body): Promise<EncodedBody<Body>> {
   return new EncodedBody(Buffer.from(await compress(JSON.stringify(body))))
 }
@@ -41,8 +40,8 @@ export async function encodeBody<Body>(body: Body): Promise<EncodedBody<Body>> {
 const encodings = ['br', 'gzip'] as const
 
 /**
- * Returns the supported encodings that the client accepts (RFC 9110, 12.5.3), the smaller first. A weight of 0 excludes
- * one.
+ * Returns the supported encodings that the client accepts (RFC 9110, 12.5.3), with the smaller result first. A weight
+ * of 0 excludes an encoding.
  */
 export function acceptedEncodings(headers: Headers): (typeof encodings)[number][] {
   const weights = new Map<string, number>()

@@ -112,8 +112,8 @@ const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
 
 /**
- * Counts brackets and commas of JSON before it is parsed, which would take seconds for 8 MiB of them. Does not check
- * that it is well-formed.
+ * Limits the nesting and the number of values of JSON before it is parsed, because 8 MiB of brackets and commas would
+ * take seconds to parse. Does not check that the JSON is well-formed.
  * @throws ApiError INVALID_FORMAT
  */
 export function requireSaneJson(json: string): void {

@@ -14,8 +14,8 @@ export type SecurityEvent =
 export type SecurityLog = ReturnType<typeof createSecurityLog>
 
 /**
- * Logs possible attacks at info, with the client address. Limits the lines of similar ones, and logs the number of
- * omitted lines after each minute.
+ * Logs possible attacks at info, with the client address. Limits the number of lines per event and address, and logs
+ * the number of omitted lines after each minute.
  */
 export function createSecurityLog(log: Logger, now?: () => number) {
   const limits = new Map<SecurityEvent, LineLimit>()

@@ -3,10 +3,12 @@ import { SERVER_IDENTITY } from '../../storage/workspaces/identities-repository.
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
-/** The work that an identity accepts: any, one call to test whether its platform responds, or none until a time. */
+/**
+ * The number of calls that an identity admits now: any number, one that tests whether the platform responds, or none.
+ */
 export interface Admission {
   most: number
-  /** The time at which the rest can be retried. */
+  /** The time at which to retry calls that were not admitted. */
   until: Date
 }
 
@@ -29,7 +31,7 @@ export interface BreakersOptions {
   clock: () => Date
   log: Pick<Logger, 'info' | 'warn'>
   metrics: Pick<Metrics, 'identityPaused'>
-  /** The time without any response after which a call hangs. Default: 2. */
+  /** The time without any response after which a call counts as hanging. Default: 2. */
   hangSeconds?: number | undefined
 }
 
@@ -38,7 +40,7 @@ const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
 /** The interval at which other work is retried while a call hangs. */
 const RECHECK_MS = 2_000
-/** The timeout of a test, longer than any call takes. */
+/** The time after which a test that has not ended is repeated; longer than any call takes. */
 const TRY_MS = 30_000
 
 /** Creates the breakers of a process on demand, by platform and identity; null is the identity of the server. */
@@ -58,9 +60,9 @@ export function createBreakers(options: BreakersOptions) {
 }
 
 /**
- * Pauses the work of an identity while its platform does not respond, so that other work continues. After five
- * consecutive failures, or one call that hangs and fails, it pauses for 2 s, and twice as long after each failed test,
- * up to a minute. While a call hangs and none succeeds, no other begins.
+ * Pauses the calls of an identity while its platform does not respond, so that other work continues. Calls pause for 2
+ * s after five consecutive failures, or after one call that hangs and fails. Each failed test doubles the pause, up to
+ * a minute. While a call hangs, no other call begins until one gets a response.
  */
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },
@@ -69,7 +71,7 @@ function createBreaker(
   const hanging = new Set<object>()
   let answers = 0
   let failures = 0
-  /** The number of consecutive pauses; 0 if it is not paused. */
+  /** The number of consecutive pauses; 0 if the identity is not paused. */
   let pauses = 0
   let pauseEnd = 0
   let isTrying = false
@@ -107,7 +109,7 @@ function createBreaker(
   }
 
   return {
-    /** Ends the pause, since the identity has a new key or certificate. Returns whether it was paused. */
+    /** Ends the pause. Called when the identity has a new key or certificate. Returns whether it was paused. */
     renewed(): boolean {
       const wasPaused = pauses > 0
       answered('an identity was renewed: its work continues')
@@ -122,7 +124,10 @@ function createBreaker(
       }
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
-    /** Undefined if it is not paused. A failure during a pause does not count against the job. */
+    /**
+     * The end of the pause; undefined if the identity is not paused. A failure during a pause does not count against
+     * the job.
+     */
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
     /** Makes an admitted call. */
     async run<T>(call: () => Promise<T>, { outcomeOf, reasonOf, onHang }: WatchedCall<T>): Promise<T> {

@@ -30,7 +30,10 @@ export function sealSecrets(text: string, id: string, { current }: Pick<ServerKe
   return seal(text, id, current, 'identities')
 }
 
-/** Returns the signing identity of an Apple identity. It can be expired. @throws CredentialError, SealError */
+/**
+ * Returns the signing identity of a stored Apple identity. Its certificate can be expired. @throws CredentialError,
+ * SealError
+ */
 export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
   return readAppleIdentity(storedCredentials(stored, keys))
 }
@@ -63,8 +66,9 @@ export function openText({ id, sealed }: StoredIdentity, { current, previous }: 
 }
 
 /**
- * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets that
- * cannot be decrypted stay unchanged, and the log names their identities: only their passes have to wait for a renewal.
+ * Encrypts secrets of previous server keys again under the current one, so that previous keys can be retired. Secrets
+ * that cannot be decrypted stay unchanged, and the log names their identities: the passes of these identities wait
+ * until the operator renews them.
  */
 export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick<Logger, 'error'>): Promise<void> {
   for (const stored of await store.identities.listAll()) {
@@ -92,7 +96,7 @@ export function toKeyPem(key: AppleCredentials['key']): string {
   return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** Imports the module of keyless identities on demand: it loads slowly, and key files do not need it. */
+/** Imports the module of keyless identities on demand, because it loads slowly, and key files do not need it. */
 async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
   return createKeylessIdentity(options)

@@ -15,8 +15,8 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * Opens an identity of the database for its platform. If `before` is given, it continues with the new keys. A platform
- * without an opener has only the identity of the server.
+ * By platform, a function that opens an identity of the database. If `before` is given, this open identity continues
+ * with the new keys. A platform without an opener has only the identity of the server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }
 
@@ -24,7 +24,10 @@ type Opener = (stored: StoredIdentity, before?: Side) => Promise<Side>
 
 export interface IdentitiesOptions {
   store: Store
-  /** Returns the identity `server` of the flags. Called each time, since its parts can be replaced. */
+  /**
+   * Returns the server's own identity, which flags configure. Called for each use, because its credentials can be
+   * replaced.
+   */
   server: () => Partial<Sides>
   wallets: Wallets
   openers: SideOpeners
@@ -33,15 +36,15 @@ export interface IdentitiesOptions {
   log: Pick<Logger, 'info' | 'error'>
 }
 
-/** The interval of reads. A change must reach each process within 10 seconds. */
+/** The interval of reads. It is short, because a change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
 /** The minimum interval of reads for unknown pass types, which strangers can request. */
 const MIN_REFRESH_MS = 1_000
 
 /**
- * The identities that sign, push, and write for passes; null is the identity of the server. Each is opened on demand,
- * and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
+ * The identities that sign, push, and write for passes; null is the identity of the server. An identity is opened on
+ * demand, and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
  */
 export function createIdentities(options: IdentitiesOptions) {
   const { store, server, wallets, openers, onChanged, log } = options
@@ -72,7 +75,7 @@ export function createIdentities(options: IdentitiesOptions) {
     }
   }
 
-  /** Lets open connections use the changed row. Calls in flight end with the old one. */
+  /** Lets open connections use the changed row. Calls in flight end with the old keys. */
   async function follow(stored: StoredIdentity): Promise<void> {
     const before = opened.get(stored.id)
     if (before) {
@@ -187,7 +190,9 @@ export interface OpenersOptions {
   createWallets: { apple(identity: AppleIdentity): AppleWallet; google(identity: GoogleSigner): GoogleWallet }
 }
 
-/** Opens identities. A certificate is replaced in place, and open connections continue with it. */
+/**
+ * Creates the openers. If the certificate of an Apple identity changes, its open connections continue with the new one.
+ */
 export function createOpeners({ keys, connections, createWallets }: OpenersOptions): SideOpeners {
   return {
     async apple(stored, before) {

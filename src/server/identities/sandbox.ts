@@ -13,7 +13,7 @@ import { type Config, sandboxFolder } from '../config.ts'
  * Sandbox credentials are created on the first start, stored next to the database, and readable only by their owner.
  */
 
-/** No real phone holds a pass of this type. */
+/** The pass type of the sandbox. No real phone holds a pass of this type. */
 export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
 
 const APPLE = { passTypeIdentifier: SANDBOX_PASS_TYPE, teamIdentifier: 'SANDBOX001' }
@@ -33,7 +33,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
     async () => {
-      // Imported on the first start only: a server uses it for nothing else.
+      // Import the module on demand, because only the first start needs it.
       const { createSandboxApple } = await import('../../wallets/sandbox/apple/certificates.ts')
       const made = await createSandboxApple({ ...APPLE, at })
       return {
@@ -92,7 +92,7 @@ export async function makeSandboxPass(
   if (wwdrKeyPem === undefined) {
     const folder = join(sandboxFolder(config), 'apple')
     throw new CredentialError(
-      `An older version created the sandbox, which cannot sign another certificate. Move ${folder}, and a new one is created.`,
+      `The sandbox in ${folder} was created by an older version and cannot sign another certificate. Move the folder, so that a new sandbox is created.`,
     )
   }
   const { createSandboxPass } = await import('../../wallets/sandbox/apple/certificates.ts')
@@ -130,7 +130,9 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/** The signing identity was checked when it was read. */
+/**
+ * Whether the certificates next to the signing identity are valid. The signing identity was checked when it was read.
+ */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
@@ -146,9 +148,9 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
 }
 
 /**
- * Reads the folder, and creates it if it does not exist. If a file in it is missing, damaged, or expired, the next
- * folder is used (`apple`, `apple-2`, `apple-3`). A folder appears in one step, and the first of several starting
- * servers wins.
+ * Reads the folder, and creates it if it does not exist. If a file in the folder is missing, damaged, or expired, the
+ * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start, all
+ * use the folder of the first one.
  */
 async function loadOrCreate<T>(
   base: string,

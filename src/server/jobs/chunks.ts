@@ -4,12 +4,12 @@ import type { LongJobServices } from '../context.ts'
 
 /**
  * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
- * runs in between. Each chunk waits for its turn at the event loop, and has at least as many rows as a batch: with ten
- * rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue if the
- * server stops or the turn of the job has ended.
+ * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesATurn` rows: with ten
+ * rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue if
+ * the server stops or the job has run for TURN_MS.
  * @param size the rows of a chunk
  * @param chunk processes the next rows; returns true after the last chunk
- * @returns whether the work is complete; false if the job was lost
+ * @returns whether the work is complete; false if the job returned to its queue, or was lost to another worker
  */
 export async function workInChunks(
   job: Job,
@@ -27,7 +27,8 @@ export async function workInChunks(
 
   async function runChunk(tx: Repositories, rows: number): Promise<boolean | undefined> {
     if (!(await tx.jobs.lockForChunk(job))) return undefined
-    // The turn begins with the first chunk, so that a job that waited longer for the event loop makes progress, too.
+    // Measure from the first chunk, so that a job makes progress even if it waited longer than TURN_MS for the event
+    // loop.
     turnEndsAt ??= performance.now() + TURN_MS
     if (!stopping.aborted && performance.now() < turnEndsAt) return chunk(tx, rows)
     await tx.jobs.snooze([job], clock())
@@ -36,22 +37,22 @@ export async function workInChunks(
 }
 
 /**
- * The time after which a job returns to its queue. Otherwise a few busy workspaces, whose events come as fast as their
- * chunks, would hold all slots of a queue.
+ * The time after which a job returns to its queue. Without this limit, a few busy workspaces could hold all slots of a
+ * queue, because their events arrive as fast as chunks process them.
  */
 const TURN_MS = 10_000
 
-/** The target duration of a transaction. A person at a door waits for at most one transaction. */
+/** The target duration of a transaction. It is short, because a scan at a door can have to wait for one transaction. */
 const TARGET_MS = 10
 
 /**
- * The maximum growth from one transaction to the next: rows differ in cost, and a fast transaction may have found
- * little to do. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
+ * The maximum growth of the number of rows from one transaction to the next. Rows differ in cost, so the next ones can
+ * be slower. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
  * overloaded the server.
  */
 const GROWTH = 1.2
 
-/** The default minimum of rows per transaction. With fewer rows, the overhead of a transaction dominates. */
+/** The default minimum number of rows per transaction. With fewer rows, the overhead of a transaction dominates. */
 const LEAST = 10
 
 interface PaceOptions {
@@ -66,11 +67,14 @@ export type Pace = ReturnType<typeof createPace>
 export function createPace({ first, least = LEAST, most }: PaceOptions) {
   let rows = first
   return {
-    /** The rows of the next transaction, for callers that fetch them first. */
+    /** The number of rows of the next transaction. */
     get rows() {
       return rows
     },
-    /** Measures the transaction with its commit, without the wait for the write lock. */
+    /**
+     * Runs work in a transaction, and adapts `rows` to its duration, which includes the commit but not the wait for the
+     * write lock.
+     */
     async run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T> {
       let began = 0
       const result = await store.transaction((tx) => {

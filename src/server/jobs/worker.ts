@@ -19,14 +19,15 @@ import { createThrottle, type QueueOptions, quarantineOptions, type WorkerQueues
 
 /**
  * Runs jobs of one kind and completes them in the transaction that writes their effects. Jobs that `complete` does not
- * return were lost to another worker. If it throws, the jobs that are still held are released.
+ * return were lost to another worker. If the handler throws, the worker runs it again with each half of the jobs, and
+ * retries or discards a job that fails alone.
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
 export interface Slot {
   /** Whether a finished job can keep its slot, to continue immediately when more work comes. */
   mayStay(): boolean
-  /** Frees the slot, since the rest of the batch hangs at a platform. The batch keeps its jobs. */
+  /** Frees the slot, because the batch hangs at a platform. The batch keeps its jobs and continues. */
   leave(): void
 }
 
@@ -34,7 +35,7 @@ export type OnDiscard = (tx: Repositories, job: DiscardedJob, message: string, a
 
 export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
-/** The leases are renewed after a third of `leaseSeconds`. */
+/** The options of a worker. It renews leases after a third of `leaseSeconds`. */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   onDiscard?: Partial<Record<JobKind, OnDiscard>>
@@ -44,9 +45,9 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Polls now. Called after this process committed jobs. */
+  /** Polls a queue now. Called after this process committed jobs. */
   wake: OnDue
-  /** False while it stops, and if a queue with free slots hangs. */
+  /** False while the worker stops, and if a queue with free slots has stopped polling. */
   isRunning(): boolean
   /** Stops claiming jobs and waits for in-flight jobs to finish. */
   stop(): Promise<void>
@@ -95,7 +96,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
-  /** Separate from other writes of jobs, so that claims and completions do not wait for them. */
+  /** A separate party of the store, so that claims and renewals of leases do not wait for the writes of handlers. */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   const hanging = new Map<Promise<void>, Job[]>()
@@ -103,7 +104,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   let lastTurn: string | undefined
   let isStopping = false
   let isWoken = false
-  let lookedAt = performance.now()
+  let polledAt = performance.now()
   let wakeUp: () => void = () => undefined
   let onLeft: () => void = () => undefined
 
@@ -128,7 +129,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
 
   async function claimDue(): Promise<void> {
     isWoken = false
-    lookedAt = performance.now()
+    polledAt = performance.now()
     const early = throttle.wait()
     if (early > 0) return idle(Math.min(early, pollMilliseconds))
     try {
@@ -142,7 +143,10 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     }
   }
 
-  /** Returns the time to the next job, or the poll interval: other processes can insert jobs without notice. */
+  /**
+   * Returns the time until the next job, but at most the poll interval, because other processes can insert jobs without
+   * notice.
+   */
   function millisecondsTo(nextRunAt: Date | undefined): number {
     return nextRunAt ? Math.min(nextRunAt.getTime() - clock().getTime(), pollMilliseconds) : pollMilliseconds
   }
@@ -197,7 +201,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
       .finally(() => {
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
-        // A job that waited for another of its subject can be due now, also in the place of single jobs.
+        // Jobs of the same subjects can be due now. If this is the quarantine queue, they can be in a regular queue.
         wake()
         for (const other of new Set(jobs.map(placeOf))) if (other !== place) wakeOther(other)
       })
@@ -223,9 +227,9 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   }
 
   /**
-   * Renews all claims in one statement: a worker can have hundreds of batches, and separate renewals would each commit.
-   * Jobs that are locked by a write are renewed batch by batch and waited for, since a job of many chunks is locked
-   * almost all the time.
+   * Renews all claims in one statement, because a worker can have hundreds of batches, and separate renewals would each
+   * commit. The statement skips jobs that a transaction has locked. These are renewed by batch, after a wait for their
+   * locks, because a job of many chunks is locked almost all the time.
    */
   async function renew(): Promise<void> {
     const batchesInFlight = [...inFlight.values(), ...hanging.values()]
@@ -246,7 +250,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
       await handlers[kind](jobs, { ...services, store: store.forJobs(jobs[0]!.workspaceId) }, slot)
       note(kind, jobs, performance.now() - began)
     } catch (error) {
-      // Isolate a failing job: run each half of the batch separately, until it is alone.
+      // Isolate a failing job: run each half of the batch separately, until the failing job is alone.
       const half = Math.ceil(jobs.length / 2)
       if (jobs.length > 1) for (const some of [jobs.slice(0, half), jobs.slice(half)]) await run(kind, some, slot)
       else await discardOrNack(jobs[0]!, error)
@@ -295,7 +299,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   return {
     place,
     wake,
-    isAlive: () => inFlight.size >= batches || performance.now() - lookedAt < Math.max(ALIVE_MS, 2 * pollMilliseconds),
+    isAlive: () => inFlight.size >= batches || performance.now() - polledAt < Math.max(ALIVE_MS, 2 * pollMilliseconds),
     async stop(): Promise<void> {
       isStopping = true
       wakeUp()
@@ -309,8 +313,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
 }
 
 /**
- * Handles a failed job: retries it with increasing delays, and no sooner than a RescheduleError requires. After the
- * last attempt, or with a DiscardError, it is discarded. Returns whether it was discarded.
+ * Handles a failed job: retries it with increasing delays, and no sooner than a RescheduleError requires. Discards it
+ * after the last attempt, or for a DiscardError. Returns whether the job was discarded.
  */
 export async function nackFailed(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
   const wantedSeconds = error instanceof RescheduleError ? error.retryAfterSeconds : 0
@@ -319,13 +323,13 @@ export async function nackFailed(tx: Repositories, job: Job, error: unknown, at:
     return false
   }
   const message = error instanceof Error ? error.message : String(error)
-  // A worker whose lease ended cannot discard a job.
+  // `fail` returns false, and discards nothing, if the lease of this worker has ended.
   if (job.attempts >= MAX_JOB_ATTEMPTS || error instanceof DiscardError) return tx.jobs.fail([job], at, message)
   await tx.jobs.retry([job], inSeconds(at, Math.max(jobBackoffSeconds(job.attempts), wantedSeconds)), message)
   return false
 }
 
-/** Whether no attempt was made, which does not count as a failure. */
+/** Whether the job was held back before it made an attempt, which does not count as a failure. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof RescheduleError && !error.countsAsAttempt
 }

@@ -12,7 +12,10 @@ export function correlationIdOf(event: H3Event): string {
   return context.correlationId
 }
 
-/** An access token in the wrong header, which would be logged, stored, and sent to webhooks. */
+/**
+ * Matches an access token. A client can send one in the wrong header, and a correlation ID is logged, stored, and sent
+ * to webhooks.
+ */
 const TOKEN = /psk_[0-9A-Za-z]{38}/
 
 function usable(given: string | null): string | undefined {
@@ -34,9 +37,9 @@ const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 const UNKNOWN = '/**'
 
 /**
- * Counts and logs responses: those that can have changed something at info, and reads and rejections at debug (the
- * security log has rejections, with a limit). Logs contain the template of the route. Paths, queries, and bodies are
- * omitted, since they contain IDs and link tokens.
+ * Counts and logs responses. Responses to requests that can change data are logged at info. Reads and rejections are
+ * logged at debug, because the security log has rejections. A log line contains the route, without the path, query, and
+ * body, because these contain IDs and link tokens.
  */
 export function createObserve(
   { metrics, log }: Pick<Services, 'metrics' | 'log'>,
@@ -63,14 +66,13 @@ export function createObserve(
   }
 }
 
-/** Returns the template of the route of a request, as the API description writes it. */
+/** Returns the route of a request as the API description writes it, with `{id}` instead of `:id`. */
 export function routeOf(event: H3Event): string {
   return templateOf(event.context.matchedRoute?.route ?? UNKNOWN)
 }
 
 const templates = new Map<string, string>()
 
-/** Returns {id} instead of :id. */
 function templateOf(pattern: string): string {
   const known = templates.get(pattern)
   if (known) return known
