@@ -104,7 +104,8 @@ export function createApp(options: AppOptions): H3 {
   })
   mountPublic(app, { services: publicServices, readiness, limitFiles })
   requireFree(app, applePrefixes)
-  // Phones send requests in bursts. Beyond the limit of all wallets, count only rejected requests against an address.
+  // Phones send requests in bursts, so only their rejected requests count against the address, in addition to the limit
+  // of all wallets.
   const phoneLimits = {
     rejected: limitAddress,
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
@@ -114,7 +115,7 @@ export function createApp(options: AppOptions): H3 {
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
   rejectOtherMethods(app)
-  // The router would treat /v1/passes/ as /v1/passes. A path with an empty last part is not a route.
+  // Reject paths with an empty last part, because the router would treat /v1/passes/ as /v1/passes.
   app.use((event) => {
     if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
   })
@@ -126,8 +127,8 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /**
- * Rejects a second Host header: servers on the way could choose different ones, since Node keeps the first and drops
- * the others (RFC 9112, 3.2). Node itself rejects HTTP/1.1 without a Host.
+ * Rejects a second Host header, because a proxy could use another one than Node, which keeps the first (RFC 9112, 3.2).
+ * Node itself rejects HTTP/1.1 without a Host.
  */
 function requireOneHost(event: H3Event): void {
   const sent = event.runtime?.node?.req.rawHeaders ?? []
@@ -149,7 +150,7 @@ function limitPublic(
 
   async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
-    // A load balancer that gets no response removes the server.
+    // Health checks do not wait at the gate, because a load balancer removes a server that does not respond.
     if (pathname === '/healthz' || pathname === '/readyz') {
       await limits.health(event)
       return next()
@@ -215,10 +216,10 @@ function noRoute(): ApiError {
 /** A path such as `/old` or `/old/passes`, whose parts need no encoding. */
 const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
 
-/** Path parts of this service, whether or not this process serves them. */
+/** The first path parts that this service uses, even if this process does not serve them. */
 const RESERVED = [...platforms, sandboxPath.slice(1)]
 
-/** @throws SetupError if a prefix is not a path or serves something else */
+/** @throws SetupError if a prefix is not a path, or other routes use it */
 function requireFree(app: H3, prefixes: readonly string[]): void {
   const taken = new Set([...RESERVED, ...app['~routes'].map(({ route }) => route?.split('/')[1])])
   for (const prefix of prefixes) {
@@ -238,13 +239,13 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
   }
 }
 
-/** Node omits the body. Load balancers and mail readers need HEAD on GET routes (RFC 9110, 9.1). */
+/** Adds HEAD to GET routes, because load balancers and mail readers need it (RFC 9110, 9.1). Node omits the body. */
 function answerHead(app: H3): void {
   const reading = app['~routes'].filter(({ method }) => method === 'GET')
   for (const { route, handler } of reading) app.head(route!, handler)
 }
 
-/** Rejects other methods on an existing path with 405, where h3 would respond with a bare 404. */
+/** Rejects other methods on an existing path with 405. By default, h3 responds with 404. */
 function rejectOtherMethods(app: H3): void {
   for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
     const allow = routes.map(({ method }) => method).join(', ')

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { addressKey } from '../http/client-address.ts'
 
 export interface ConnectionsOptions {
-  /** The maximum number of connections. Further ones are closed immediately. */
+  /** The maximum number of connections. Further connections are closed immediately. */
   maxConnections: number
   /** Whether clients connect directly, so that the address of a connection identifies a client. */
   isDirect: boolean
@@ -15,13 +15,15 @@ export interface ConnectionsOptions {
 const MAX_WAITING = 16
 
 /**
- * The number of connections that an address can lose by pipelining within the interval. After that, its new
- * connections are not served.
+ * The number of offenses after which new connections of an address are not served until the count is reset, every
+ * OFFENCES_MS. An offense is a connection that was closed because of too many pipelined requests.
  */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/** The fraction of all connections that can be held unserved. Further ones are closed immediately. */
+/**
+ * The fraction of all connections that can be held without being served. Further connections are closed immediately.
+ */
 const HELD_PART = 0.1
 
 const TIMEOUTS = {
@@ -34,8 +36,8 @@ const TIMEOUTS = {
   /** The time after which a response is dropped if the client has read no byte of it. */
   unreadMs: 20_000,
   /**
-   * The time for which the connection of an offender is held open. After a close, it would reconnect immediately, and
-   * new connections cost the most.
+   * The time for which the connection of an offender is held open. If it were closed, the client would reconnect
+   * immediately, and new connections cost the most.
    */
   heldMs: 10_000,
 }
@@ -53,27 +55,31 @@ const NO_MORE_HTTP = 2
 
 /**
  * Stops the parser of a closed connection. Node would otherwise parse the rest of the data, up to a thousand requests
- * in a packet, and abort each with an error and its stack, which blocks the event loop for tens of milliseconds.
+ * in a packet, and abort each request with an error and its stack, which blocks the event loop for tens of
+ * milliseconds.
  */
 function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
 }
 
-/** Limits what a client can do with connections: their number, their pace, and pipelined requests. */
+/** Limits the number of connections, the pace at which clients send and read, and pipelined requests. */
 export function createConnections({ maxConnections, isDirect, onRejected, ...options }: ConnectionsOptions) {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   /** Waiting requests of each busy connection. */
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
   const byAddress = new Map<string, number>()
-  /** The number of offenses by address in the current interval. Each has already cost milliseconds of parsing. */
+  /** The number of offenses by address in the current interval. */
   const offences = new Map<string, number>()
   /** Held connections of offenders, from which nothing is read. */
   const held = new Set<Socket>()
   /** Connections that have sent no request yet. */
   const unused = new Set<Socket>()
 
-  /** Closes a connection. It acts only once, since a connection can offend repeatedly before it is closed. */
+  /**
+   * Closes a connection. Reports the reason once, because a client can offend repeatedly before the connection is
+   * closed.
+   */
   function rejectConnection(socket: Socket, reason: string): void {
     if (socket.destroyed) return
     onRejected(reason, socket.remoteAddress ?? 'unknown')
@@ -82,8 +88,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   }
 
   /**
-   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. Node would call it for
-   * all of them at once. While requests wait, nothing more is read.
+   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. By default, Node calls it
+   * for all of them at once. While requests wait, nothing more is read from the connection.
    */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
@@ -121,7 +127,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
     }
   }
 
-  /** Closes connections that send a body too slowly, including the rest of one that was already responded to. */
+  /** Closes connections that send a body too slowly, even if the request already has a response. */
   function checkBodies(): void {
     const now = performance.now()
     for (const [request, state] of receiving) {
@@ -148,7 +154,9 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
     })
   }
 
-  /** Whether to serve a connection. One address gets at most half of all, so that other clients can connect. */
+  /**
+   * Whether to serve a connection. One address gets at most half of all connections, so that other clients can connect.
+   */
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
@@ -180,7 +188,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       for (const socket of unused) socket.destroy()
     },
 
-    /** Sets the limits that Node supports. */
+    /** Applies the limits to the connections of a server. */
     watch(server: Server): void {
       server.maxConnections = maxConnections
       server.on('drop', (dropped) => onRejected('too many connections', dropped?.remoteAddress ?? 'unknown'))
@@ -198,8 +206,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       })
       server.headersTimeout = timeouts.headersMs
       server.requestTimeout = timeouts.requestMs
-      // Any read of a response resets the timer. If no data is unsent, the handler takes long, which is not the
-      // client's fault.
+      // Any read of a response resets the timer. If all data was sent, keep the connection, because the handler takes
+      // long, and not the client.
       server.setTimeout(timeouts.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
         if (lines.has(socket)) onRejected('answer not read', socket.remoteAddress ?? 'unknown')
@@ -211,8 +219,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
         clearInterval(checking)
         clearInterval(forgetting)
       })
-      // Node checks timeouts every 30 s by default. listhen does not pass on the option for the interval, which is read
-      // when a server begins to listen.
+      // Node checks timeouts every 30 s by default. listhen does not pass on the option for the interval, so set it
+      // now, and emit the event after which Node reads it.
       Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })
       server.emit('listening')
     },

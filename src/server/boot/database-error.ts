@@ -30,13 +30,16 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
     const { code, message } = error as { code?: string; message: string }
     const trouble = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : code && troubles[code]
     if (!trouble) throw error
-    // knex puts the statement before the message.
+    // Omit the statement, which knex puts before the message.
     const why = trouble.isQuoted ? `${trouble.why}: ${message.split(' - ').at(-1)}` : trouble.why
     throw new DatabaseError(databaseUrl, { ...trouble, why }, { cause: error })
   }
 }
 
-/** Refuses a file that was found damaged, unless a check of the whole file finds no fault. @throws DatabaseError */
+/**
+ * Throws if the file was found damaged earlier, unless a check of the whole file now finds no fault. @throws
+ * DatabaseError
+ */
 export async function assertSound(databaseUrl: string): Promise<void> {
   const file = sqliteFile(databaseUrl)
   const fault = file && (await clearDamage(file, findFault))
@@ -65,7 +68,7 @@ const unknownCa = {
   fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
 }
 
-/** If the server lacks TLS, the driver reports a closed connection, without an error code. */
+/** The error if the server lacks TLS: the driver reports only a closed connection. */
 const closedWithTls = {
   why: 'the connection was closed',
   isQuoted: true,

@@ -39,7 +39,7 @@ export function respondWithError(
   return response
 }
 
-/** Whether a person opens a hosted link in a browser. The response is then a page instead of JSON. */
+/** Whether a person opens a hosted link in a browser, so that the response is a page instead of JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
 }
@@ -48,7 +48,7 @@ function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }
 
-/** The messages for states of the database that retries alone do not end, or that load does not cause. */
+/** The messages for states of the database that the operator must end, or that have another cause than load. */
 const unavailable: Partial<Record<Unavailability, string>> = {
   full: 'The disk of the database is full, so nothing can be stored. The operator must free space.',
   readOnly: 'The database is read-only, so nothing can be stored. The operator must make it writable.',
@@ -60,7 +60,7 @@ const unavailable: Partial<Record<Unavailability, string>> = {
 
 /** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
-  // h3 wraps errors of handlers. The causes of h3's own errors are only details.
+  // h3 wraps the errors of handlers as causes. The causes of h3's own errors are only details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
   const why = findUnavailability(error)
@@ -86,14 +86,14 @@ function errorResponse(problem: ApiError, correlationId: string, { withoutCode }
   })
 }
 
-/** Logs faults of the server in full, and reasons why it cannot serve. */
+/** Logs errors of the server with their causes, including the reasons why it is unavailable. */
 function logError(
   log: Logger,
   problem: ApiError,
   facts: { correlationId: string; method: string; path: string },
 ): void {
   const { status, code, cause } = problem
-  // A rejection due to load has no cause. Do not let a crowd of clients fill the log with it.
+  // Do not log rejections due to load, which have no cause, so that a crowd of clients cannot fill the log.
   if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
   log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

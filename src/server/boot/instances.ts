@@ -9,12 +9,15 @@ export interface Instances {
   stop(): Promise<void>
 }
 
-/** The interval of exchanges under load, and otherwise. Without other servers, an exchange only reads. */
+/**
+ * The intervals of exchanges while any server admits requests, and while none does. Without other servers, an exchange
+ * only reads.
+ */
 const BUSY_MS = 150
 const REST_MS = 1_000
 /** The time without a heartbeat after which a server counts as stopped. */
 const GONE_SECONDS = 5
-/** The time after which any server deletes the row of a stopped one. */
+/** The time after which any server deletes the row of a stopped server. */
 const REMOVED_SECONDS = 60
 
 interface KnownInstance {
@@ -24,9 +27,9 @@ interface KnownInstance {
 }
 
 /**
- * Shares rate limits among the servers on a database. Each writes the requests that it admitted to its own row, and
- * reads the rows of the others. No request waits for this, and a single server writes nothing. A server is alive while
- * its row changes, by the local clock, so machines need not agree on the time.
+ * Shares rate limits among the servers on a database. Each server writes the number of requests that it admitted to its
+ * own row, and reads the rows of the others. No request waits for an exchange, and a single server writes only its
+ * first row. A server counts as alive while its row changes, by the local clock, so the clocks of servers can differ.
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
   const id = randomUUID()
@@ -78,7 +81,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     while (!stopped.signal.aborted) {
       const { isBusy } = await exchange().catch((error) => {
         log.warn({ err: error }, 'could not share the rate limits with other instances')
-        // The others can have taken this server for stopped.
+        // Write the row again, because other servers can have taken this one for stopped.
         isAnnounced = false
         return { isBusy: false }
       })

@@ -15,8 +15,8 @@ export interface Listener {
 }
 
 /**
- * The time for a client to read a response that was sent before its whole request arrived, and to send the first request of a
- * connection when the server stops.
+ * The time for a client to read a response that was sent before its whole request arrived. Also the time to send the
+ * first request of a connection when the server stops.
  */
 const LINGER_MS = 1_000
 
@@ -70,10 +70,10 @@ export async function startListener(
 }
 
 /**
- * Handles responses that are sent before the whole body arrived, such as 413. Node then detaches the socket from the
- * request, and listhen looks for it there after the response, which would be an uncaught error that ends the process.
- * Closing a socket with unread bytes also resets it, and the client can lose the response, so the client gets a moment
- * to read it.
+ * Handles responses that are sent before the whole body arrived, such as 413. Node detaches the socket from such a
+ * request, but listhen reads `request.socket` after the response, and the uncaught error would end the process. A
+ * socket that is closed with unread bytes is reset, and the client can lose the response, so the client first gets
+ * LINGER_MS to read it.
  */
 function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>): void {
   const { socket } = request
@@ -88,16 +88,16 @@ function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>)
 }
 
 /**
- * Closes the server when its requests have ended, and cuts off those that take longer than CUT_OFF_MS. The close of listhen
- * would also destroy connections that were just accepted, whose first request is on its way: a proxy does not send a POST
- * again.
+ * Closes the server when its requests have ended, and cuts off requests that take longer than CUT_OFF_MS. The close of
+ * listhen would also destroy connections that were just accepted. Their first request is on its way, and a proxy does
+ * not send a POST again.
  */
 async function close(server: Server, closeUnused: () => void): Promise<void> {
   await shortTurn()
   const closed = once(server, 'close')
   server.close()
   const timers = [
-    // Responses that began before the close told their clients to keep the connection.
+    // Repeat this, because responses that began before the close told their clients to keep the connection.
     setInterval(() => server.closeIdleConnections(), CHECK_IDLE_MS),
     setTimeout(closeUnused, LINGER_MS),
     setTimeout(() => server.closeAllConnections(), CUT_OFF_MS),
@@ -107,8 +107,8 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
 }
 
 /**
- * Waits until the event loop has just accepted all connections, in a turn without much other work. The system resets those that
- * wait to be accepted when the server closes.
+ * Waits for a short turn of the event loop, after which all connections have been accepted. When the server closes, the
+ * system resets connections that still wait to be accepted.
  */
 async function shortTurn(): Promise<void> {
   for (let turns = 0; turns < MAX_TURNS; turns += 1) {

@@ -26,7 +26,7 @@ import type { ServerIdentities } from './wallets.ts'
 /** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
-  /** The same push client, if its certificate is a real one, which expires and is renewed. */
+  /** The same push client, if its certificate is not from the sandbox and has to be renewed. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
   /** Connections of identities of the database. */
@@ -47,8 +47,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Among the processes that share a sandbox folder, one emulates each platform. A worker never does, because Google's
- * emulator could not call it.
+ * Opens the connections. Among the processes that share a sandbox folder, one emulates each platform. A worker emulates
+ * none, because Google's emulator could not call the worker.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options
@@ -110,7 +110,8 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
       const push = emulators
         .apple()
         .then((emulator) => createLazyPush(identity, emulator.find, openerOf(emulator, ofIdentity)))
-      // Each push fails with the error of an emulator that cannot start. The process must not end because of it.
+      // Ignore the error of an emulator that cannot start, so that the process does not end. Each push fails with this
+      // error.
       push.catch(() => undefined)
       return {
         send: async (tokens) => (await push).send(tokens),
@@ -131,7 +132,7 @@ interface Emulators {
   google: () => ReturnType<typeof startGoogleEmulator>
 }
 
-/** Starts something on the first call. */
+/** Returns a function that calls `start` only once, on its first call. */
 function once<T>(start: () => Promise<T>): () => Promise<T> {
   let started: Promise<T> | undefined
   return () => {
@@ -219,7 +220,10 @@ function openGoogle(
   }
 }
 
-/** The address if no process emulates a platform. Nothing listens there, as if the platform were down. */
+/**
+ * The address that is used if no process emulates a platform. Nothing listens there, so calls fail as if the platform
+ * were down.
+ */
 const NOWHERE = 'http://127.0.0.1:9'
 
 type Share = <Addresses extends object>(
@@ -227,7 +231,7 @@ type Share = <Addresses extends object>(
   start: () => Promise<Emulator<Addresses>>,
 ) => Promise<SharedEmulator<Addresses>>
 
-/** Imports the APNs client on demand: it takes a tenth of the start of a server. */
+/** Imports the APNs client on demand, because loading it takes a tenth of the start of a server. */
 async function openPush(options: ApplePushOptions): Promise<RenewablePush> {
   const { createApplePush } = await import('../../wallets/apple/push.ts')
   return createApplePush(options)

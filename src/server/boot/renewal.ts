@@ -25,9 +25,9 @@ const CHECK_MS = 3_000
 
 /**
  * Loads renewed certificates from the files that the flags name, when an operator or a secret store replaces them
- * (decisions/0014). A certificate that would lose passes, or that phones would reject, is ignored: the log gives the
- * reason once, and the current one stays in use. Files are written one after the other, so a change is loaded when two
- * checks have read the same content.
+ * (decisions/0014). A certificate that would lose passes, or that phones would reject, is ignored: the current one
+ * stays in use, and the log gives the reason once. An operator replaces the files one after the other, so a change is
+ * loaded when two checks have read the same content.
  */
 export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {
   let taken: string | undefined
@@ -43,7 +43,8 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
       found = [certificate, key, wwdr].map(({ pem }) => hash('sha256', pem)).join()
       take = () => takeOver(credentials)
     } catch (error) {
-      // Files are missing for a moment while they are replaced.
+      // Files can be missing for a moment while they are replaced, so report the error only if the next check finds the
+      // same.
       found = (error as Error).message
       take = () => {
         throw error

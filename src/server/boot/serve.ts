@@ -228,7 +228,7 @@ export function createFirstToken(store: Store, at: Date): Promise<MadeToken | un
   return store.transaction(async (tx) => {
     if (!(await tx.workspaces.isEmpty())) return undefined
     const workspace = await tx.workspaces.insert('default', at)
-    // Another server that started concurrently was first.
+    // Another server, which started concurrently, created the workspace first.
     if (!workspace) return undefined
     const made = await createToken(tx, workspace.id, { name: 'first owner', role: 'owner' }, at)
     const entry = { actor: operator('serve'), correlationId: null }
@@ -238,12 +238,15 @@ export function createFirstToken(store: Store, at: Date): Promise<MadeToken | un
   })
 }
 
-/** A setting that cannot work, with the reason and the fix. Stops the start of the server. */
+/** The error for a setting that cannot work, with the reason and the fix. The server does not start. */
 class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/** Requires https in production: phones use the public URL of a pass as long as they hold it. @throws SettingsError */
+/**
+ * Requires https in production, because phones use the public URL of a pass as long as they hold the pass. @throws
+ * SettingsError
+ */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
@@ -257,8 +260,8 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
 const PASS_TYPE = 'apple-pass-type'
 
 /**
- * Requires the pass type that the database stores. It can change only while no phone holds a pass: a phone identifies a
- * pass by its type, so passes of the previous one would never be updated again.
+ * Requires the pass type that the database stores. The type can change only while no phone holds a pass. A phone
+ * identifies a pass by its type, so passes of the previous type would never be updated again.
  * @throws CredentialError
  */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
@@ -284,14 +287,14 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
   )
 }
 
-/** The growth after which V8 collects the whole heap, in percent of what the last collection left. */
+/** The growth after which V8 collects the whole heap, in percent of its size after the last collection. */
 const GROWTH_PERCENT = 200
 
 /**
- * Makes V8 delay a full collection until the heap is three times as large as after the last one. V8 also counts
- * buffers. A small heap may grow by less than the size of the buffers that are allocated between two young-generation
- * collections. While the server created packages of 100 KB, V8 ran up to ten full collections per second, which took a
- * fifth of the time. With `--max-old-space-size`, V8 can still collect earlier.
+ * Makes V8 delay a full collection until the heap is three times as large as after the last one. By default, a small
+ * heap can grow by less than the size of the buffers that the server allocates between two young-generation
+ * collections, because V8 counts buffers, too. While the server created packages of 100 KB, V8 ran up to ten full
+ * collections per second, which took a fifth of the time. With `--max-old-space-size`, V8 can still collect earlier.
  */
 export function letHeapGrow(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`)

@@ -16,8 +16,9 @@ import { type Config, serverKeyFile } from '../config.ts'
 const FINGERPRINT = 'server-key-fingerprint'
 
 /**
- * Returns the configured key, else that of the file next to the SQLite database, which the first start creates. The
- * database stores a fingerprint, so that a server with another key does not start and break links and secrets.
+ * Returns the configured key, else the key in the file next to the SQLite database, which the first start creates. The
+ * database stores the fingerprint of its key. A server with another key does not start, because it would break links
+ * and secrets.
  * @throws ServerKeyError
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
@@ -34,7 +35,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
 /** Whether the key next to a SQLite database is the one that its data was created with. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
-/** Compares the key next to a database with a draft of its future content. */
+/** Compares the key next to a database with the fingerprint in `draft`, the file that will replace the database. */
 export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
   const opened = openDatabase(`sqlite:${draft}`)
   try {
@@ -48,7 +49,9 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
   }
 }
 
-/** Returns the configured key or that of the file; undefined if the first start creates it. @throws ServerKeyError */
+/**
+ * Returns the configured key or the key in the file; undefined if the first start creates it. @throws ServerKeyError
+ */
 export async function findServerKey(config: Config): Promise<string | undefined> {
   if (config.serverKey !== undefined) return config.serverKey
   const file = serverKeyFile(config)
@@ -65,7 +68,7 @@ export function findFingerprint(store: Store): Promise<string | undefined> {
   return store.settings.find(FINGERPRINT)
 }
 
-/** Checks that one of the keys belongs to a database. @param known its fingerprint @throws ServerKeyError */
+/** Checks that one of the keys belongs to a database. @param known the fingerprint of its key @throws ServerKeyError */
 export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
   if ([current, ...previous].some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(
@@ -79,8 +82,7 @@ async function createKeyFile(config: Config): Promise<string> {
   const draft = `${file}.${randomUUID()}`
   await writePrivate(draft, `${newServerKey()}\n`)
   try {
-    // A link appears in one step or fails. If several servers start together, one creates the key and the others read
-    // it.
+    // Creating a link is atomic: if several servers start together, one creates the key and the others read it.
     await link(draft, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

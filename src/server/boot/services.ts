@@ -34,16 +34,16 @@ export interface ServicesOptions
   keys: ServerKeys
   publicUrl: string
   linkTtlDays: number
-  /** Default: never. */
+  /** Default: false. */
   isClockOff?: () => boolean
-  /** Default: text buttons. */
+  /** Default: no badges, so that pages show text buttons. */
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
   /** Connections of identities of the database. Default: none. */
   connections?: IdentityConnections
   google?: Omit<Sides['google'], 'wallet'> | undefined
-  /** Default: a separate decoder. */
+  /** Default: a new decoder. */
   decoder?: Decoder
   /** Returns how busy the event loop was since the last call, from 0 to 1. Default: as measured. */
   measureEventLoop?: () => number
@@ -52,7 +52,7 @@ export interface ServicesOptions
 }
 
 export interface RunningServices extends Services {
-  /** Ends the process that decodes images, and the watch over the event loop. */
+  /** Stops timers, closes connections, and ends the process that decodes images. */
   close(): void
 }
 
@@ -106,7 +106,10 @@ export function createServices(options: ServicesOptions): RunningServices {
     onChanged(identity) {
       if (!breakers.of(identity.platform, identity.id).renewed()) return
       releaseHeld(identity, { store, clock }).catch((err: unknown) =>
-        log.warn({ err, identity: identity.name }, 'snoozed jobs of an identity run within a minute'),
+        log.warn(
+          { err, identity: identity.name },
+          'could not release the snoozed jobs of an identity: they run within a minute',
+        ),
       )
     },
     log,

@@ -19,8 +19,8 @@ export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
 }
 
 /**
- * Returns a stream of server-sent events. It reads no more events before the client has received the previous ones, so
- * a client that stops reading costs only its connection, which the server closes (boot/connections.ts).
+ * Returns a stream of server-sent events. The stream reads no more events before the client has received the previous
+ * ones, so a client that stops reading costs only a connection, which the server closes (boot/connections.ts).
  */
 export function eventStream(open: OpenStream, { stopping, log, ...options }: EventStreamOptions): HTTPResponse {
   const ending = new AbortController()
@@ -30,7 +30,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
     stopping.removeEventListener('abort', end)
     options.onEnd()
   }
-  // Each stream adds a listener.
+  // Disable the warning about many listeners, because each stream adds one.
   setMaxListeners(0, stopping)
   stopping.addEventListener('abort', end, { once: true })
   const pieces = piecesOf(open(ending.signal), options)
@@ -60,7 +60,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Otherwise nginx would buffer small events.
+  // Without this header, nginx buffers small events.
   'x-accel-buffering': 'no',
 }
 

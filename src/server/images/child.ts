@@ -15,15 +15,18 @@ export interface DecodeRequest {
 /** A message to the parent; `ready` comes once, before all others. */
 export type DecodeResponse = { ready: true } | { made: MadeFiles } | { error: string }
 
-/** The maximum memory of the process. Images within the limits need far less; a leak must not use up the machine. */
+/**
+ * The maximum memory of the process. Images within the limits need far less, and a leak must not use up the memory of
+ * the machine.
+ */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 const WATCH_MS = 100
 
 const die = () => process.kill(process.pid, 'SIGKILL')
 
 process.on('disconnect', die)
-// A terminal and systemd signal every process of the server. The parent finishes its requests first, then ends this
-// one.
+// Ignore signals, because a terminal and systemd send them to every process of the server. The parent finishes its
+// requests first, and then ends this process.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 setInterval(() => process.memoryUsage.rss() > MAX_MEMORY_BYTES && die(), WATCH_MS).unref()

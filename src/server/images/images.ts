@@ -26,7 +26,7 @@ export interface AcceptedImage {
 export interface Images {
   /** Creates all files that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
   accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>
-  /** Returns stored files. Files of an image that was uploaded to an older version are created and stored now. */
+  /** Returns stored files. Creates and stores missing files of an image that an older version accepted. */
   loadFiles: LoadImageFiles
   close(): void
 }
@@ -163,11 +163,14 @@ export interface DecoderOptions {
   log: Logger
   /** The time after which the process is killed and the image rejected. */
   killAfterSeconds?: number
-  /** The program of the process, for tests of one that misbehaves. */
+  /** The program of the process. Tests set a program that misbehaves. */
   program?: string
 }
 
-/** The most expensive image within the limits of inspectImage takes two seconds on one core. */
+/**
+ * The default of `killAfterSeconds`. The most expensive image within the limits of inspectImage takes two seconds on
+ * one core.
+ */
 const KILL_AFTER_SECONDS = 15
 const START_SECONDS = 30
 /** The idle time after which the process ends, which frees its memory. */
@@ -221,12 +224,12 @@ class DecoderEnded extends Error {
   override readonly name = 'DecoderEnded'
 }
 
-/** Resolves once the process has loaded its libraries. */
+/** Starts the process. Resolves once it has loaded its libraries. */
 async function startDecoder(program: string, onEnd: () => void): Promise<DecoderProcess> {
   const child = fork(program, [], {
     // When run from source, there is no compiled file.
     execArgv: extname(program) === '.ts' ? ['--import', 'tsx'] : [],
-    // A folder where tsx is found.
+    // Run in a folder from which Node finds tsx.
     cwd: dirname(program),
     // Pass no settings: an attacker who takes over the decoder must not find a key. Also keep warnings of its libraries
     // out of the log.
@@ -258,7 +261,7 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
     child.kill('SIGKILL')
     throw new Error('The process that decodes images does not start', { cause })
   }
-  // Requests take priority over decoding.
+  // Lower the priority, so that requests take precedence over decoding.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   return {
     ask(request, seconds) {

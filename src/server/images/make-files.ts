@@ -8,7 +8,10 @@ export interface MadeFiles {
   files: ImageFile[]
 }
 
-/** Less than the time after which the parent kills the process, so that it can stay alive. */
+/**
+ * The timeout of an image. It is shorter than the time after which the parent kills the process, so that a slow image
+ * does not end the process.
+ */
 const TIMEOUT_SECONDS = 10
 
 /**

@@ -26,20 +26,20 @@ export interface PhoneLimits {
   lists: (event: H3Event, cost: number) => void
 }
 
-/** Called with each rejected request. Slows down clients that guess. */
+/** Called with each rejected request. Slows down clients that guess serial numbers and tokens. */
 export type LimitRejected = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
 const DeviceId = text(1, 255)
-/** Serial numbers of other providers have any form. */
+/** Serial numbers of other providers can have any form. */
 const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * The maximum number of devices of a pass, because its update reads all of them. A pass that many people share has far
- * fewer.
+ * The maximum number of devices of a pass. It is limited, because an update of the pass reads all of them. Even a pass
+ * that many people share has far fewer.
  */
 const MAX_DEVICES = 10_000
 
@@ -86,9 +86,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // Push if the pass changed between its download and this registration. A known registration can have been pushed
-      // before the phone could fetch: an imported pass whose phone used the previous server, or a phone with a new
-      // token.
+      // Push if the pass changed between its download and this registration. Forget the last push of a known
+      // registration, because the phone could not fetch after it: the phone still used the previous server of an
+      // imported pass, or had another token.
       const { walletVersion } = shown
       const isBehind =
         walletVersion > 1 &&
@@ -122,16 +122,16 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Debit before the list is read, because an empty result takes as long.
+    // Debit before the list is read, because an empty list takes as long to read.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // Either nothing is new, or another server issued the tag.
+    // If nothing is new, another server can have issued the tag. In that case, list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
-    // A frozen server has a copy of the database, so it cannot know what changed on the original, whose server may have
-    // pushed the phone.
+    // A frozen server has a copy of the database, and does not know what changed on the original, whose server can have
+    // pushed the phone. Do not respond that nothing changed: the write below fails with 503.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
     if (toNote.length > 0 || store.isFrozen) {
       await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
@@ -158,9 +158,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   /**
-   * Whether the date in the request of a phone can come from this server. For an imported pass, the previous server
-   * also issued dates, possibly in the same second, so its dates do not count until a phone has fetched this version
-   * here.
+   * Whether the If-Modified-Since of a phone can be a date of this server. The previous server of an imported pass also
+   * issued dates, possibly in the same second. Dates therefore do not count until a phone has fetched this version from
+   * this server.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass
@@ -184,7 +184,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     throw new ApiError('FORBIDDEN', { message: 'The device holds too many passes of this issuer.' })
   }
 
-  /** Logs once per pass and workspace. */
+  /** Logs once per pass or workspace. */
   function noteFull(what: { passId?: string; workspaceId: string }, message: string): void {
     const key = what.passId ?? what.workspaceId
     if (!loggedFull.has(key)) log.warn(what, message)
@@ -200,11 +200,13 @@ function undated({ method, headers }: Pick<Request, 'method' | 'headers'>): Pick
 
 interface AuthenticatedPass {
   pass: StoredPass
-  /** Whether it is the permanently void copy of a former holder. */
+  /** Whether the pass is the permanently void copy of a former holder. */
   isFormer: boolean
 }
 
-/** @throws ApiError UNAUTHORIZED for a wrong type, serial number, or token. It does not reveal which one is wrong */
+/**
+ * @throws ApiError UNAUTHORIZED for a wrong type, serial number, or token. The error does not reveal which one is wrong
+ */
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
@@ -279,7 +281,7 @@ function parseTag(text: string | null): DevicePlace | null {
 
 const SETTING = 'public-url'
 
-/** The address of the servers on a database, and the previous one if phones can still use it. */
+/** The public URL of the servers on a database, and the former URL if phones can still use it. */
 const OwnAddress = z.object({ publicUrl: z.string(), former: z.string().optional() })
 type OwnAddress = z.output<typeof OwnAddress>
 

@@ -5,12 +5,15 @@ import type { JobServices, Services } from '../context.ts'
 
 export type DeviceLogServices = JobServices & Pick<Services, 'identities' | 'metrics'>
 
-/** The limits of a request, which any client can send. */
+/** The limits of a request. They are low, because any client can send one. */
 const MAX_LOGS = 5
 const MAX_LOGGED_LENGTH = 300
 const MAX_KEPT_LENGTH = 500
 
-/** The number of names of each kind that are looked up. A message of a phone has one. */
+/**
+ * The maximum number of pass types, and of serial numbers, that are looked up per message. A message of a phone has one
+ * of each.
+ */
 const MAX_NAMES = 2
 
 /**
@@ -54,7 +57,10 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
   return found.size === 1 ? [...found.values()][0] : undefined
 }
 
-/** Returns the serial number after the words that iOS writes, else texts in the form of our serial numbers. */
+/**
+ * Returns the serial number after the words "serial number", which iOS writes. Without these words, returns texts in
+ * the form of this server's serial numbers, which are UUIDs.
+ */
 function serialNumbersIn(message: string): string[] {
   const [, quoted, plain] = /\bserial number (?:'([^']+)'|([^\s,;()']+))/i.exec(message) ?? []
   const named = quoted ?? plain
@@ -68,7 +74,7 @@ function namesIn(message: string, pattern: RegExp): string[] {
   return [...new Set(message.match(pattern))].slice(0, MAX_NAMES)
 }
 
-/** Replaces the device ID with a digest, since it would give access to the passes on the phone. */
+/** Replaces the device ID with a digest, because the ID would give access to the passes on the phone. */
 function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'device' | 'message'> {
   const text = clean(message).slice(0, MAX_KEPT_LENGTH)
   const [, deviceId] = /(?:\bfor device |\/devices\/)([^\s,;()'/]+)/i.exec(text) ?? []

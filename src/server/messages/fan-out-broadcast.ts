@@ -17,14 +17,15 @@ async function fanOutChunk(tx: Repositories, job: Job, passes: number, at: Date)
   const { workspaceId, subject, correlationId } = job
   const broadcast = await tx.broadcasts.findForUpdate(workspaceId, subject)
   if (broadcast?.startedAt === null) {
-    // A template can have moved since: holders of other projects must not receive the message.
+    // A template can have moved to another project since the broadcast was created. If projects now share classes, send
+    // to single passes, so that holders of other projects do not receive the message.
     if (broadcast.googleVia === 'class' && (await tx.broadcasts.sharesClasses(workspaceId, broadcast.projectId))) {
       await tx.broadcasts.setByObject(workspaceId, subject)
     }
     await tx.broadcasts.setStarted(workspaceId, subject, at)
     return false
   }
-  // The broadcast can have been canceled in time.
+  // `broadcast` is undefined if it was canceled before it started.
   if (broadcast) {
     const chunk = await tx.broadcasts.findChunk(workspaceId, broadcast, passes)
     const made = await tx.broadcasts.fanOut(workspaceId, broadcast, chunk, at)

@@ -16,7 +16,7 @@ export interface Message {
   job: Job
   notification: StoredNotification
   pass: StoredPass
-  /** The object that a class message is for. */
+  /** The object of the pass at Google, if the message is sent to its class; null for a message to a single pass. */
   place: SentObject | null
 }
 
@@ -26,7 +26,7 @@ export interface Outcome {
   error?: unknown
 }
 
-/** Messages that become one message at Google: of passes of one class, identity, and broadcast. */
+/** Messages of one broadcast to passes of one class and identity. They are sent as one message to the class. */
 interface ClassGroup {
   broadcastId: string
   place: SentObject
@@ -57,13 +57,13 @@ interface ClassSending extends Outcome {
 }
 
 /**
- * The timeout of a send, longer than a call with all its waiting. After it, the process that sends counts as stopped.
+ * The time after which the process that sends a class message counts as stopped. Longer than a call with all its waits.
  */
 const SENDING_MS = 60_000
 
 /**
- * Sends a class its message of a broadcast once. The first job sends it, under an id that is the same in every attempt,
- * and the outcome applies to each of its passes.
+ * Sends the message of a broadcast to a class once. The first job sends the message, under an ID that is the same in
+ * every attempt, and the outcome applies to all passes of the class.
  */
 export async function sendToClass(
   workspaceId: string,

@@ -17,8 +17,9 @@ import {
 import { byClass, type Message, type Outcome, sendToClass } from './message-google-class.ts'
 
 /**
- * Sends texts of notifications to Google. The message has the id of the notification. From the second attempt on,
- * Google is first asked for it, so that a crash or a lost response never makes a phone ring twice.
+ * Sends texts of notifications to Google. A message has the ID of its notification. From the second attempt on, the
+ * server first checks whether Google has the message, so that a crash or a lost response never makes a phone ring
+ * twice.
  */
 export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   const { workspaceId } = jobs[0]!
@@ -75,7 +76,9 @@ async function messageOf(
   })
 }
 
-/** Jobs that were attempted. If a batch fails as a whole, the worker runs each of its jobs again. */
+/**
+ * Jobs whose messages were attempted. If a batch fails, the worker runs its jobs again, without counting an attempt.
+ */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -96,7 +99,7 @@ async function attempt(
   slot: Slot | undefined,
 ): Promise<Outcome> {
   try {
-    // A platform that is no longer configured reaches no holder.
+    // If Google is no longer configured, skip the message.
     const breaker = breakers.of('google', pass.googleIdentityId)
     if (google && breaker.admit().most === 0) throw notAnswered()
     if (google) await breaker.run(() => call(google), { outcomeOf, onHang: slot?.leave })
@@ -119,7 +122,10 @@ function notAnswered(): GoogleApiError {
   return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })
 }
 
-/** The cap of a pass is no failure of its identity. */
+/**
+ * Returns the outcome of a call. If the cap of a pass is reached, the platform responded, so this is not a failure of
+ * the identity.
+ */
 function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
 }
@@ -128,10 +134,10 @@ function codeOf(error: unknown): ErrorCode {
   return isCap(error) ? 'PASS_NOTIFICATION_RATE_LIMITED' : 'GOOGLE_API_FAILED'
 }
 
-/** Reasons for too many requests in total, as opposed to too many messages on one pass. */
+/** Google's reasons for too many requests in total. Any other reason means too many messages on one pass. */
 const paceReasons = new Set(['rateLimitExceeded', 'userRateLimitExceeded'])
 
-/** Whether Google's cap of notifications is reached, regardless of the status of the response. */
+/** Whether Google's cap of notifications of a pass is reached, regardless of the status of the response. */
 function isCap(error: unknown): boolean {
   if (!(error instanceof GoogleApiError)) return false
   return error.kind === 'quota' && error.status !== null && !paceReasons.has(error.reason ?? '')

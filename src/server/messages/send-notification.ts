@@ -25,9 +25,9 @@ import {
 type SendServices = JobServices & PushServices
 
 /**
- * Delivers single notifications and those of broadcasts: decides per platform, writes the text to the back field of the
- * pass, and pushes its phones. A separate job sends it to each messaged platform, so that no platform waits for
- * another.
+ * Delivers single notifications and those of broadcasts: decides which platforms receive a notification, writes its
+ * text to the back field of the pass, and pushes the phones of the pass. A separate job sends the text to each messaged
+ * platform, so that no platform waits for another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
   let waiting = jobs
@@ -40,14 +40,14 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // Once delivery has begun, each message has a separate job.
+    // Once delivery has begun, the message of each other platform has a separate job.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
 
-/** Returns the jobs that still have to run: a pass shows one text at a time. */
+/** Sends at most one notification per pass, because a pass shows one text at a time. Returns the other jobs. */
 async function sendSome(jobs: Job[], services: SendServices, slot: Slot | undefined): Promise<Job[]> {
   const { store, clock } = services
   const { workspaceId } = jobs[0]!
@@ -146,7 +146,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Phones that were not reached fetch the pass after the next successful push.
+  // Queue updates of the passes, so that phones that were not reached are pushed again.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
     workspaceId,
     subject,
@@ -165,9 +165,9 @@ interface Sending {
 }
 
 /**
- * Begins the delivery of notifications, at most one per pass: decides per platform whether it applies, counts it toward
- * the cap, writes the text to the back field, and inserts a job per messaged platform. A notification with nothing to
- * push is complete. Passes are locked, so that no cancellation and no other notification comes in between.
+ * Begins the delivery of at most one notification per pass: decides which platforms receive it, counts it toward the
+ * cap, writes its text to the back field, and inserts a job per messaged platform. A notification with nothing to push
+ * is complete. Passes are locked, so that no cancellation and no other notification happens at the same time.
  */
 async function startSending(
   tx: Repositories,
@@ -252,8 +252,8 @@ async function placesOf(
 }
 
 /**
- * Whether the cap leaves no place for a notification of a broadcast. Of undecided ones, the first that starts gets the
- * place. Single notifications got theirs on creation.
+ * Whether the cap excludes a notification of a broadcast. If several undecided notifications compete, the first one
+ * that starts is sent. Single notifications were counted toward the cap when they were created.
  */
 function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false

@@ -23,11 +23,14 @@ export interface DatabaseWatchOptions {
   isFrozen: boolean | undefined
 }
 
-/** Leases of jobs are 10 s: servers whose clocks differ by more than half of that take jobs from each other. */
+/**
+ * The difference above which the log and doctor warn. Leases of jobs last 10 s, so servers whose clocks differ by more
+ * than half of that take jobs from each other.
+ */
 export const WARN_SKEW_SECONDS = 5
 
 /**
- * The maximum difference. Above it, a server would run jobs too early or take those of other servers, and receivers
+ * The maximum difference. Above it, a server would run jobs too early or take jobs of other servers, and receivers
  * would reject its signatures.
  */
 const MAX_SKEW_SECONDS = 30
@@ -40,7 +43,8 @@ const RECOVERY_INTERVAL_MS = 1_000
 export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise<DatabaseWatch> {
   const { database, clock, log, isFrozen } = options
   const { dialect } = database
-  // Requests have a time limit, so that a lock or a broken connection cannot stop the watch.
+  // Use the connections of requests, which have a time limit, so that a lock or a broken connection cannot stop the
+  // watch.
   const connections = { dialect, ...database.forRequests('watch') }
   const stopped = new AbortController()
   let isWritable = true
@@ -52,7 +56,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
       () => undefined,
       (error: unknown) => error,
     )
-    // A busy database rejected this write but accepts others.
+    // Ignore a busy database, which rejected this write but accepts others.
     if (findUnavailability(failure) === 'busy') return
     if (isWritable && failure) log.error({ err: failure }, 'the database rejects writes')
     if (!isWritable && !failure) log.warn('the database accepts writes again')

@@ -54,7 +54,7 @@ const PATH = '/metrics'
 
 const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
-/** A separate listener, so that access to metrics and the API can differ. A worker has no other one. */
+/** Starts a separate listener, so that access to metrics and the API can differ. A worker has no other listener. */
 async function startMetricsListener({ host, port, registry, log }: MetricsListenerOptions): Promise<MetricsListener> {
   collectDefaultMetrics({ register: registry })
   const server = createServer(SLOW_SOCKETS, async (request, response) => {
@@ -103,7 +103,10 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
   const readOverview = createOverviewReader(store, clock, log)
   const registers = [registry]
-  /** Creates a gauge with values at the time of the scrape. While the database does not respond, it has none. */
+  /**
+   * Creates a gauge whose values are read at the time of the scrape. While the database does not respond, the gauge has
+   * no values.
+   */
   const gauge = <Label extends string>(
     name: string,
     help: string,

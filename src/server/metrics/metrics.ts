@@ -72,17 +72,17 @@ export function createMetrics() {
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
 
     jobRuns: counter('passes_job_runs_total', 'Runs of jobs that ended.', ['kind', 'outcome']),
-    jobSeconds: seconds('passes_job_batch_duration_seconds', 'Time of a batch of jobs.', WORK_SECONDS, ['kind']),
+    jobSeconds: seconds('passes_job_batch_duration_seconds', 'Duration of a batch of jobs.', WORK_SECONDS, ['kind']),
 
     webhookAttempts: counter('passes_webhook_attempts_total', 'Attempts to deliver an event.', ['outcome']),
-    webhookSeconds: seconds('passes_webhook_attempt_duration_seconds', 'Time of an attempt.', WORK_SECONDS),
+    webhookSeconds: seconds('passes_webhook_attempt_duration_seconds', 'Duration of a webhook attempt.', WORK_SECONDS),
 
-    providerCalls: counter('passes_provider_calls_total', 'Calls of platforms by outcome.', [
+    providerCalls: counter('passes_provider_calls_total', 'Calls to platforms by outcome.', [
       'provider',
       'outcome',
       'identity',
     ]),
-    providerSeconds: seconds('passes_provider_call_duration_seconds', 'Time of a call.', WORK_SECONDS, [
+    providerSeconds: seconds('passes_provider_call_duration_seconds', 'Duration of a platform call.', WORK_SECONDS, [
       'provider',
       'identity',
     ]),

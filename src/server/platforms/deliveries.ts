@@ -13,7 +13,7 @@ export const setups = { apple: appleSetup, google: googleSetup } satisfies Recor
 
 /**
  * Ends the pass in the wallets of its former holder, in the transaction of the transfer, which locks the pass.
- * @param pass as its former holder had it, with the card that it showed
+ * @param pass the pass before the transfer, with the card that it showed
  */
 export async function endFormer(
   tx: Repositories,

@@ -16,7 +16,7 @@ import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 export interface Delivery {
   /**
    * Adds the routes that phones and the platform call.
-   * @param prefixes other paths that passes of another provider name
+   * @param prefixes further paths, which passes of other providers name
    */
   mount?(app: H3, services: Services, limits: PhoneLimits, prefixes: readonly string[]): void
   /**
@@ -30,12 +30,12 @@ export interface Delivery {
   expire: JobHandler
   /** Job `message-*`: sends the texts of notifications, unless the wallet shows them with the updated pass. */
   message?: JobHandler
-  /** Records on its notification that a message was discarded. */
+  /** Records the failure of a discarded message on its notification. */
   failMessage?: OnDiscard
   /**
-   * Marks the passes of the former holder as over, and returns whether a wallet has any. Call it in the transaction of the
-   * transfer, which locks the pass.
-   * @param pass as its former holder had it, with the card that it showed
+   * Marks the pass as ended in the wallets of its former holder. Returns whether a wallet has the pass. Call it in the
+   * transaction of the transfer, which locks the pass.
+   * @param pass the pass before the transfer, with the card that it showed
    */
   end(tx: Repositories, pass: StoredPass, card: Card, at: Date): Promise<boolean>
 }
@@ -52,7 +52,7 @@ export interface PlatformSetup<Identity> {
   /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
   load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
   createWallet(identity: Identity, options: WalletOptions): Wallet
-  /** The effect of the sandbox, for doctor. */
+  /** The effect of the sandbox, which doctor prints. */
   inSandbox: string
   /** The flags of `identity renew` for new credentials. */
   renewFlags: string

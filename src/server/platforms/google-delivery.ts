@@ -55,7 +55,7 @@ export async function ensureAtGoogle(
   at: Date,
 ): Promise<GooglePlace> {
   if (!google) throw notConfigured()
-  // A pass that cannot be rendered is not an error of Google.
+  // Render first, because a pass that cannot be rendered is not an error of Google.
   await render(pass, issuing)
   return google.ensure(pass, at).catch((cause: unknown) => {
     throw whyNotAtGoogle(cause)
