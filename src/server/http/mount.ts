@@ -132,8 +132,9 @@ async function serve(
     // Enter after the wait for the event loop. If a request held a render slot while it waits, it would delay renders
     // of other workspaces.
     if (route.rendersDefinition) {
-      await renders.enter(workspaceId, RENDER_WAIT_MS)
-      leaveRenders = () => renders.leave(workspaceId)
+      const party = { name: workspaceId, work: 'requests' } as const
+      await renders.enter(party, RENDER_WAIT_MS)
+      leaveRenders = () => renders.leave(party)
     }
     const input = parseInput(event, route, bytes)
     const correlationId = correlationIdOf(event)

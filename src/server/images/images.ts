@@ -141,11 +141,11 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
       if (isOwners || total >= max) throw new QueueFull(isOwners)
       count(owner, 1)
       // Wait without a timeout, so that an accepted task is never rejected.
-      await gate.enter(owner)
+      await gate.enter({ name: owner, work: 'requests' })
       try {
         return await work()
       } finally {
-        gate.leave(owner)
+        gate.leave({ name: owner, work: 'requests' })
         count(owner, -1)
       }
     },

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { isQueue } from '../jobs/job-kinds.ts'
-import { FairGate, type FairGateOptions } from './fair-gate.ts'
+import { FairGate, type FairGateOptions, MAX_NAMES, type Party } from './fair-gate.ts'
 import type { Settings } from './postgres/pipeline.ts'
 import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
@@ -139,7 +139,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   // Inside a transaction, statements also wait for locks.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
   // Requests and jobs have separate connections; the share of a workspace next to neighbors counts both.
-  const gate = fairGate(poolSize, { roomOf: (party) => (isBulk(party) ? 'jobs' : 'requests'), ...workspacesAtGate })
+  const gate = fairGate(poolSize, { separatesRequests: true })
   const sharedRequests = shareOut(requests, limited, gate)
   const sharedBackground = shareOut(background, pipeliningClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
@@ -150,8 +150,8 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     ...both(background),
     entry,
     findDamage: () => undefined,
-    forRequests: (party) => both(sharedRequests(party, BUSY_TIMEOUT_MS)),
-    forJobs: (party) => both(sharedBackground(bulkOf(party), NO_TIMEOUT)),
+    forRequests: (name) => both(sharedRequests({ name, work: 'requests' }, BUSY_TIMEOUT_MS)),
+    forJobs: (name) => both(sharedBackground({ name, work: isQueue(name) ? 'server' : 'jobs' }, NO_TIMEOUT)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
     },
@@ -204,9 +204,9 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
   // There is one writer. The requests of each workspace, its jobs, and maintenance take turns at it.
-  const writerGate = fairGate(1, { ...workspacesAtGate, savingsMs: WRITER_SAVINGS_MS })
+  const writerGate = fairGate(1, { savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
-  const maintenance = turns(MAINTENANCE, NO_TIMEOUT)
+  const maintenance = turns({ name: 'maintenance', work: 'server' }, NO_TIMEOUT)
   const checkpoints = keepCheckpointing(connect(1, []), maintenance)
   return {
     dialect: 'sqlite',
@@ -215,11 +215,11 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     writer: maintenance,
     entry,
     findDamage: () => damage.error,
-    forRequests: (party, isLarge = false) => ({
-      reader: sharedReaders(party, BUSY_TIMEOUT_MS),
-      writer: turns(isLarge ? bulkOf(party) : party, BUSY_TIMEOUT_MS),
+    forRequests: (name, isLarge = false) => ({
+      reader: sharedReaders({ name, work: 'requests' }, BUSY_TIMEOUT_MS),
+      writer: turns({ name, work: isLarge ? 'jobs' : 'requests' }, BUSY_TIMEOUT_MS),
     }),
-    forJobs: (party) => ({ reader, writer: turns(bulkOf(party), NO_TIMEOUT) }),
+    forJobs: (name) => ({ reader, writer: turns({ name, work: isQueue(name) ? 'server' : 'jobs' }, NO_TIMEOUT) }),
     close: async () => {
       await Promise.all([reader, entry].map((db) => db.destroy()))
       await checkpoints.stop()
@@ -227,20 +227,6 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     },
   }
 }
-
-/** The number of parties whose connections are kept. Creating them again takes a fraction of a millisecond. */
-const MAX_PARTIES = 1_000
-
-/** Maintenance and bulk work: no person waits for them, so their time has less weight. */
-const MAINTENANCE = 'maintenance'
-const bulkOf = (party: string) => `bulk of ${party}`
-const isBulk = (party: string) => party.startsWith(bulkOf(''))
-
-/** The requests and the jobs of a workspace share its turns. */
-const workspacesAtGate = {
-  weightOf: (party: string) => (party === MAINTENANCE || isBulk(party) ? 1 : 2),
-  ownerOf: (party: string) => (isBulk(party) ? party.slice(bulkOf('').length) : party),
-} satisfies Partial<FairGateOptions>
 
 /**
  * A few turns at SQLite's writer. A workspace with little work takes them one after another: to create a pass, scan it,
@@ -251,7 +237,7 @@ const WRITER_SAVINGS_MS = 100
 /** Background work never times out. */
 const NO_TIMEOUT = undefined
 
-type ConnectionsOf = (party: string, timeoutMs: number | undefined) => Knex
+type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
  * The number of connections of a busy workspace next to one with less use, because their statements share processors. The number
@@ -265,7 +251,6 @@ function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairG
     places,
     share: Math.ceil(places / 2),
     shareWithNeighbors: SHARE_WITH_NEIGHBORS,
-    isNeighbor: (owner) => owner !== MAINTENANCE && !isQueue(owner),
     ...options,
   })
 }
@@ -273,7 +258,7 @@ function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairG
 /** Shares the connections of a pool among parties. */
 function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): ConnectionsOf {
   const made = new Map<string, Knex>()
-  const poolOf = (party: string, timeoutMs: number | undefined) => ({
+  const poolOf = (party: Party, timeoutMs: number | undefined) => ({
     acquire: () => ({
       promise: gate.enter(party, timeoutMs).then(() =>
         db.client.acquireConnection().catch((error: unknown) => {
@@ -290,11 +275,12 @@ function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): Connect
     destroy: async () => undefined,
   })
   return (party, timeoutMs) => {
-    const name = `${party} ${timeoutMs}`
+    const name = `${party.work} ${party.name} ${timeoutMs}`
     const known = made.get(name)
     if (known) return known
+    // Creating connections again takes a fraction of a millisecond.
     const [oldest] = made.keys()
-    if (made.size >= MAX_PARTIES && oldest !== undefined) made.delete(oldest)
+    if (made.size >= MAX_NAMES && oldest !== undefined) made.delete(oldest)
     const connections = knex({ client, connectionPool: poolOf(party, timeoutMs), useNullAsDefault: true, ...common })
     made.set(name, connections)
     return connections

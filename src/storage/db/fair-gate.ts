@@ -1,74 +1,65 @@
 import { ApiError } from '../../core/errors.ts'
 
-/** The maximum numbers of concurrent turns, in total and per party. */
+/**
+ * Work that takes turns. The requests and the jobs of a workspace share its use. `server` is work of the server itself:
+ * maintenance, and claims of a queue.
+ */
+export interface Party {
+  name: string
+  work: 'requests' | 'jobs' | 'server'
+}
+
 export interface FairGateOptions {
-  /** The maximum number of concurrent turns in each room. */
+  /** The maximum number of concurrent turns. */
   places: number
-  /** The room of a party. One room for all by default. */
-  roomOf?(party: string): string
-  /** The maximum number of turns of a party. */
+  /** Whether there are as many places for requests, and as many for other work. By default, all work shares the places. */
+  separatesRequests?: boolean
+  /** The maximum number of turns of a workspace in each of these. */
   share: number
   /**
-   * The maximum number of turns of an owner in all rooms together while a neighbor with less use was admitted within NEIGHBOR_MS.
-   * Unlimited by default.
+   * The maximum number of turns of a workspace, requests and jobs together, while another one with less use was admitted
+   * within ACTIVE_MS. Unlimited by default.
    */
   shareWithNeighbors?: number
-  /** Whether an owner counts as a neighbor of others. All do by default. */
-  isNeighbor?(owner: string): boolean
-  /** The weight of a party: at 2, its time counts half. 1 by default. */
-  weightOf?(party: string): number
-  /** The owner of a party. All parties of an owner share its turns. By default, each party is its own owner. */
-  ownerOf?(party: string): string
-  /**
-   * The weighted time that a party with less use can save up. The party goes first until it has used its savings. 0 by
-   * default.
-   */
+  /** The time that a workspace with less use goes first until it has used it. 0 by default. */
   savingsMs?: number
 }
 
-/** The time after its admission for which an owner counts as a neighbor. */
-const NEIGHBOR_MS = 1_000
+/** A workspace counts as active for this long after its last turn, so others leave it its share. A server does, too. */
+export const ACTIVE_MS = 1_000
 
-/** The maximum number of parties and owners. If there are more, their use is forgotten once all turns have ended. */
-const MAX_OWNERS = 1_000
+/** The maximum number of workspaces, or of other keys, whose use is remembered, so that no number of them fills the memory. */
+export const MAX_NAMES = 1_000
+
+/** A person waits for requests, so their time has less weight. */
+const weightOf = ({ work }: Party) => (work === 'requests' ? 2 : 1)
 
 interface Waiting {
   enter(): void
 }
 
 /**
- * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with
- * the fewest turns; of those, to the one whose owner used the least time; of an owner's parties, to the one that used
- * the least time. A party with many requests therefore delays mostly itself. This is start-time fair queueing (Goyal,
- * Vin, and Cheng, 1996) of owners, and then of the parties of each. Unlike in that algorithm, an idle gate does not
- * reset the used time: the party with the last turn stays behind those without one. A party that used less time than
- * others can save part of the difference.
+ * Admits work to a few places in turn. No party has more turns than its share. A free place goes to the party with the
+ * fewest turns; of those, to that of the workspace that used the least time; of a workspace's requests and jobs, to those
+ * that used the least time. A workspace with many requests therefore delays mostly itself. This is start-time fair
+ * queueing (Goyal, Vin, and Cheng, 1996) of workspaces, and then of the work of each. Unlike in that algorithm, an idle
+ * gate does not reset the used time: the party with the last turn stays behind those without one. A workspace that used
+ * less time than others can save part of the difference (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The two owners that were admitted last. */
-  private lastAdmitted: { owner: string; at: number }[] = []
-  /** The number of turns per room. */
-  private readonly inside = new Map<string, number>()
-  /** The start times of the turns of each party. */
-  private readonly insideOf = new Map<string, number[]>()
-  private readonly owners: UsedTime
-  /** The used time of the parties of each owner. */
-  private readonly parties = new Map<string, UsedTime>()
+  /** The two workspaces that were admitted last. */
+  private lastAdmitted: { name: string; at: number }[] = []
+  private readonly turns: { party: Party; startedAt: number }[] = []
+  private readonly used: UsedTime
+  /** The time that the requests and the jobs of each name used. */
+  private readonly usedByWork = new Map<string, UsedTime>()
   /** The waiting calls by party, ordered by the last turn of the parties. */
-  private readonly waiting = new Map<string, Set<Waiting>>()
+  private readonly waiting = new Map<string, { party: Party; calls: Set<Waiting> }>()
 
   constructor(options: FairGateOptions) {
-    this.options = {
-      weightOf: () => 1,
-      ownerOf: (party) => party,
-      roomOf: () => '',
-      shareWithNeighbors: Number.POSITIVE_INFINITY,
-      isNeighbor: () => true,
-      savingsMs: 0,
-      ...options,
-    }
-    this.owners = new UsedTime(this.options.savingsMs)
+    this.options = { separatesRequests: false, shareWithNeighbors: Number.POSITIVE_INFINITY, savingsMs: 0, ...options }
+    this.used = new UsedTime(this.options.savingsMs)
   }
 
   /**
@@ -76,133 +67,125 @@ export class FairGate {
    * @param timeoutMs unlimited by default
    * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
-  enter(party: string, timeoutMs?: number): Promise<void> {
+  enter(party: Party, timeoutMs?: number): Promise<void> {
     if (this.canEnter(party)) {
       this.take(party)
       return Promise.resolve()
     }
     return new Promise((resolve, reject) => {
-      const queue = this.waiting.get(party) ?? new Set()
-      this.waiting.set(party, queue)
-      const turn = {
+      const { calls } = this.waiting.get(keyOf(party)) ?? { calls: new Set() }
+      this.waiting.set(keyOf(party), { party, calls })
+      const forget = () => {
+        calls.delete(call)
+        if (calls.size === 0) this.waiting.delete(keyOf(party))
+      }
+      const call = {
         enter: () => {
           clearTimeout(timer)
-          this.forget(party, turn)
+          forget()
           resolve()
         },
       }
       const rejectTimedOut = () => {
-        this.forget(party, turn)
+        forget()
         reject(tooMany())
       }
       const timer = timeoutMs === undefined ? undefined : setTimeout(rejectTimedOut, timeoutMs)
-      queue.add(turn)
+      calls.add(call)
     })
   }
 
   /** Ends one turn of a party, and admits the next one. */
-  leave(party: string): void {
-    const inside = this.insideOf.get(party)!
-    const startedAt = inside.shift()!
-    if (inside.length === 0) this.insideOf.delete(party)
-    const room = this.options.roomOf(party)
-    this.inside.set(room, this.inside.get(room)! - 1)
-    const counted = (performance.now() - startedAt) / this.options.weightOf(party)
-    const owner = this.options.ownerOf(party)
-    this.owners.add(owner, counted)
-    this.parties.get(owner)!.add(party, counted)
+  leave(party: Party): void {
+    const [turn] = this.turns.splice(
+      this.turns.findIndex((one) => isSame(one.party, party)),
+      1,
+    )
+    const time = weightedTime(turn!)
+    this.used.add(party.name, time)
+    this.usedByWork.get(party.name)!.add(party.work, time)
     this.admitNext()
-    if (this.insideOf.size === 0 && this.owners.size > MAX_OWNERS) this.forgetUse()
+    if (this.turns.length > 0 || this.used.size <= MAX_NAMES) return
+    this.used.clear()
+    this.usedByWork.clear()
   }
 
   /** Admits all parties that can enter now. */
   private admitNext(): void {
     for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
-      const queue = this.waiting.get(next)!
       // Queue it behind the others.
-      this.waiting.delete(next)
-      this.waiting.set(next, queue)
-      this.take(next)
-      const [turn] = queue
-      turn!.enter()
+      this.waiting.delete(keyOf(next.party))
+      this.waiting.set(keyOf(next.party), next)
+      this.take(next.party)
+      const [call] = next.calls
+      call!.enter()
     }
   }
 
-  private take(party: string): void {
-    const room = this.options.roomOf(party)
-    this.inside.set(room, (this.inside.get(room) ?? 0) + 1)
-    const owner = this.options.ownerOf(party)
-    this.owners.begin(owner)
-    if (this.options.isNeighbor(owner)) this.noteNeighbor(owner)
-    const parties = this.parties.get(owner) ?? new UsedTime(this.options.savingsMs)
-    this.parties.set(owner, parties)
-    parties.begin(party)
-    const inside = this.insideOf.get(party)
-    if (inside) inside.push(performance.now())
-    else this.insideOf.set(party, [performance.now()])
+  private take(party: Party): void {
+    const { name, work } = party
+    this.used.begin(name)
+    if (work !== 'server') this.noteNeighbor(name)
+    const byWork = this.usedByWork.get(name) ?? new UsedTime(this.options.savingsMs)
+    this.usedByWork.set(name, byWork)
+    byWork.begin(work)
+    this.turns.push({ party, startedAt: performance.now() })
   }
 
-  private countInside(party: string): number {
-    return this.insideOf.get(party)?.length ?? 0
+  private canEnter(party: Party): boolean {
+    const { places, separatesRequests, share, shareWithNeighbors } = this.options
+    const sharesPlaces = ({ work }: Party) =>
+      !separatesRequests || (work === 'requests') === (party.work === 'requests')
+    if (this.countTurns(sharesPlaces) >= places || this.countTurns((one) => isSame(one, party)) >= share) return false
+    const ofWorkspace = this.countTurns(({ name }) => name === party.name)
+    return ofWorkspace < shareWithNeighbors || !this.hasNeighbor(party.name)
   }
 
-  private forgetUse(): void {
-    this.owners.clear()
-    this.parties.clear()
+  private countTurns(isIt: (party: Party) => boolean): number {
+    return this.turns.reduce((count, { party }) => count + (isIt(party) ? 1 : 0), 0)
   }
 
-  private canEnter(party: string): boolean {
-    const { places, roomOf, share, shareWithNeighbors } = this.options
-    if ((this.inside.get(roomOf(party)) ?? 0) >= places || this.countInside(party) >= share) return false
-    const owner = this.options.ownerOf(party)
-    return !this.hasNeighbor(owner) || this.staysOf(owner).length < shareWithNeighbors
-  }
-
-  /** Returns the start times of the turns of an owner. */
-  private staysOf(owner: string): number[] {
-    const stays: number[] = []
-    for (const [party, startedAt] of this.insideOf) if (this.options.ownerOf(party) === owner) stays.push(...startedAt)
-    return stays
-  }
-
-  private noteNeighbor(owner: string): void {
-    const now = { owner, at: performance.now() }
+  private noteNeighbor(name: string): void {
+    const now = { name, at: performance.now() }
     const [last] = this.lastAdmitted
-    if (last === undefined || last.owner === owner) this.lastAdmitted[0] = now
+    if (last === undefined || last.name === name) this.lastAdmitted[0] = now
     else this.lastAdmitted = [now, last]
   }
 
-  private hasNeighbor(owner: string): boolean {
-    const other = this.lastAdmitted.find((one) => one.owner !== owner)
-    if (!other || performance.now() - other.at > NEIGHBOR_MS) return false
-    return this.usedWith(other.owner) < this.usedWith(owner)
+  private hasNeighbor(name: string): boolean {
+    const other = this.lastAdmitted.find((one) => one.name !== name)
+    if (!other || performance.now() - other.at > ACTIVE_MS) return false
+    return this.usedWith(other.name) < this.usedWith(name)
   }
 
-  /** Returns the used time of an owner, including its current turns. */
-  private usedWith(owner: string): number {
-    const now = performance.now()
-    return this.staysOf(owner).reduce((sum, startedAt) => sum + now - startedAt, this.owners.counted(owner))
+  /** Returns the used time of a workspace, including its current turns. */
+  private usedWith(name: string): number {
+    const current = this.turns.filter(({ party }) => party.name === name)
+    return current.reduce((sum, turn) => sum + weightedTime(turn), this.used.counted(name))
   }
 
-  private findNext(): string | undefined {
-    let next: string | undefined
+  private findNext(): { party: Party; calls: Set<Waiting> } | undefined {
+    let next: { party: Party; calls: Set<Waiting> } | undefined
     let least: number[] = []
-    for (const party of this.waiting.keys()) {
+    for (const waiting of this.waiting.values()) {
+      const { party } = waiting
       if (!this.canEnter(party)) continue
-      const owner = this.options.ownerOf(party)
-      const rank = [this.countInside(party), this.owners.of(owner), this.parties.get(owner)?.of(party) ?? 0]
+      const turns = this.countTurns((one) => isSame(one, party))
+      const rank = [turns, this.used.of(party.name), this.usedByWork.get(party.name)?.of(party.work) ?? 0]
       if (next !== undefined && !isBefore(rank, least)) continue
-      next = party
+      next = waiting
       least = rank
     }
     return next
   }
+}
 
-  private forget(party: string, turn: Waiting): void {
-    const queue = this.waiting.get(party)
-    queue?.delete(turn)
-    if (queue?.size === 0) this.waiting.delete(party)
-  }
+const keyOf = ({ name, work }: Party) => `${work} ${name}`
+
+const isSame = (one: Party, other: Party) => one.name === other.name && one.work === other.work
+
+function weightedTime({ party, startedAt }: { party: Party; startedAt: number }): number {
+  return (performance.now() - startedAt) / weightOf(party)
 }
 
 function isBefore(rank: number[], other: number[]): boolean {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { FairGate } from '../../../src/storage/db/fair-gate.ts'
+import { FairGate, type Party } from '../../../src/storage/db/fair-gate.ts'
 
 test('keeps each party within its share and all within the places, and leaves no wanted place empty', async () => {
   await fc.assert(
@@ -17,13 +17,13 @@ test('keeps each party within its share and all within the places, and leaves no
         for (const { party, isLeave } of steps) {
           if (!isLeave) {
             add(wanted, party, 1)
-            void gate.enter(party).then(() => {
+            void gate.enter(partyOf(party)).then(() => {
               add(wanted, party, -1)
               add(inside, party, 1)
             })
           } else if (inside.get(party)! > 0) {
             add(inside, party, -1)
-            gate.leave(party)
+            gate.leave(partyOf(party))
           }
           await settled()
           expect(total()).toBeLessThanOrEqual(places)
@@ -37,7 +37,7 @@ test('keeps each party within its share and all within the places, and leaves no
           for (const [party, n] of inside) for (let left = n; left > 0; left -= 1) leaving.push(party)
           for (const party of leaving.splice(0)) {
             add(inside, party, -1)
-            gate.leave(party)
+            gate.leave(partyOf(party))
           }
           await settled()
         }
@@ -60,38 +60,35 @@ test('gives a place to the party with the fewest places, then to that with the l
   }
 })
 
-test('a party with short stays is not delayed by one with long stays, and weights count', async () => {
+test('a party with short stays is not delayed by one with long stays, and the time of requests counts half', async () => {
   vi.useFakeTimers()
   try {
-    const weights: Record<string, number> = { weighty: 2 }
-    const gate = new FairGate({ places: 1, share: 1, weightOf: (party) => weights[party] ?? 1 })
-    const { order, enter, stay } = watched(gate)
-    const stays: Record<string, number> = { long: 60, short: 10, weighty: 20 }
-    for (const party of ['long', 'short', 'weighty']) for (let n = 0; n < 20; n += 1) enter(party)
+    const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1 }))
+    const stays: Record<string, number> = { 'jobs of long': 60, 'jobs of short': 10, requests: 20, 'jobs of new': 10 }
+    for (const party of ['jobs of long', 'jobs of short', 'requests']) for (let n = 0; n < 20; n += 1) enter(party)
     await vi.advanceTimersByTimeAsync(0)
     for (let n = 0; n < 26; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
     const turns = (name: string) => order.slice(0, 26).filter((party) => party === name).length
-    expect(turns('long')).toBeLessThanOrEqual(3)
-    expect(Math.abs(turns('short') - turns('weighty'))).toBeLessThanOrEqual(2)
+    expect(turns('jobs of long')).toBeLessThanOrEqual(3)
+    expect(Math.abs(turns('jobs of short') - turns('requests'))).toBeLessThanOrEqual(2)
     // An idle party does not save up turns.
-    for (let n = 0; n < 10; n += 1) enter('new')
+    for (let n = 0; n < 10; n += 1) enter('jobs of new')
     const before = order.length
     for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, 10)
-    expect(order.slice(before).filter((party) => party === 'new').length).toBeLessThanOrEqual(3)
+    expect(order.slice(before).filter((party) => party === 'jobs of new').length).toBeLessThanOrEqual(3)
   } finally {
     vi.useRealTimers()
   }
 })
 
-test('an owner has one turn for all its parties, which alternate within it', async () => {
+test('a workspace has one turn for its requests and its jobs, which share its time', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new FairGate({ places: 1, share: 1, ownerOf: (party) => party[0]! })
-    const { order, enter, stay } = watched(gate)
-    for (const party of ['a1', 'a1', 'a1', 'a2', 'a2', 'a3', 'b1', 'b1', 'b1']) enter(party)
-    for (let n = 0; n < 8; n += 1) await stay(order.at(-1) ?? 'a1', 10)
-    expect(order.map((party) => party[0]).join('')).toBe('abababaaa')
-    expect(order.filter((party) => party[0] === 'a')).toEqual(['a1', 'a2', 'a3', 'a1', 'a2', 'a1'])
+    const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1 }))
+    for (const party of ['a', 'a', 'a', 'jobs of a', 'jobs of a', 'b', 'b', 'b']) enter(party)
+    const stays: Record<string, number> = { a: 20, b: 20, 'jobs of a': 10 }
+    for (let n = 0; n < 7; n += 1) await stay(order.at(-1) ?? 'a', stays[order.at(-1) ?? 'a']!)
+    expect(order).toEqual(['a', 'b', 'jobs of a', 'b', 'a', 'b', 'jobs of a', 'a'])
   } finally {
     vi.useRealTimers()
   }
@@ -116,14 +113,14 @@ test('a party that used less precedes others until its limited savings are used'
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1, savingsMs: 30 }))
-    for (let n = 0; n < 20; n += 1) enter('much')
-    for (let n = 0; n < 5; n += 1) await stay('much', 100)
-    for (let n = 0; n < 20; n += 1) enter('little')
-    await stay('much', 10)
+    for (let n = 0; n < 20; n += 1) enter('jobs of much')
+    for (let n = 0; n < 5; n += 1) await stay('jobs of much', 100)
+    for (let n = 0; n < 20; n += 1) enter('jobs of little')
+    await stay('jobs of much', 10)
     const before = order.length
     for (let n = 0; n < 8; n += 1) await stay(order.at(-1)!, 10)
     const turns = order.slice(before - 1, -1)
-    expect(turns.map((party) => party[0]).join('')).toBe('lllllmlm')
+    expect(turns.map((party) => party.replace('jobs of ', '')[0]).join('')).toBe('lllllmlm')
   } finally {
     vi.useRealTimers()
   }
@@ -133,30 +130,28 @@ test('a party that waits too long is rejected with a retry time, and its place g
   vi.useFakeTimers()
   try {
     const gate = new FairGate({ places: 1, share: 1 })
-    await gate.enter('a')
-    const refused = expect(gate.enter('b', 5_000)).rejects.toMatchObject({
+    await gate.enter(partyOf('a'))
+    const refused = expect(gate.enter(partyOf('b'), 5_000)).rejects.toMatchObject({
       code: 'SERVICE_UNAVAILABLE',
       status: 503,
       headers: { 'retry-after': '1' },
     })
     await vi.advanceTimersByTimeAsync(5_000)
     await refused
-    const patient = gate.enter('c')
-    gate.leave('a')
+    const patient = gate.enter(partyOf('c'))
+    gate.leave(partyOf('a'))
     await patient
-    gate.leave('c')
-    await gate.enter('b')
+    gate.leave(partyOf('c'))
+    await gate.enter(partyOf('b'))
   } finally {
     vi.useRealTimers()
   }
 })
 
-/** Records who entered a gate. Parties inside stay for a time of the fake clock. */
 test('a heavy user has a smaller share next to a neighbor, which keeps its full share', async () => {
   vi.useFakeTimers()
   try {
-    const isNeighbor = (owner: string) => owner !== 'upkeep'
-    const gate = new FairGate({ places: 10, share: 3, shareWithNeighbors: 1, isNeighbor })
+    const gate = new FairGate({ places: 10, share: 3, shareWithNeighbors: 1 })
     const { order, enter, stay } = watched(gate)
     const come = async (...parties: string[]) => {
       order.length = 0
@@ -164,7 +159,7 @@ test('a heavy user has a smaller share next to a neighbor, which keeps its full 
       await vi.advanceTimersByTimeAsync(0)
       return order
     }
-    expect(await come('upkeep', 'much', 'much', 'much')).toEqual(['upkeep', 'much', 'much', 'much'])
+    expect(await come('server', 'much', 'much', 'much')).toEqual(['server', 'much', 'much', 'much'])
     for (const party of ['much', 'much', 'much']) await stay(party, 10)
     expect(await come('little', 'much')).toEqual(['little', 'much'])
     await stay('little', 1)
@@ -179,12 +174,10 @@ test('a heavy user has a smaller share next to a neighbor, which keeps its full 
   }
 })
 
-test('fills each room separately, and next to a neighbor an owner has its smaller share across all rooms', async () => {
+test('separates the places of requests and jobs, whose workspace has one smaller share next to a neighbor', async () => {
   vi.useFakeTimers()
   try {
-    const ownerOf = (party: string) => party.split(' ').at(-1)!
-    const roomOf = (party: string) => (party.startsWith('jobs') ? 'jobs' : 'requests')
-    const gate = new FairGate({ places: 2, share: 2, shareWithNeighbors: 1, ownerOf, roomOf })
+    const gate = new FairGate({ places: 2, share: 2, shareWithNeighbors: 1, separatesRequests: true })
     const { order, enter, stay } = watched(gate)
     for (const party of ['much', 'much', 'much', 'jobs of much']) enter(party)
     await vi.advanceTimersByTimeAsync(0)
@@ -195,23 +188,31 @@ test('fills each room separately, and next to a neighbor an owner has its smalle
     await stay('jobs of much', 10)
     expect(order.slice(3)).toEqual(['much', 'little'])
     await stay('much', 1)
-    // One after the other, in any room.
-    expect(order.slice(5)).toEqual(['jobs of much'])
-    await stay('jobs of much', 1)
-    expect(order.slice(6)).toEqual(['much'])
+    // One after the other.
+    expect(order.slice(5)).toEqual(['much'])
+    await stay('much', 1)
+    expect(order.slice(6)).toEqual(['jobs of much'])
   } finally {
     vi.useRealTimers()
   }
 })
 
+/** Returns the requests of a name, `jobs of NAME`, or the work of the `server`. */
+function partyOf(text: string): Party {
+  if (text === 'server') return { name: text, work: 'server' }
+  const name = text.replace('jobs of ', '')
+  return { name, work: name === text ? 'requests' : 'jobs' }
+}
+
+/** Records who entered a gate. Parties inside stay for a time of the fake clock. */
 function watched(gate: FairGate) {
   const order: string[] = []
   return {
     order,
-    enter: (party: string) => void gate.enter(party).then(() => order.push(party)),
+    enter: (party: string) => void gate.enter(partyOf(party)).then(() => order.push(party)),
     async stay(party: string, ms: number) {
       await vi.advanceTimersByTimeAsync(ms)
-      gate.leave(party)
+      gate.leave(partyOf(party))
       await vi.advanceTimersByTimeAsync(0)
     },
   }
