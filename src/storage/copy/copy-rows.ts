@@ -12,7 +12,7 @@ import {
   tablesOf,
   writeRows,
 } from './rows.ts'
-import { ANEW, findFilled, findState, finishTarget, isHalfCopied, prepareTarget, setState } from './target.ts'
+import { findFilled, findState, finishTarget, isHalfCopied, prepareTarget, START_OVER, setState } from './target.ts'
 
 /** The progress of a copy. Each row is read from the source, written, and read back from the target. */
 export interface CopyProgress {
@@ -52,7 +52,7 @@ export async function copyDatabase(from: Database, to: Database, options: CopyOp
     const filled = await findFilled(to.reader, names)
     if (filled !== undefined) {
       throw new CopyError(`The target database contains data (${filled}).`, {
-        fix: 'use an empty one; rename or remove a complete FILE.copy of an earlier run',
+        fix: 'use an empty database, or rename or remove the complete FILE.copy of an earlier run',
       })
     }
     await prepareTarget(to.writer, names)
@@ -81,7 +81,7 @@ async function pairsOf(source: Knex, target: Knex): Promise<Pair[]> {
     const [columns, others] = [pair.table, pair.target].map((table) => JSON.stringify(table.columns))
     if (columns === others) continue
     throw new CopyError(`The table ${pair.table.name} has different columns in the two databases.`, {
-      fix: 'use an empty one, in which this program creates the tables',
+      fix: 'use an empty target database, in which this program creates the tables',
     })
   }
   return pairs
@@ -111,8 +111,8 @@ async function copyTables(
     for (const { target, digest } of copied) {
       const found = await digestOf(tx, { table: target, notation }, passed('check'))
       if (found.equals(digest)) continue
-      const message = `${target.name} has other rows in the copy than in the database: ${found.count} and ${digest.count}.`
-      throw new CopyError(message, { fix: `${ANEW}; if it happens again, report it` })
+      const message = `The rows of ${target.name} differ: ${found.count} in the copy, ${digest.count} in the source.`
+      throw new CopyError(message, { fix: `${START_OVER}; if it happens again, report it` })
     }
   })
   onProgress?.({ step: 'finish', rows, total })
@@ -158,7 +158,7 @@ async function copyTable(
 function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): void {
   if (digest.equals(done)) return
   throw new CopyError(`${name} changed since the earlier run copied it.`, {
-    fix: `${ANEW}, with the servers stopped or frozen (passes serve --freeze) until it is complete`,
+    fix: `${START_OVER}, with the servers stopped or frozen (passes serve --freeze) until it is complete`,
   })
 }
 
@@ -171,9 +171,11 @@ async function digestOf(db: Knex, reading: Reading, onRows: (count: number) => v
   return digest
 }
 
-/** The maximum number of rows in memory, and their approximate size in bytes. Rows with images are large. */
+/** The maximum number of rows of a page, which is held in memory. */
 const MAX_ROWS = 5_000
-const BYTES = 2_000_000
+
+/** The approximate maximum size of a page, in bytes: rows with images are large. */
+const MAX_BYTES = 2_000_000
 
 /**
  * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one, and ends a page at
@@ -189,14 +191,14 @@ async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): As
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // If the caller awaits the page, it gets the error. Otherwise, the copy has failed already.
+    // A caller that awaits this page receives its error. A caller that does not has already failed with another error.
     reading.catch(() => undefined)
     return reading
   }
   for (let reading = read(undefined); ; ) {
     const { texts, last, isLast } = await reading
     if (texts.length > 0)
-      size = Math.max(1, Math.min(MAX_ROWS, 2 * size, Math.floor((BYTES * texts.length) / sizeOf(texts))))
+      size = Math.max(1, Math.min(MAX_ROWS, 2 * size, Math.floor((MAX_BYTES * texts.length) / sizeOf(texts))))
     if (!isLast) reading = read(last)
     if (texts.length > 0) yield texts
     if (isLast) return

@@ -5,10 +5,13 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { inDialect, rowsOf } from '../db/dialect.ts'
 import { hexOfBytes, quoteJson } from '../db/values.ts'
 
-/** The text format of rows: the one that the target reads fastest. Both databases write a row in the same way. */
+/**
+ * The text format of copied rows: CSV for PostgreSQL and JSON for SQLite, which the target reads fastest. Source and target
+ * write the same text for a row, so that their digests are comparable.
+ */
 export type Notation = 'csv' | 'json'
 
-/** The key of the row after which reading continues. */
+/** The primary key of the last row of a page. The next page starts after it. */
 export type RowKey = Knex.RawBinding[]
 
 /** A page of rows, each as text. */
@@ -39,7 +42,7 @@ export async function readRows(
   return { texts: rows.map((row) => row.row_text), last: last && key.map((column) => last[column]!) }
 }
 
-/** Inserts rows that are in the notation of their database. The target must be prepared. */
+/** Inserts rows in the notation of the target (`notationFor`). Call `prepareTarget` first. */
 export function writeRows(tx: Knex.Transaction, { name, columns }: Table, texts: string[]): Promise<void> {
   const names = columns.map((column) => quoted(column.name)).join(', ')
   return inDialect(tx, {
@@ -120,8 +123,8 @@ export class RowsDigest {
 }
 
 /**
- * The format of a column, the same for both databases (decisions/0021). A `position` is a place in the order of its own
- * database and has no meaning in another one.
+ * The format of a column, the same for both databases (decisions/0021). A `position` (`db/positions.ts`) has no meaning in
+ * another database, so it is copied as 0.
  */
 type ColumnKind = 'text' | 'number' | 'bytes' | 'boolean' | 'position'
 
@@ -137,7 +140,10 @@ export interface Table {
   key: string[]
 }
 
-/** Tables that are valid for one database only: coordination of servers, and positions. Doors download their lists again. */
+/**
+ * The tables that are not copied. They describe one database, coordinate its servers, or contain its positions. Doors download
+ * their lists again, because `scanner_snapshots` is not copied.
+ */
 const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
 /** The row ID of SQLite, which its text index refers to. */
@@ -154,7 +160,7 @@ export async function tablesOf(db: Knex): Promise<Table[]> {
     table.columns.push({ name, kind: kindOf(`${tbl}.${name}`, type) })
     if (key > 0) table.key.push(name)
   }
-  // On SQLite, the primary key of passes is the row ID.
+  // On SQLite, the primary key of `passes` is ROW_NUMBER, which is not copied.
   for (const table of tables.values()) if (table.key.length === 0) table.key.push('id')
   return [...tables.values()]
 }
@@ -170,7 +176,7 @@ interface ColumnRow {
   tbl: string
   name: string
   type: string
-  /** The 1-based place in the primary key; 0 if it is not a part of it. */
+  /** The 1-based position in the primary key; 0 for other columns. */
   key: number
 }
 

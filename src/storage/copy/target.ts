@@ -5,15 +5,15 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
 
 /**
  * The table that marks the target of an incomplete copy. Until the copy is complete, the target has only its unique indexes and
- * no active trigger, and nothing else can use it.
+ * no active trigger. `requireWhole` prevents its use.
  */
 
 const PROGRESS = 'copy_progress'
 
 /** The fix to suggest if a copy cannot be resumed. */
-export const ANEW = 'remove the copied data (the database, or FILE.copy) and start over'
+export const START_OVER = 'remove the copied data (the database, or FILE.copy) and start over'
 
-/** The entry of the statements that complete the copy, next to the entries of tables. */
+/** The name of the row with the statements that complete the copy. Each other row has the name of a table. */
 const ENDING = ''
 
 export function isHalfCopied(db: Knex): Promise<boolean> {
@@ -27,7 +27,7 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy to this database was started and is not complete.', {
-    fix: `run passes copy with the same --from and --to again to resume, or ${ANEW}`,
+    fix: `run passes copy with the same --from and --to again to resume, or ${START_OVER}`,
   })
 }
 
@@ -35,7 +35,7 @@ export async function holdsTables(db: Knex): Promise<boolean> {
   return rowsOf(db, await db.raw('select from pg_tables where schemaname = current_schema() limit 1')).length > 0
 }
 
-/** Tables that migrations fill. Their rows are replaced. */
+/** Tables in which a migration inserts rows. The copy replaces these rows. */
 const FILLED = ['sequences']
 
 export async function findFilled(db: Knex, tables: string[]): Promise<string | undefined> {
@@ -55,7 +55,7 @@ export async function prepareTarget(db: Knex, tables: string[]): Promise<void> {
   })
 }
 
-/** Returns the saved progress of a table; `undefined` if none of it is copied. */
+/** Returns the saved progress of a table; `undefined` if none of its rows are copied. */
 export async function findState(db: Knex, table: string): Promise<string | undefined> {
   return (await db(PROGRESS).where({ name: table }).first('state'))?.state
 }

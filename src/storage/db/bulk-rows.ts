@@ -4,8 +4,8 @@ import { runPrepared, runSilently } from './prepared.ts'
 import { bytesOfHex, idsOfJson } from './values.ts'
 
 /**
- * Returns the condition that an ID is not in a named value, a JSON array. The statement is the same for any number of IDs.
- * PostgreSQL looks each one up in a hash.
+ * Returns the condition that a column is not among the IDs of a named value, a JSON array. The statement is the same for any
+ * number of IDs. PostgreSQL looks up each ID in a hash table.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${idsOfJson(db, `:${name}`)})`
@@ -22,12 +22,12 @@ export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid'
 
 type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
 
-/** The columns of rows that are sent together, and their types. */
+/** The columns of the rows of one statement, and their types. */
 export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>
 
-/** A value that each item sends: its name in the statement, and its type. */
+/** A value of each item: its name and type in the statement. */
 interface Field<Item> {
   name: string
   type: ColumnType
@@ -38,11 +38,11 @@ interface Field<Item> {
 const insertNames = new Map<string, string>()
 
 /**
- * Inserts any number of rows with one statement. The statement does not depend on the number of rows. All rows must have the same
- * columns in the same order. They are sent as one JSON value, because drivers are slower with many values than databases are with
- * JSON (decisions/0004).
- * @param ending SQL after the values, such as an `on conflict` clause. Without `returning`, the call does not wait for the
- * database inside a transaction
+ * Inserts any number of rows with one statement. The statement does not depend on the number of rows. All rows must have the
+ * same columns in the same order. They are sent as one JSON value, because drivers are slower with many values than databases
+ * are with JSON (decisions/0004).
+ * @param ending SQL after the values, such as an `on conflict` clause. Without `returning`, a call inside a transaction does
+ * not wait for the database
  */
 export async function insertRows<Returned = never>(
   db: Knex,
@@ -111,8 +111,8 @@ export interface RowChange {
 
 /**
  * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were written. If all
- * rows get the same values, as they usually do, the values are sent once. The values to compare are always sent per row: given a
- * constant, a planner might assume that few rows match it, and read all that do.
+ * rows get the same values, as they usually do, the values are sent once. The values of `read` are always sent per row: a
+ * planner might assume that few rows match a constant, and read all rows that do.
  */
 export async function updateRows(
   db: Knex,

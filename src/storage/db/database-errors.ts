@@ -7,7 +7,7 @@ export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'lock
 
 const unavailabilities: Record<Unavailability, readonly string[]> = {
   full: ['SQLITE_FULL', '53100'],
-  // PostgreSQL after a failover.
+  // PostgreSQL reports 25006 after a failover, if the connection leads to a server that is now a standby.
   readOnly: ['SQLITE_READONLY', '25006'],
   damaged: ['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
   failing: ['SQLITE_IOERR', '58030'],
@@ -38,7 +38,7 @@ export function isPoolerError(error: unknown): boolean {
   return code === '08P01' && severity === 'FATAL'
 }
 
-/** Whether a unique index rejected a row. On SQLite, the code is the same for all constraints. */
+/** Whether a unique index rejected a row. Also true for other constraints on SQLite, which has one code for all of them. */
 export function isTaken(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === 'SQLITE_CONSTRAINT' || code === '23505'
@@ -49,7 +49,7 @@ export function isUnavailable(error: unknown): boolean {
   return findUnavailability(error) !== undefined
 }
 
-/** Returns why the database could not serve; `undefined` for an error that is not the database's. */
+/** Returns why the database could not serve a request; `undefined` for an error with another cause. */
 export function findUnavailability(error: unknown): Unavailability | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof knex.KnexTimeoutError) return 'busy'

@@ -18,30 +18,34 @@ export interface Connections {
   writer: Knex
 }
 
-/** The database. Its own connections are for operators and maintenance, and have no time limit except for locks. */
+/**
+ * The database. Its `reader` and `writer` are for operators and maintenance. Their statements have no time limit, except while
+ * they wait for locks.
+ */
 export interface Database extends Connections {
   dialect: Dialect
   /**
    * Returns connections for the requests of a party: a workspace, or all callers without a token. Statements outside a
-   * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections and waits for a limited time.
-   * On SQLite, large writes such as batches have the same priority as the jobs of the party, below its other requests.
+   * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
+   * BUSY_TIMEOUT_MS for one. On SQLite, large writes such as batches (`isLarge`) have the same priority as the jobs of the
+   * party, below its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /**
-   * Returns connections for the jobs of a party. The party has a limited share of the connections, and there is no limit on its
-   * statements or its waiting time.
+   * Returns connections for the jobs of a party. The party has a limited share of the connections. Its statements and its
+   * waiting have no time limit.
    */
   forJobs(party: string): Connections
   /**
-   * The number of passes that a request writes per transaction before it lets other writers run. Low on SQLite, where all share
-   * one writer (decisions/0003).
+   * The number of passes that a request writes per transaction before it lets other writers run. It is low on SQLite, where all
+   * writers share one connection (decisions/0003).
    */
   passesATurn: number
   /** A connection for authentication and health checks only, so that both respond while the other connections are busy. */
   entry: Knex
   /**
-   * Returns SQLite's error if it found its file damaged. After that, nothing is written until the file is found intact at a start
-   * (see `clearDamage`). Always `undefined` for PostgreSQL.
+   * Returns the error with which SQLite reported that its file is damaged, if any. After that error, nothing is written until a
+   * start finds the file intact (see `clearDamage`). Always `undefined` for PostgreSQL.
    */
   findDamage(): Error | undefined
   close(): Promise<void>
@@ -76,10 +80,10 @@ const HUNG_TIMEOUT_MS = 10_000
  */
 const SQLITE_READERS = 3
 
-/** A transaction with a batch of 100 passes holds SQLite's writer for 40 ms on a busy machine. */
+/** See `passesATurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine. */
 const SQLITE_PASSES_A_TURN = 25
 
-/** The default time limit of a statement of a request, in milliseconds. Slower lists need a narrower filter. */
+/** The default time limit of a statement of a request, in milliseconds. A list that takes longer needs a narrower filter. */
 export const STATEMENT_LIMIT_MS = 2_000
 
 const common = {
@@ -87,7 +91,8 @@ const common = {
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
   // Error messages are logged, so they must show the statement without its values.
   compileSqlOnError: false,
-  // knex would print to stdout, which is reserved for the results of commands. It also throws everything that it logs.
+  // knex would print to stdout, which is reserved for the results of commands. No error is lost, because knex also throws each
+  // error that it logs.
   log: { warn: () => undefined, error: () => undefined },
 } satisfies Knex.Config
 
@@ -115,7 +120,7 @@ export function sqliteFile(url: string): string | undefined {
 function openPostgres(url: string, options: DatabaseOptions): Database {
   const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
   const { connectionString, settings } = parsePostgresUrl(url)
-  // By default, int8 is read as text. Our values are milliseconds and counts, which are all safe integers.
+  // Read int8 (type 20) as numbers instead of text: our values are milliseconds and counts, which are all safe integers.
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
@@ -136,16 +141,16 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const background = connect(poolSize, WITHOUT_SCANS)
   const requests = connect(poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
-  // Inside a transaction, statements also wait for locks.
+  // A statement inside a transaction can wait for locks before it runs, so its limit includes both times.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
-  // Requests and jobs have separate connections; the share of a workspace next to neighbors counts both.
+  // Requests and jobs have separate connections. `shareWithNeighbors` limits both together.
   const gate = fairGate(poolSize, { separatesRequests: true })
   const sharedRequests = shareOut(requests, limited, gate)
   const sharedBackground = shareOut(background, pipeliningClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    // A whole batch.
+    // The maximum size of a batch.
     passesATurn: 100,
     ...both(background),
     entry,
@@ -160,7 +165,8 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
 
 /** The settings of all connections to PostgreSQL. */
 const SETTINGS = {
-  // Compiling a statement takes 60 ms if PostgreSQL expects many rows. Our statements find rows by their keys.
+  // Just-in-time compilation takes 60 ms if PostgreSQL expects many rows, and does not speed up statements that find rows by
+  // key.
   jit: 'off',
   lock_timeout: BUSY_TIMEOUT_MS,
   idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
@@ -168,7 +174,7 @@ const SETTINGS = {
 
 /**
  * Keeps jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a second later. A plan that
- * was made while it was empty would read all of them for each job, until the next autoanalyze a minute later.
+ * was made for an empty outbox would read all jobs for each claim, until the next autoanalyze a minute later.
  */
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
@@ -196,14 +202,14 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA foreign_keys = ON',
     // See `keepCheckpointing`.
     'PRAGMA wal_autocheckpoint = 0',
-    // Overwrite replaced data on pages that are written anyway.
+    // Overwrite deleted data on pages that are written anyway.
     'PRAGMA secure_delete = FAST',
     ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
   ])
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
-  // There is one writer. The requests of each workspace, its jobs, and maintenance take turns at it.
+  // The requests of each workspace, its jobs, and maintenance take turns at the only writer.
   const writerGate = fairGate(1, { savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
   const maintenance = turns({ name: 'maintenance', work: 'server' }, NO_TIMEOUT)
@@ -229,8 +235,9 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 }
 
 /**
- * A few turns at SQLite's writer. A workspace with little work takes them one after another: to create a pass, scan it,
- * and emit both events. Without savings, it waited before each turn until a busy workspace had used as much time.
+ * The duration of a few turns at SQLite's writer (`savingsMs`). A workspace with little work needs several turns in a row, for
+ * example to create a pass, scan it, and emit both events. Without savings, it would wait before each turn until a busy
+ * workspace had used as much time.
  */
 const WRITER_SAVINGS_MS = 100
 
@@ -240,8 +247,9 @@ const NO_TIMEOUT = undefined
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
- * The number of connections of a busy workspace next to one with less use, because their statements share processors. The number
- * of processors of PostgreSQL is unknown, so this uses that of this machine.
+ * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the processors,
+ * because the statements of both share them. The number of processors of PostgreSQL is unknown, so this uses the number of this
+ * machine.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 
@@ -278,7 +286,7 @@ function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): Connect
     const name = `${party.work} ${party.name} ${timeoutMs}`
     const known = made.get(name)
     if (known) return known
-    // Creating connections again takes a fraction of a millisecond.
+    // Keep MAX_NAMES at most. Creating one again takes a fraction of a millisecond.
     const [oldest] = made.keys()
     if (made.size >= MAX_NAMES && oldest !== undefined) made.delete(oldest)
     const connections = knex({ client, connectionPool: poolOf(party, timeoutMs), useNullAsDefault: true, ...common })

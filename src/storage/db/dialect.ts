@@ -11,10 +11,13 @@ export function isPostgres(db: Knex): boolean {
   return db.client.dialect === 'postgresql'
 }
 
-/** The ways to do the same thing with different statements, such as triggers and reads of the catalog. */
+/** One function per database, for statements that have no common form, such as triggers and catalog queries. */
 type Ways<T> = Record<'postgres' | 'sqlite', (db: Knex) => T>
 
-/** Calls the function of the database, if there is one. Only migrations and copies need it; queries use the functions below. */
+/**
+ * Calls the function for the dialect of `db`, if `ways` has one. Only migrations and copies need it; queries use the functions
+ * below.
+ */
 export function inDialect<T>(db: Knex, ways: Ways<T>): T
 export function inDialect(db: Knex, ways: Partial<Ways<Promise<unknown>>>): Promise<unknown> | undefined
 export function inDialect(db: Knex, ways: Partial<Ways<unknown>>): unknown {
@@ -26,7 +29,7 @@ export function rowLock(db: Knex, clause: 'for share' | 'for update' | 'for upda
   return isPostgres(db) ? clause : ''
 }
 
-/** Runs a select only for its row locks. On SQLite, it does not run. */
+/** Runs a select only for its row locks. Does nothing on SQLite. */
 export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promise<void> {
   if (isPostgres(db)) await select()
 }
@@ -39,14 +42,17 @@ export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
 
-/** Blocks writes to the tables until the transaction ends. On SQLite, the transaction itself does. */
+/** Blocks writes to the tables until the transaction ends. On SQLite, every transaction of the writer does that. */
 export async function lockTables(tx: Knex.Transaction, tables: string[]): Promise<void> {
   if (!isPostgres(tx)) return
   await tx.raw('set local idle_in_transaction_session_timeout = 0')
   await tx.raw(`lock table ${tables.map((name) => `"${name}"`).join(', ')} in share mode`)
 }
 
-/** Reads tables by their keys. PostgreSQL has no statistics of tables that were just filled, and would sort them for each page. */
+/**
+ * Makes the transaction read tables by their keys. PostgreSQL has no statistics on tables that were just filled, so it would
+ * sort them for each page.
+ */
 export async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
 }
@@ -66,23 +72,24 @@ export function isUnlocked(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Whether the planner knows the distribution of values. SQLite does not, so some queries must state which rows are few.
+ * Whether the planner knows the distribution of values. SQLite does not, so some queries must state which condition matches few
+ * rows.
  */
 export function knowsDistribution(db: Knex): boolean {
   return isPostgres(db)
 }
 
 /**
- * Returns a column for range conditions that must not choose the index. SQLite has no statistics on the distribution of values,
- * so it would read and sort all rows in the range. PostgreSQL has statistics and decides for itself.
+ * Returns a column for conditions that must not determine which index is used. SQLite has no statistics on the distribution of
+ * values, so it would read and sort all rows in the range. PostgreSQL has statistics and decides for itself.
  */
 export function boundColumn(db: Knex, column: string): string {
   return isPostgres(db) ? column : `+${column}`
 }
 
 /**
- * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Without statistics, SQLite
- * would read all rows of the workspace. This forces the index on passes.
+ * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Without statistics,
+ * SQLite would read all rows of the workspace. This forces the use of the index on `pass_id`.
  */
 export function rowsOfPasses(
   db: Knex,
@@ -96,8 +103,8 @@ export function rowsOfPasses(
 }
 
 /**
- * Joins passes to a query that returns their IDs, and reads them one by one in its order. If a planner overestimates the number
- * of IDs, it would otherwise scan all passes.
+ * Joins passes to a query that returns their IDs, and reads the passes one by one, in the order of the query. Without this, a
+ * planner that overestimates the number of IDs would scan all passes.
  */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
@@ -105,7 +112,10 @@ export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
-/** Makes SQLite delete text from its search index with its row, instead of when it merges parts of the index. */
+/**
+ * Runs `work` so that SQLite removes the text of deleted rows from its search index immediately, instead of when it next merges
+ * parts of the index.
+ */
 export async function whileSearchForgets(db: Knex, work: () => Promise<void>): Promise<void> {
   if (isPostgres(db)) return work()
   const setSecure = (value: number) =>
@@ -123,8 +133,8 @@ export function joinChosenPasses(db: Knex, chosen: string): string {
 }
 
 /**
- * Joins to each row the rows of a table that meet a condition on both. On PostgreSQL, `offset 0` prevents a hash join: with a plan
- * from when the table was empty, it would read the whole table.
+ * Joins to each row the rows of a table that meet a condition on both. On PostgreSQL, `offset 0` prevents a hash join. With a
+ * plan that was made for an empty table, such a join would read the whole table.
  */
 export function joinEach(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
@@ -133,8 +143,8 @@ export function joinEach(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Returns the SQL of `beginningOf` a text, by which lists sort names and labels. SQLite can compare pairs with an index only on
- * columns, so there it is a generated column.
+ * Returns the SQL of `beginningOf` a text, by which lists sort names and labels. On SQLite, this is a generated column, because
+ * SQLite uses an index to compare pairs only if both are columns.
  */
 export function beginningColumn(db: Knex, column: string): string {
   if (!isPostgres(db)) return `${column}_beginning`
@@ -181,7 +191,7 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 
 /**
  * Returns the condition that a column is among the selected IDs. PostgreSQL can run a locking subselect after `in` more than
- * once, and plans it as a scan. As an array, it runs once.
+ * once, and plans it as a scan. It runs a subselect in an array once.
  */
 export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])
@@ -215,7 +225,7 @@ export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Pr
   return rows.map((row) => row.id)
 }
 
-/** Returns a value as a selected column. PostgreSQL would treat an untyped value as text, and SQLite has no such types. */
+/** Returns a value as a selected column. The type is only for PostgreSQL, which would treat an untyped value as text. */
 export function constant(
   db: Knex,
   type: 'uuid' | 'text' | 'integer' | 'bigint',
@@ -236,7 +246,7 @@ export function idsMadeAt(db: Knex, at: Date): Knex.Raw {
   )
 }
 
-/** Inserts a row for each row that the query finds, without reading them, and returns the number of rows. */
+/** Inserts a row for each row that the query finds, inside the database, and returns the number of inserted rows. */
 export async function insertSelected(
   db: Knex,
   table: string,

@@ -1,8 +1,8 @@
 import { ApiError } from '../../core/errors.ts'
 
 /**
- * Work that takes turns. The requests and the jobs of a workspace share its use. `server` is work of the server itself:
- * maintenance, and claims of a queue.
+ * A group of calls that take turns: the requests or the jobs of a workspace, whose used times are added up, or work of the
+ * server itself (maintenance, and claims of a queue).
  */
 export interface Party {
   name: string
@@ -12,26 +12,32 @@ export interface Party {
 export interface FairGateOptions {
   /** The maximum number of concurrent turns. */
   places: number
-  /** Whether there are as many places for requests, and as many for other work. By default, all work shares the places. */
+  /** Whether requests and other work have `places` each. By default, they share them. */
   separatesRequests?: boolean
-  /** The maximum number of turns of a workspace in each of these. */
+  /** The maximum number of turns of a party. */
   share: number
   /**
-   * The maximum number of turns of a workspace, requests and jobs together, while another one with less use was admitted
-   * within ACTIVE_MS. Unlimited by default.
+   * The maximum number of turns of a workspace, requests and jobs together, if another workspace with less used time was
+   * admitted in the last ACTIVE_MS. Unlimited by default.
    */
   shareWithNeighbors?: number
-  /** The time that a workspace with less use goes first until it has used it. 0 by default. */
+  /**
+   * The used time, in milliseconds, by which a workspace can fall behind others. It goes first until it has caught up. 0 by
+   * default.
+   */
   savingsMs?: number
 }
 
-/** A workspace counts as active for this long after its last turn, so others leave it its share. A server does, too. */
+/**
+ * The time, in milliseconds, after its last turn during which a workspace (or a server of a fleet) counts as active, so that
+ * the others leave it its share.
+ */
 export const ACTIVE_MS = 1_000
 
-/** The maximum number of workspaces, or of other keys, whose use is remembered, so that no number of them fills the memory. */
+/** The maximum number of workspaces or other keys whose used time is kept, so that their number cannot fill the memory. */
 export const MAX_NAMES = 1_000
 
-/** A person waits for requests, so their time has less weight. */
+/** The time of requests counts half, because a person waits for them. */
 const weightOf = ({ work }: Party) => (work === 'requests' ? 2 : 1)
 
 interface Waiting {
@@ -39,12 +45,12 @@ interface Waiting {
 }
 
 /**
- * Admits work to a few places in turn. No party has more turns than its share. A free place goes to the party with the
- * fewest turns; of those, to that of the workspace that used the least time; of a workspace's requests and jobs, to those
- * that used the least time. A workspace with many requests therefore delays mostly itself. This is start-time fair
- * queueing (Goyal, Vin, and Cheng, 1996) of workspaces, and then of the work of each. Unlike in that algorithm, an idle
- * gate does not reset the used time: the party with the last turn stays behind those without one. A workspace that used
- * less time than others can save part of the difference (decisions/0003).
+ * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with the
+ * fewest turns. Among parties with equally many, it goes to the workspace that used the least time, and within a workspace to
+ * the party that used the least time. A workspace with many requests therefore delays mostly itself. This is start-time fair
+ * queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among the parties of a workspace. Unlike in that
+ * algorithm, an idle gate does not reset the used time: a party that had the last turn stays behind parties that had none. A
+ * workspace that used less time than others can save part of the difference (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
@@ -95,7 +101,7 @@ export class FairGate {
     })
   }
 
-  /** Ends one turn of a party, and admits the next one. */
+  /** Ends one turn of a party, and admits the next parties. */
   leave(party: Party): void {
     const [turn] = this.turns.splice(
       this.turns.findIndex((one) => isSame(one.party, party)),
@@ -113,7 +119,7 @@ export class FairGate {
   /** Admits all parties that can enter now. */
   private admitNext(): void {
     for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
-      // Queue it behind the others.
+      // Move the party behind the other waiting ones.
       this.waiting.delete(keyOf(next.party))
       this.waiting.set(keyOf(next.party), next)
       this.take(next.party)
@@ -141,8 +147,8 @@ export class FairGate {
     return ofWorkspace < shareWithNeighbors || !this.hasNeighbor(party.name)
   }
 
-  private countTurns(isIt: (party: Party) => boolean): number {
-    return this.turns.reduce((count, { party }) => count + (isIt(party) ? 1 : 0), 0)
+  private countTurns(matches: (party: Party) => boolean): number {
+    return this.turns.reduce((count, { party }) => count + (matches(party) ? 1 : 0), 0)
   }
 
   private noteNeighbor(name: string): void {
@@ -198,8 +204,8 @@ class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
   /**
-   * The largest used time of a name that began a turn. The used time of a name counts as at most its savings less than
-   * this. Otherwise, a name that was away for long would block all others.
+   * The largest used time of a name when it began a turn. `of` raises the used time of each name to at least `most - savings`,
+   * so that a name that was away for long does not block all others.
    */
   private most = 0
 
@@ -215,7 +221,7 @@ class UsedTime {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
-  /** Returns the value at the last begin or end of a turn. */
+  /** Returns the time recorded at the last begin or end of a turn, without raising it as `of` does. */
   counted(name: string): number {
     return this.used.get(name) ?? this.most - this.savings
   }

@@ -31,9 +31,9 @@ interface Order<Item> {
 }
 
 /**
- * Groups concurrent calls, so that they share their statements and their commit. A call that comes alone begins immediately;
- * calls that arrive while a group is processed form the next group. If a group fails, its items are processed one by one, so that
- * each gets its own error, unless the database is unavailable.
+ * Groups concurrent calls, so that they share their statements and their commit. A call begins immediately if no group is being
+ * processed. Calls that arrive while a group is processed form the next group. If a group fails, its items are processed one by
+ * one, so that each gets its own error. If the database is unavailable, all items get the same error.
  * @param order by default, each item has its own key and none can be deferred
  * @returns a function that processes one item together with others of the same scope
  */
@@ -59,7 +59,8 @@ export function grouped<Scope extends object, Item, Result>(
       })
       for (const [n, { resolve }] of taken!.entries()) resolve(results[n]!)
     } catch (error) {
-      // If nothing was taken, the group failed while it waited for its turn. Items that arrived after that can still get one.
+      // If `take` was not called, the work failed while it waited for its turn. Reject only the items that were queued when it
+      // began.
       const failed = taken ?? queue.splice(0, present)
       const isTheirs = taken !== undefined && failed.length > 1 && !isUnavailable(error)
       if (isTheirs) queue.unshift(...failed.map((waiting) => ({ ...waiting, isSeparate: true })))
@@ -87,20 +88,20 @@ function takeSet<Item, Result>(
   { keyOf, mostOfKey, canWait }: Order<Item>,
 ): Waiting<Item, Result>[] {
   if (queue[0]?.isSeparate) return queue.splice(0, 1)
-  const isHurried = queue.map(({ item }) => !canWait(item))
-  // An urgent item comes after earlier items with the same key, so these are urgent, too.
-  const hurriedKeys = new Set(queue.flatMap(({ item }, n) => (isHurried[n] ? (keyOf(item) ?? []) : [])))
-  const room = { hurried: MAX_TOGETHER, patient: MAX_OTHERS }
+  const isUrgent = queue.map(({ item }) => !canWait(item))
+  // Items with the same key keep their order, so an urgent item makes the others with its key urgent, too.
+  const urgentKeys = new Set(queue.flatMap(({ item }, n) => (isUrgent[n] ? (keyOf(item) ?? []) : [])))
+  const room = { urgent: MAX_TOGETHER, deferrable: MAX_OTHERS }
   const roomOf = new Map<string, number>()
   const taken: Waiting<Item, Result>[] = []
   const left: Waiting<Item, Result>[] = []
   for (const [n, waiting] of queue.entries()) {
     const key = keyOf(waiting.item)
-    const kind = isHurried[n] || (key !== undefined && hurriedKeys.has(key)) ? 'hurried' : 'patient'
+    const kind = isUrgent[n] || (key !== undefined && urgentKeys.has(key)) ? 'urgent' : 'deferrable'
     const ofKey = key === undefined ? 1 : (roomOf.get(key) ?? mostOfKey)
-    const mayCome = room[kind] > 0 && !waiting.isSeparate && ofKey > 0
-    if (key !== undefined) roomOf.set(key, mayCome ? ofKey - 1 : 0)
-    if (mayCome) {
+    const fits = room[kind] > 0 && !waiting.isSeparate && ofKey > 0
+    if (key !== undefined) roomOf.set(key, fits ? ofKey - 1 : 0)
+    if (fits) {
       room[kind] -= 1
       taken.push(waiting)
     } else left.push(waiting)

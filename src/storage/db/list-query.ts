@@ -22,7 +22,7 @@ export interface ListRequest {
 
 export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 
-/** The order of lists that cannot be sorted otherwise. */
+/** The order of lists without a choice of sort keys. */
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
 /** Returns the specification of a list that is sorted by ID, which ascends with the time of creation. */
@@ -31,16 +31,19 @@ export function byId(name: string): ListSpec {
 }
 
 export interface Sort {
-  /** The key in SQL: indexed after the workspace and before the id, and never null unless `isNullable`. */
+  /** The key as SQL. An index has it after the workspace ID and before the row ID. It is never null unless `isNullable`. */
   key: string
-  /** Whether rows can lack the key. They sort last. The index omits them, so they take no space in it. */
+  /** Whether the key can be null. Rows without it sort last in ascending order, and the index omits them to save space. */
   isNullable?: true
   /**
-   * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only the beginning
-   * is compared, so that the next page begins at the right row even if the last row was renamed or deleted.
+   * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only its beginning
+   * is compared. The cursor contains all of it, so the next page begins at the right row even if the last row was renamed or
+   * deleted.
    */
   type?: 'text' | 'beginning'
-  /** Set if the key depends on other tables or must be treated as if it does. Its cursors contain an offset. */
+  /**
+   * Set if no index has the key, for example because it depends on other tables. The cursors of this sort contain an offset.
+   */
   isComputed?: true
   /** Joins the tables that the key depends on. */
   join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
@@ -48,9 +51,9 @@ export interface Sort {
 
 /** A list: its table and its sort keys. */
 export interface ListSpec {
-  /** The name of the table. It also distinguishes the cursors of this list from those of others. */
+  /** The name of the table. It is part of the cursors, so that a cursor of another list is rejected. */
   name: string
-  /** The ID in SQL, which breaks ties. A sort by the ID uses it as the key. */
+  /** The ID as SQL, which orders rows with the same key. A sort by ID has it as its key. */
   id: string
   sorts: Record<string, Sort>
 }
@@ -66,11 +69,12 @@ export interface ListPage<Row> {
 }
 
 /**
- * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that each page costs the same. The page
- * is found first, so that joins read only its rows and cannot mislead the planner.
+ * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that each page costs the same. Finds
+ * the IDs of the page before it joins other tables, so that joins read only the rows of the page and cannot mislead the
+ * planner.
  * @param read converts a row of the page
- * @param select adds columns and joins to a query of the rows of the page; by default, all columns of the table. The joins must
- * neither drop nor multiply rows
+ * @param select adds columns and joins to the query for the rows of the page. Selects all columns of the table by default. A
+ * join must match exactly one row
  * @param count returns the total without counting rows. It is called only for a full first page
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
@@ -124,7 +128,10 @@ interface Order {
   after: { key: Cursor['key']; id: string } | undefined
 }
 
-/** Selects the id and the key of rows, in order. @param shown the key in SQL */
+/**
+ * Selects the ID and the key of rows, in order.
+ * @param shown the key as SQL
+ */
 function inOrder(
   db: Knex,
   filtered: Knex.QueryBuilder,
@@ -140,12 +147,12 @@ function inOrder(
   return rows
 }
 
-/** Sorts after every key: the last code point. */
+/** The key of rows without one, in a page and its cursor: the last code point, which sorts after every key. */
 const ABSENT = '\u{10FFFF}'
 
 /**
- * Selects rows with a key along its index, and rows without one in the order of their ids. The outer limit ends the query
- * before the second part if the first has enough rows.
+ * Selects rows with a key in the order of its index, and rows without a key in the order of their IDs. If the first part has
+ * enough rows, the limit of the caller ends the query before the second part.
  * @param limit the maximum number of rows of each part
  */
 function inParts(
@@ -174,11 +181,11 @@ function inParts(
 }
 
 interface PagePlace {
-  /** Undefined for the first page and for a page at an offset. */
+  /** `undefined` for the first page and for a page at an offset. */
   cursor: Cursor | undefined
   /** The number of rows before the page. */
   offset: number
-  /** The key that binds cursors to the list. The cursor of the next page is created with it. */
+  /** The key with which the cursors of this list, with these filters, are created and verified. */
   listKey: Buffer
 }
 
@@ -186,7 +193,7 @@ interface PagePlace {
  * Returns the start of the page that a cursor or an offset specifies.
  * @param list identifies the list in addition to its filters, for example by name and sort
  * @param keyType the type of the keys in its cursors
- * @throws ApiError VALIDATION_ERROR if both are given, or if the cursor is malformed or of another list
+ * @throws ApiError VALIDATION_ERROR if both a cursor and an offset are given, or if the cursor is malformed or of another list
  */
 export function findPlace(
   { cursor: text, offset }: PageRequest,
@@ -201,8 +208,8 @@ export function findPlace(
 }
 
 /**
- * Returns the total of a list. Rows can change between the page and the count, so a page that is not full decides the total, and
- * the count never contradicts a full page.
+ * Returns the total of a list. A page that is not full determines the total without a count. Rows can change between the page
+ * and the count, so the total is at least the number of rows up to the end of a full page.
  * @param page `found` is the number of rows after `offset`, up to one more than `limit`
  */
 export async function totalOf(
@@ -243,21 +250,21 @@ function readCursor(text: string, listKey: Buffer, type: KeyType): Cursor {
   const cursor = decodeCursor(text, listKey, type)
   if (cursor) return cursor
   throw validationError([
-    { path: ['cursor'], message: 'Is not a cursor of this list, sort and filters; start without one' },
+    { path: ['cursor'], message: 'Is not a cursor of this list with this sort and these filters; start without one' },
   ])
 }
 
-/** Reads a key that is too long for a cursor from its row. Only immutable keys are that long. */
+/** Returns the key of the last row. If the key is too long for a cursor, reads it from the row. Such keys never change. */
 async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, cursor: Cursor): Promise<Cursor['key']> {
   if (type !== 'text' || !isCut(cursor.key)) return cursor.key
   const row: { whole: string } | undefined = await db(name)
     .where(`${name}.id`, cursor.id)
     .first({ whole: db.raw(key) })
-  // If the pass was erased since the cursor was created, its key differs.
+  // The key of a row changes only if its pass is erased. In that case, use the beginning from the cursor.
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 
-/** Values of a filter are alternatives, so their order and repetitions do not make it a different list. */
+/** Sorts the values of a filter and removes duplicates, because a different order of the same values selects the same list. */
 function canonicalise([name, value]: [string, unknown]): [string, unknown] {
   return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
 }

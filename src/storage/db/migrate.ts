@@ -19,7 +19,7 @@ const migrations: Migrations = { '0001-baseline': baseline }
 /** The first migration of development builds, whose databases cannot be upgraded. */
 const DEVELOPMENT_START = '0001-start'
 
-/** The error about a database of a development build, as a phrase that follows the name of the database. */
+/** The fault of a database that a development build created, as a phrase to follow the name of the database. */
 export const DEVELOPMENT_BUILD = 'was created by a development build before version 0.3.0'
 
 /** Whether a development build applied these migrations. */
@@ -33,7 +33,7 @@ export function isOfDevelopmentBuild(applied: string[]): boolean {
  */
 const MAX_WAIT_MS = 60_000
 
-/** An advisory lock that no other program uses on the same database. */
+/** The number of an advisory lock, chosen so that other programs on the same database are unlikely to use it. */
 const MIGRATION_LOCK = 7_277_437
 
 /**
@@ -53,7 +53,7 @@ export async function migrate({ writer }: Database, known = migrations): Promise
 
 async function migrateIn(tx: Knex, known: Migrations): Promise<string[]> {
   if (isPostgres(tx)) {
-    // Wait as long as another server migrates. A migration that changes a whole table reads it sequentially.
+    // Wait without limit while another server migrates. Allow sequential scans, because a migration can change a whole table.
     await tx.raw('set local lock_timeout = 0; set local enable_seqscan = on')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
   }
@@ -78,7 +78,7 @@ export async function pendingMigrations({ entry }: Database): Promise<string[]> 
   return isStarted ? listPending(entry, migrations) : Object.keys(migrations)
 }
 
-/** Returns the names of migrations that ran on the database and are unknown here: a newer version created them. */
+/** Returns the names of migrations that a newer version of the program ran on the database. */
 export async function unknownMigrations(db: Knex): Promise<string[]> {
   const applied: string[] = await db('migrations').orderBy('name').pluck('name')
   return applied.filter((name) => !(name in migrations))

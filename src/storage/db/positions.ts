@@ -2,9 +2,11 @@ import type { Knex } from 'knex'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { isPostgres } from './dialect.ts'
 
-/** Positions in the order of commits: numbers of transactions on PostgreSQL, counts on SQLite, whose writers take turns. */
+/**
+ * Positions in the order of commits: transaction numbers on PostgreSQL. On SQLite, whose writers take turns, they are counted.
+ */
 
-/** The place of an event among the events of its workspace. Both databases compare positions themselves. */
+/** The place of an event among the events of its workspace. Only the database compares positions. */
 export interface Place {
   position: string | number
   id: string
@@ -12,7 +14,7 @@ export interface Place {
 
 export const PLACE_BEFORE_ALL: Place = { position: 0, id: NIL_UUID }
 
-/** Returns the condition that an event is after the place of `:position` and `:id`. */
+/** Returns the condition that an event is after the place with `:position` and `:id`. */
 export function afterPlace(db: Knex): string {
   return isPostgres(db)
     ? '(position, id) > (cast(cast(:position as text) as xid8), cast(:id as uuid))'
@@ -20,17 +22,18 @@ export function afterPlace(db: Knex): string {
 }
 
 /**
- * Returns the condition that no running transaction can still add a row before this position. Always true on SQLite, whose
- * writers take turns.
+ * Returns the condition that no running transaction can still add a row at or before this position. Always true on SQLite,
+ * whose writers take turns.
  */
 export function isSettled(db: Knex, column: string): string {
   return isPostgres(db) ? `${column} < pg_snapshot_xmin(pg_current_snapshot())` : 'true'
 }
 
 /**
- * Returns the range of change positions now, as SQL. Changes before `from` are committed and visible to every later read. Changes
- * that are visible now are before `to`. Between them are running transactions.
- * @param last the last assigned position, for a database whose writers take turns
+ * Returns the current range of change positions, as SQL. Changes before `from` are committed, and visible to every later read.
+ * Changes that are visible now are before `to`. Positions between `from` and `to` can belong to running transactions. `seen` is
+ * the snapshot that distinguishes those that are visible; null on SQLite.
+ * @param last a query for the last assigned position, for SQLite
  */
 export function positionsNow(db: Knex, last: string): { from: string; to: string; seen: string } {
   if (!isPostgres(db)) return { from: `1 + coalesce((${last}), 0)`, to: `1 + coalesce((${last}), 0)`, seen: 'null' }
@@ -38,13 +41,13 @@ export function positionsNow(db: Knex, last: string): { from: string; to: string
   return { from: `pg_snapshot_xmin(${now})`, to: `pg_snapshot_xmax(${now})`, seen: now }
 }
 
-/** Excludes rows that were visible in an earlier snapshot, although older transactions were still running then. */
+/** Excludes rows whose changes were visible in an earlier snapshot. `seen` is null on SQLite, where positions suffice. */
 export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
   if (seen === null) return query
   return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
 }
 
-/** Selects the rows that were visible in that snapshot; none if positions alone decide. */
+/** Selects rows whose changes were visible in an earlier snapshot. Selects none if `seen` is null. */
 export function whereSeen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
   if (seen === null) return query.whereRaw('1 = 0')
   return query.whereRaw(`pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
@@ -56,9 +59,9 @@ export function positionOf(db: Knex, position: string | number): Knex.Raw {
 }
 
 /**
- * Adjusts positions after a restore. On PostgreSQL, positions are transaction numbers. A dump that is restored into another
- * server can contain numbers that are still in the future there. Such events are moved before all others, in the order of their
- * IDs, and earlier lists are not continued.
+ * Adjusts positions after a restore. On PostgreSQL, a dump that is restored into another server can contain transaction numbers
+ * that this server has not reached. Events with such numbers are moved before all others, in the order of their IDs. Lists of
+ * doors that ended at such a number are deleted, so that doors download complete lists.
  */
 export async function settleRestored(db: Knex): Promise<void> {
   if (!isPostgres(db)) return

@@ -7,13 +7,13 @@ interface Statement {
   names: string[]
 }
 
-/** The statements that never change, by dialect and name. */
+/** The statements of `runPrepared`, by dialect and name. */
 const statements = new Map<string, Statement>()
 
 /**
  * Runs a statement whose text never changes. It is built once per database, and parsed and planned once per connection. Use it
- * only for statements that find rows by their keys, because the plan does not depend on values.
- * @param values the values by name. The statement contains them as `:name`
+ * only for statements that find rows by key, because the plan does not depend on the values.
+ * @param values the values by name. The statement refers to each as `:name`
  * @param build returns the statement: its text, or a query that takes all of its values from `named`
  */
 export function runPrepared<Row>(
@@ -26,8 +26,8 @@ export function runPrepared<Row>(
 }
 
 /**
- * Like `runPrepared`, for a statement without a result. In a transaction, the call does not wait: the statement is sent with the
- * next one or with the commit, which then fails if the statement does.
+ * Like `runPrepared`, for a statement without a result. In a transaction, the call does not wait: the statement is sent with
+ * the next statement or with the commit. If it fails, all later statements and the commit fail.
  */
 export async function runSilently(
   db: Knex,
@@ -66,7 +66,7 @@ async function run<Row>(
     if (values[value] === undefined) throw new Error(`The statement ${name} has no value for :${value}`)
     return values[value]
   })
-  // Run it as knex runs a raw statement, but without parsing the text again.
+  // Do what `knex.raw` does, except for parsing the text again.
   const { client } = db
   const connection = await client.acquireConnection()
   try {

@@ -2,20 +2,20 @@ import type { Knex } from 'knex'
 import { NIL_UUID } from '../../core/uuid.ts'
 import type { StoreListener } from '../operations/store-events.ts'
 
-/** The IDs of the projects that a caller can access; undefined if it can access the whole workspace. */
+/** The IDs of the projects that a caller can access; `undefined` if the caller can access the whole workspace. */
 export type ProjectScope = readonly string[] | undefined
 
-/** The connection or transaction that repositories share, their listener, and the projects that they are limited to. */
+/** The connection or transaction of repositories, their listener, and the projects to which they are limited. */
 export interface Connected extends StoreListener {
   db: Knex
   scope?: ProjectScope
 }
 
-/** The queries and writes of a resource. */
+/** The base class of repositories, which contain the queries of a resource. */
 export abstract class Repository {
   protected readonly connected: Connected
   protected readonly db: Knex
-  /** Repositories whose rows belong to no project ignore it. */
+  /** The projects to which queries are limited. Repositories whose rows belong to no project ignore it. */
   protected readonly scope: ProjectScope
   /** Reports that jobs of a queue are due after the commit. */
   protected readonly onDue: Required<StoreListener>['onDue']
@@ -35,8 +35,9 @@ export abstract class Repository {
   }
 
   /**
-   * Restricts the project filter of a list to the scope: the requested projects that are in scope, or the whole scope if none is
-   * requested. Never returns an empty list, because an empty filter would not restrict anything.
+   * Restricts the project filter of a list to the scope: the requested projects that are in scope, or the whole scope if none
+   * is requested. If none of the requested projects is in scope, returns an ID that no project has, because an empty list would
+   * not restrict anything.
    */
   protected narrow(asked: string[] | undefined): string[] | undefined {
     if (!this.scope) return asked

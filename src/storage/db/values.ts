@@ -1,19 +1,19 @@
 import type { Knex } from 'knex'
 import { isPostgres } from './dialect.ts'
 
-/** JSON, lists, and bytes in SQL, which the databases write differently. */
+/** SQL expressions for JSON, lists, and bytes, which differ between the databases. */
 
-/** Encodes bytes as hexadecimal text; null for null. */
+/** Returns an expression that encodes bytes as hexadecimal text; null for null. */
 export function hexOfBytes(db: Knex, column: string): string {
   return isPostgres(db) ? `encode(${column}, 'hex')` : `iif(${column} is null, null, lower(hex(${column})))`
 }
 
-/** Decodes hexadecimal text into bytes. */
+/** Returns an expression that decodes hexadecimal text into bytes. */
 export function bytesOfHex(db: Knex, column: string): string {
   return isPostgres(db) ? `decode(${column}, 'hex')` : `unhex(${column})`
 }
 
-/** Returns a column that holds JSON, as an operand of `->` and `->>` and of `json_array_length`. */
+/** Returns a text column that contains JSON as an operand of `->`, `->>`, and `json_array_length`. */
 export function asJson(db: Knex, column: string): string {
   return isPostgres(db) ? `cast(${column} as json)` : column
 }
@@ -29,7 +29,7 @@ export function idsOfJson(db: Knex, json: string): string {
     : `select value from json_each(${json})`
 }
 
-/** Returns a key of the object in a column as JSON text; null if it has no such key. */
+/** Returns the value of a key of a JSON object in a column, as JSON text; null if the object lacks the key. */
 export function keyOfJson(db: Knex, column: string, key: string): string {
   return `cast(${asJson(db, column)} -> '${key}' as text)`
 }
@@ -43,14 +43,17 @@ export function quoteJson(db: Knex, text: string): string {
   return isPostgres(db) ? `to_json(${text})::text` : `json_quote(${text})`
 }
 
-/** Returns one column of a query as a JSON array, in order, as a value of another row. `parseList` reads it. */
+/**
+ * Returns an expression for the values of one column of a subquery, as a list in the order of the subquery. Read the value with
+ * `parseList`.
+ */
 export function listOf(db: Knex, column: string, query: string): string {
   return isPostgres(db)
     ? `array_to_json(array(${query}))`
     : `(select json_group_array(${column}) from (${query}) as listed)`
 }
 
-/** Parses a list of either database. */
+/** Parses a value of `listOf`: SQLite returns JSON text, PostgreSQL an array. */
 export function parseList(value: string | string[]): string[] {
   return typeof value === 'string' ? JSON.parse(value) : value
 }
@@ -63,14 +66,14 @@ export function asId(db: Knex, text: string): string {
   return isPostgres(db) ? `cast(${text} as uuid)` : text
 }
 
-/** Returns null with the type of bytes. */
+/** Returns null as a value of the type of bytes, which PostgreSQL requires. */
 export function noBytes(db: Knex): string {
   return isPostgres(db) ? 'cast(null as bytea)' : 'null'
 }
 
 /**
- * Returns a column as a value for JSON, bytes in hexadecimal. SQLite stores values of any type in any column. One of an
- * unexpected type was put there by tampering, so it must not look like a valid value.
+ * Returns an expression for the value of a column in JSON, with bytes in hexadecimal. A SQLite column can contain a value of
+ * any type. A value of an unexpected type results from tampering, so it must differ from every valid value.
  */
 export function strictValue(db: Knex, column: string, isBytes: boolean): string {
   if (isPostgres(db)) return isBytes ? hexOfBytes(db, column) : column

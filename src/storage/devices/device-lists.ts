@@ -6,8 +6,8 @@ import type { PassRow } from '../passes/pass-row.ts'
 import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
 /**
- * A position in the order of announced changes. Several passes of a device can share a tag. With a pass ID, the passes of that
- * tag with a greater ID follow the position.
+ * A position in the order of announced changes. Several passes of a device can have the same tag. A position with a pass ID is
+ * within its tag: passes with the tag and a greater ID follow it.
  */
 export interface DevicePlace {
   tag: number
@@ -17,16 +17,16 @@ export interface DevicePlace {
 /** The passes of a device that changed after a position. */
 export interface ChangedPasses {
   serialNumbers: string[]
-  /** The passes to record as listed, because no listing was recorded within `FRESH_MS`. */
+  /** The IDs of passes whose `listed_at` is older than `FRESH_MS`. Pass them to `setListed`. */
   toNote: string[]
   /** The position after the last pass; the given position if the list is empty. */
   place: DevicePlace
 }
 
-/** The maximum number of passes in a list. The device continues from the position of the list. */
+/** The maximum number of passes in a list. The device requests the next ones from the position of the list. */
 const LIST_LIMIT = 1_000
 
-/** The time, in milliseconds, within which repeated lists cause no write. */
+/** The time, in milliseconds, during which a repeated list is not recorded again, to save writes. */
 const FRESH_MS = 10_000
 
 interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> {
@@ -36,10 +36,11 @@ interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_ser
 
 /**
  * The passes of devices, as the PassKit web service lists them: registered passes, and passes that were registered when they
- * moved to another holder. Reads across workspaces, because knowledge of the secret device ID authenticates the device.
+ * moved to another holder. Reads across workspaces: a device has passes of several workspaces, and its secret ID authenticates
+ * it.
  */
 export class DeviceLists extends Repository {
-  /** The number of passes of a device in all workspaces, up to `max`. */
+  /** Returns the number of passes of a device in all workspaces, up to `max`. */
   async countAll(deviceId: string, max: number): Promise<number> {
     const sql = ['apple_registrations', 'former_registrations'].map(
       (table) => `select 1 from ${table} where device_id = :deviceId`,
@@ -89,7 +90,7 @@ export class DeviceLists extends Repository {
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('passes.id', 'former_passes.serial_number', 'former_passes.imported_serial_number')
-      // Listings of former holders are not recorded.
+      // Listings of passes that moved are not recorded, so treat them as just listed.
       .select(this.db.raw(`${at.getTime()} as listed_at`), { tag: 'former_passes.update_tag' })
     const arms = [
       { query: held, tag: 'apple_registrations.update_tag' },
@@ -106,7 +107,7 @@ export class DeviceLists extends Repository {
     const found: ListedRow[] = [...(await held), ...(await former)]
     const rows = found.toSorted((a, b) => a.tag - b.tag || (a.id < b.id ? -1 : 1)).slice(0, LIST_LIMIT)
     const last = rows.at(-1)
-    // A full list can end within a tag.
+    // A full list can end between two passes with the same tag.
     const passId = rows.length === LIST_LIMIT ? last!.id : undefined
     return {
       serialNumbers: rows.map((row) => row.imported_serial_number ?? row.serial_number ?? row.id),
@@ -121,7 +122,7 @@ export class DeviceLists extends Repository {
     return row.value < tag
   }
 
-  /** Records that the device listed the passes. The next download of one of them most likely comes from it. */
+  /** Records that the device listed the passes. The next download of one of these passes is probably by this device. */
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
     const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
     const some = isOneOf(this.db, 'pass_id', passIds)

@@ -9,7 +9,7 @@ const LOG = mapping({
   id: text,
   passId: text,
   externalPassId: text,
-  /** The digest of the device that the message names; null if it names none. */
+  /** The digest of the device ID in the message; null if the message contains none. */
   device: optionalText,
   message: text,
 })
@@ -28,20 +28,20 @@ export interface DeviceLogFilter {
 }
 
 /**
- * The maximum number of messages per pass; new ones replace the oldest. Anyone who knows the serial number of a pass can write
- * this many.
+ * The maximum number of messages per pass. New messages replace the oldest. Low, because anyone who knows the serial number of
+ * a pass can write messages.
  */
 export const MAX_LOGS_OF_PASS = 50
 
-/** The maximum number of messages per workspace. New ones replace the oldest. */
+/** The maximum number of messages per workspace. New messages replace the oldest. */
 export const MAX_LOGS_OF_WORKSPACE = 5_000
 
-/** The number of messages that one statement deletes: far more than a request adds. */
+/** The maximum number of messages that one statement deletes: far more than a request adds. */
 const TRIMMED = 200
 
 /** The messages that devices sent to the log endpoint of the PassKit web service. */
 export class DeviceLogs extends Repository {
-  /** Inserts messages, and deletes the oldest ones of their passes and of the workspace above the limits. */
+  /** Inserts messages. Then deletes the oldest messages of each pass and of the workspace that exceed the limits. */
   async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
     await this.db('device_logs').insert(
       logs.map((log) => ({ ...LOG.write({ ...log, id: newId(at) }), workspace_id: workspaceId })),
@@ -72,7 +72,9 @@ export class DeviceLogs extends Repository {
     )
   }
 
-  /** Concurrent calls can leave a few messages too many, which the next call deletes. */
+  /**
+   * Deletes the oldest of some messages above a limit. Concurrent calls can leave a few too many, which the next call deletes.
+   */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()
       .orderBy('id', 'desc')
@@ -80,7 +82,7 @@ export class DeviceLogs extends Repository {
       .first('id')
     if (!oldest) return
     const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
-    // Skip rows that another transaction has locked, because that one deletes them.
+    // Skip rows that another transaction has locked, because it deletes them.
     const chosen = older.forUpdate().skipLocked()
     await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
   }

@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000
 
 /** The signed heads of chains and their signing keys (decisions/0022). */
 export class ChainHeads extends Repository {
-  /** Locks the heads of chains until the transaction ends, and creates those of new chains. Locks in a consistent order. */
+  /** Locks the heads of chains, in a consistent order, until the transaction ends. Creates the heads of new chains. */
   async lock(keys: ChainKey[]): Promise<SignedHead[]> {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
     const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
@@ -31,7 +31,7 @@ export class ChainHeads extends Repository {
     return (await query.clone().forUpdate().select()).map(HEAD.read)
   }
 
-  /** Writes heads, and for each one the head of its hour. */
+  /** Writes each head as the current head of its chain, and as the last head of its hour. */
   async save(heads: SignedHead[]): Promise<void> {
     const rows = heads.map((head) => HEAD.write(head))
     const [first] = rows
@@ -75,7 +75,7 @@ interface KeyRow {
   sealed_key: string
 }
 
-/** Digests and signatures. Drivers bind buffers. */
+/** The field of a digest or signature. It is written as a buffer, which both drivers accept. */
 const bytes: Field<Uint8Array, Uint8Array> = { read: (stored) => stored, write: (value) => Buffer.from(value) }
 
 export const HEAD = mapping({

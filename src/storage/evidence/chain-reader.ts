@@ -56,7 +56,7 @@ export class ChainReader extends Repository {
     const { personal } = chainedTables[chain]
     const gone = { fixed: null, personal: Object.fromEntries(personal.map((column) => [column, null])) }
     return blocks.flatMap(({ firstSequence, isAdopted, entryIds, digests }) =>
-      // Cover both lists. An entry without a digest or an ID was altered.
+      // Use the longer list: in a block that was altered, an entry can lack its digest or its ID.
       Array.from({ length: Math.max(entryIds.length, digests.length) }, (_, n) => {
         const [id, digest] = [entryIds[n] ?? '', digests[n] ?? new Uint8Array()]
         const row = rows.get(id) ?? { ...gone, salt: null, commitment: null }
@@ -76,7 +76,7 @@ export class ChainReader extends Repository {
     return firstSequence + digests.length - 1
   }
 
-  /** Returns the next entries that are marked as chained, by ID. */
+  /** Returns the next entries, by ID, that are marked as chained. Each should be in a block or pending. */
   async listHandedOver(chain: ChainName, after: string, limit: number): Promise<UnchainedEntry[]> {
     const query = this.db(chainedTables[chain].table).where({ chained: true }).orderBy('id').limit(limit)
     if (after !== '') query.where('id', '>', after)
@@ -90,8 +90,8 @@ export class ChainReader extends Repository {
   }
 
   /**
-   * Returns the number of entries that wait to be chained, in one chain or in all. Also returns the number and the
-   * first ID of the waiting entries that are not older than their chain.
+   * Returns the number of entries that are not in a block yet, of one kind of chain or of all. `newCount` and `firstId` cover
+   * only the entries that were queued when they were written, and not those that `Chains.adopt` queues.
    */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = `json_array_length(${asJson(this.db, 'entry_ids')})`

@@ -20,7 +20,9 @@ export interface ChainKey {
 /** Consecutive entries that one statement wrote and that are not chained yet. */
 export interface PendingEntries extends ChainKey {
   id: string
-  /** Whether the entries are older than the chain, or an older server wrote them. */
+  /**
+   * Whether `adopt` queued the entries, because they are older than the chain or an older version of the program wrote them.
+   */
   isAdopted: boolean
   entryIds: string[]
 }
@@ -56,8 +58,8 @@ export class Chains extends Repository {
   }
 
   /**
-   * Queues the oldest entries that are not chained: those older than the chain, and those of an older server. Skips rows that
-   * another server has locked.
+   * Queues the oldest entries that are not marked as chained, and marks them. They are older than the chain, or an older
+   * version of the program wrote them. Skips rows that another server has locked.
    * @returns the number of entries
    */
   async adopt(chain: ChainName, limit: number): Promise<number> {
@@ -89,12 +91,12 @@ export class Chains extends Repository {
   }
 
   private unchained(chain: ChainName) {
-    // Repeats the condition of the partial index.
+    // Write the condition as the partial index does, so that SQLite uses the index.
     return this.db(chainedTables[chain].table).whereRaw('not chained')
   }
 
   /**
-   * Takes the oldest pending entries of chains that are not broken, about `limit` of them, and locks them until the transaction
+   * Returns about `limit` of the oldest pending entries, except those of broken chains, and locks them until the transaction
    * ends.
    */
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
@@ -127,7 +129,7 @@ export class Chains extends Repository {
     await insertRows(this.db, 'chain_blocks', blocks.map(toBlockRow))
   }
 
-  /** Returns the audit chains that have enough expired entries to be trimmed. */
+  /** Returns the audit chains whose first block contains only expired entries. */
   async listTrimmable(before: Date): Promise<ChainKey[]> {
     const heads: { workspace_id: string; chain: ChainName; base_sequence: number }[] = await this.db('chain_heads')
       .where({ chain: 'audit' })
@@ -142,8 +144,8 @@ export class Chains extends Repository {
   }
 
   /**
-   * Deletes the first blocks of a chain that have expired and returns the last of them; `undefined` if there is none. The head
-   * must be locked.
+   * Deletes the expired blocks at the start of a chain, and returns the last deleted block; `undefined` if none has expired.
+   * The caller must have locked the head.
    */
   async deleteFirst(head: Head, before: Date, limit: number): Promise<Block | undefined> {
     const { workspaceId, chain, baseSequence } = head

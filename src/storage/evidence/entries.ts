@@ -5,8 +5,8 @@ import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
 
 /**
- * The columns of a table that are part of a chain, in the order of canonical JSON, so that nothing has to be sorted. Add columns
- * of later migrations to a list: a null column does not change existing digests.
+ * The columns of a table that its chain covers, sorted by name as canonical JSON requires. If a migration adds a column, add it
+ * to one of the lists: a null column does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -63,7 +63,7 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
   },
 }
 
-/** The values that replace erased ones in the ledger. */
+/** The personal values of an erased scan that are not null. */
 export const ERASED: EntryValues = { message: 'Erased.' }
 
 /** The values of a row that its digest covers. */
@@ -77,7 +77,7 @@ export interface Entry {
   commitment: Uint8Array | null
 }
 
-/** Columns of bytes, which a chain contains in hexadecimal. */
+/** The columns with bytes, which are hexadecimal in the digested JSON. */
 const bytes = new Set(['payload_digest', 'salt', 'commitment'])
 
 /**
@@ -116,8 +116,8 @@ function fromHex(text: Value): Uint8Array | null {
 const SCANS_AT_ONCE = 1_000
 
 /**
- * Removes personal data from scans. Their chain stays verifiable: it keeps the digest of the data, whose salt is deleted
- * (decisions/0022).
+ * Removes personal data from scans. The chain stays verifiable, because the digest of the data (`commitment`) remains. Without
+ * the salt, which is deleted, the data cannot be guessed from the digest (decisions/0022).
  * @param scans a query that selects the scans
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {

@@ -38,7 +38,7 @@ export interface FailedJob extends RecordOf<typeof FAILED> {
 
 /** A filter of failed jobs. All given conditions must match. */
 export interface FailedJobFilter {
-  /** Jobs of one workspace; of all workspaces by default, as operators need it. */
+  /** The workspace of the jobs. By default, jobs of all workspaces match, for operators. */
   workspaceId?: string | undefined
   ids?: string[] | undefined
 }
@@ -59,7 +59,7 @@ export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 /** The maximum number of jobs per statement. */
 const MAX_MOVED = 5_000
 
-/** The outbox, for operators. */
+/** Jobs in bulk: the counts, failed jobs that operators retry or delete, and the postponement of jobs. */
 export class Backlog extends Repository {
   /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the due time of the first waiting job. */
   async counts(): Promise<BacklogCounts[]> {
@@ -85,7 +85,7 @@ export class Backlog extends Repository {
     }))
   }
 
-  /** Newest failure first. */
+  /** Returns failed jobs, the newest failure first. */
   async listFailed(filter: FailedJobFilter, limit: number): Promise<FailedJob[]> {
     const rows: Row[] = await this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
     return rows.map((row) => ({
@@ -109,8 +109,8 @@ export class Backlog extends Repository {
   }
 
   /**
-   * Postpones due jobs of a kind for passes of one identity: at most 5,000 jobs per priority, the oldest first, so that
-   * later jobs can run.
+   * Postpones due jobs of a kind for passes of one identity, so that the jobs of other identities can run: at most 5,000 jobs
+   * per priority, the oldest first.
    */
   holdBack(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
     return this.move(workspaceId, jobs, { after: 0, to: at.getTime(), runAt: until.getTime() })

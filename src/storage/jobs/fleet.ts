@@ -1,6 +1,6 @@
 import { Repository } from '../db/repository.ts'
 
-/** Leases for work that one process at a time does for all. Holders are process IDs. */
+/** Leases for work that only one process of a fleet does at a time. Holders are IDs of processes. */
 export class Leases extends Repository {
   /** Whether the holder can take the lease: it holds the lease already, or the lease has ended. */
   async isFree(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
@@ -9,7 +9,7 @@ export class Leases extends Repository {
     return row.held_until <= at.getTime() || row.held_until > tooLate(at, seconds)
   }
 
-  /** Takes a free lease, or renews its own. Returns false if another holder was faster. */
+  /** Takes a free lease, or renews the lease if the holder has it already. Returns false if another holder has it. */
   async take(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
     await this.db('leases')
       .insert({ name, holder, held_until: at.getTime() + seconds * 1000 })
@@ -41,7 +41,7 @@ function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }
 
-/** A server that serves requests, as it last reported to the others. */
+/** A server, as it last reported its state to the other servers. */
 export interface Instance {
   id: string
   /** A counter that increases with each write, so that others notice a process that stopped. */
@@ -50,7 +50,7 @@ export interface Instance {
   usage: Record<string, number>
 }
 
-/** The state that servers with shared rate limits exchange: each writes its own row and reads all. */
+/** The state that servers with shared rate limits exchange: each writes its own row and reads the others. */
 export class Instances extends Repository {
   async write({ id, heartbeat, usage }: Instance): Promise<void> {
     await this.db('instances')

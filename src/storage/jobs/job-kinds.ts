@@ -1,10 +1,10 @@
 import { type MessagedPlatform, type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 
-/** The queues of the outbox. A queue has the jobs that wait for the same resource, so that none delays another. */
+/** The queues of the outbox. The jobs of a queue use the same resource, so that a slow resource delays only its own queue. */
 export const regularQueues = [
   // Signing and rendering of new passes.
   'issuing',
-  // Pushes to Apple devices, of updates and of notifications.
+  // Pushes of updates and notifications to Apple devices.
   'pushes',
   // Requests to Google, which are paced.
   'google',
@@ -13,7 +13,7 @@ export const regularQueues = [
   // Work in the database only.
   'database',
 ] as const
-/** A queue of jobs whose lease never ended under a worker. */
+/** A queue of jobs that never lapsed. A job lapses if its lease ends while a worker holds it. */
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
@@ -25,14 +25,14 @@ const priorities = ['urgent', 'interactive', 'bulk'] as const
 export type Priority = (typeof priorities)[number]
 
 /**
- * The queues that jobs are claimed from. `quarantine` has the jobs of every queue whose lease ended under a worker: one of
- * them may be the cause, so each process runs one of them at a time.
+ * All queues. `quarantine` has the lapsed jobs of the other queues. A lapsed job might have crashed its worker, so each process
+ * runs one of them at a time.
  */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes queue names from workspace IDs where a key can be either. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
-/** Whether a queue is a regular one, not the one for jobs whose lease ended under a worker. */
+/** Whether a queue is not the quarantine queue. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'
 
 /** A kind of job that each platform has. */
@@ -41,7 +41,9 @@ export type PlatformKind =
   | `message-${MessagedPlatform}`
   | `message-${MessagedPlatform}-broadcast`
 
-/** A kind's queue and its priorities: the first one for a single job, the last one for jobs that come by the hundred. */
+/**
+ * The queue of a kind of job, and its priorities: the first one for a single job, the last one for a job that is one of many.
+ */
 interface KindQueue {
   queue: RegularQueue
   priorities: readonly [Priority, ...Priority[]]
@@ -50,7 +52,10 @@ interface KindQueue {
 const single = ['interactive'] as const
 const singleOrBulk = ['interactive', 'bulk'] as const
 
-/** Devices are pushed by the hundred; the other platforms take a paced request for each pass. */
+/**
+ * The kinds of jobs of each platform. Apple devices are pushed by the hundred. The other platforms need a paced request per
+ * pass.
+ */
 const platformKinds = Object.fromEntries(
   platforms.flatMap((platform): [PlatformKind, KindQueue][] => {
     const queue = platform === 'apple' ? 'pushes' : 'google'
@@ -88,7 +93,7 @@ export interface QueuePlace {
   priority: Priority
 }
 
-/** Every queue with each priority that its kinds of jobs have. */
+/** All combinations of a queue and a priority that a job can have. */
 export const queuePlaces: readonly QueuePlace[] = jobKinds
   .flatMap((kind) => kinds[kind].priorities.map((priority) => ({ queue: kinds[kind].queue, priority })))
   .filter((place, index, all) => all.findIndex((other) => isSamePlace(other, place)) === index)

@@ -16,7 +16,7 @@ const JOB = mapping({
   id: text,
   workspaceId: text,
   kind: plain<JobKind>(),
-  /** The row that the job is for. */
+  /** The ID of the row that the job is for. */
   subject: text,
   correlationId: optionalText,
 })
@@ -41,7 +41,7 @@ export interface NewJob {
 
 /** A job that was taken from a worker that died, hangs, or lost its connection. */
 export interface RescuedJob extends RecordOf<typeof JOB> {
-  /** Whether it lapsed so often that it does not run again. */
+  /** Whether the job lapsed so often that it does not run again. */
   isQuarantined: boolean
 }
 
@@ -57,8 +57,8 @@ export interface ClaimOptions {
 type Row = RowOf<typeof JOB>
 
 /**
- * The outbox: deferred work is a row that is written in the transaction of its cause. A claim moves `run_at` to the end
- * of the lease, and `release` makes lapsed jobs due again. Workspaces take turns: a claim takes jobs of one workspace.
+ * The outbox: deferred work is a row that is written in the transaction of its cause. A claim sets `run_at` to the end of the
+ * lease, and `release` makes lapsed jobs due again. All jobs of a claim belong to one workspace, so that workspaces take turns.
  */
 export class Jobs extends Repository {
   /** Queues jobs. Workers of this process wake up when the transaction commits. */
@@ -82,8 +82,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues jobs unless an equal job already waits, because one run covers all earlier requests. The caller must lock
-   * the subject, so that concurrent calls cannot both miss the row.
+   * Queues jobs of one kind. Skips a job if a job of its kind and subject waits already, because one run covers all earlier
+   * requests. The caller must lock the subjects, so that two concurrent calls cannot both insert a job.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
@@ -98,18 +98,18 @@ export class Jobs extends Repository {
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
-  /** Queues jobs unless an equal job is due. A job that is scheduled for later is separate and does not count. */
+  /** Queues jobs. Skips a job if a job of its kind and subject is due. A job that is scheduled for later does not count. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
     const lock = rowLock(this.db, 'for share')
-    // Do not use the condition of the index of turns: a plan that was cached while few jobs waited would read the whole
-    // index.
+    // Write `lapses < 1` instead of `lapses = 0`, so that no plan uses the partial index of turns. A plan that was cached while
+    // few jobs waited would read that whole index.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
     await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
-  /** Gives waiting bulk jobs the priority of a single one. */
+  /** Gives waiting bulk jobs the priority of single jobs. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
     const subjects = jobs.map(({ subject }) => subject)
@@ -184,8 +184,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Renews the leases of any number of claims. Lost jobs stay lost. Skips rows that a transaction has locked, to avoid
-   * deadlocks. Returns the jobs that were not renewed: see `renewLocked`.
+   * Renews the leases of jobs from any number of claims. Skips rows that a transaction has locked, to avoid deadlocks. Returns
+   * the jobs that were not renewed, because they are locked (see `renewLocked`) or this worker lost them.
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const rows: { id: string }[] = await this.db('jobs')
@@ -197,16 +197,16 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Renews jobs of one claim. Waits for transactions that lock them, because those of a long job follow each other
-   * closely.
+   * Renews the leases of jobs of one claim. Waits for transactions that lock them. A long job runs its transactions in close
+   * succession, so `renew` might never find its row unlocked.
    */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
   }
 
   /**
-   * Locks the jobs that this worker still holds until the transaction ends, and returns them. The results of other jobs
-   * must not be written.
+   * Locks the jobs that this worker still holds until the transaction ends, and returns them. The caller must not write results
+   * of the other jobs.
    */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
@@ -219,8 +219,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Locks a job that works in chunks. Returns false if this worker no longer holds it. A committed chunk is progress,
-   * so it resets the number of lapses: a long job survives any number of crashes with other causes.
+   * Locks a job that works in chunks. Returns false if this worker no longer holds it. A committed chunk is progress, so it
+   * resets the number of lapses. A long job therefore survives any number of crashes that it did not cause.
    */
   async lockForChunk(job: Job): Promise<boolean> {
     const { id, claimToken } = job
@@ -228,7 +228,10 @@ export class Jobs extends Repository {
     return (await runPrepared(this.db, 'lock-for-chunk', { id, claimToken }, () => sql)).length > 0
   }
 
-  /** Removes completed jobs, and returns those that this worker still held. Only their effects must be written. */
+  /**
+   * Deletes completed jobs of one claim, and returns the jobs that this worker still held. The caller must write the effects of
+   * these jobs only.
+   */
   async complete(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
     const values = { claimToken: jobs[0]!.claimToken, ids: bindIds(this.db, idsOf(jobs)) }
@@ -265,8 +268,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Removes waiting jobs of a kind and subjects, because the subject is gone or the caller does the work itself. Skips
-   * jobs that another transaction relies on (see `insertUnlessDue`).
+   * Deletes waiting jobs of a kind and subjects, for a caller that deletes the subjects or does the work itself. Skips jobs
+   * that another transaction has locked because it relies on them (see `insertUnlessDue`).
    */
   async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
     const values = { kind, subjects: bindIds(this.db, subjects) }
@@ -276,14 +279,14 @@ export class Jobs extends Repository {
     })
   }
 
-  /** Whether a job's lease has ended and the job is not rescued yet. */
+  /** Whether the lease of any job has ended and the job is not rescued yet. */
   async hasLapsed(at: Date): Promise<boolean> {
     return (await this.lapsed(at).first('id')) !== undefined
   }
 
   /**
-   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Locked jobs have to wait.
-   * Rescued jobs are due again in the quarantine queue, except those that lapsed too often.
+   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Skips locked jobs. Rescued jobs
+   * are due again in the quarantine queue, except jobs that lapsed too often.
    */
   async release(at: Date): Promise<RescuedJob[]> {
     const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`

@@ -28,8 +28,8 @@ const MAX_LISTED = 100
 // Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
 
 /**
- * The condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. The rest is literal:
- * SQLite uses a partial index only if the statement contains the condition of the index.
+ * The condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. Other values are literals,
+ * because SQLite uses a partial index only if the statement contains the condition of the index.
  */
 export function waitsIn(queue: Queue): string {
   const condition = isRegularQueue(queue) ? 'queue = :queue and priority = :priority and lapses = 0' : 'lapses > 0'
@@ -46,7 +46,7 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
-/** The condition that the workspace of a row is neither suspended nor expired. Otherwise, its jobs wait. */
+/** The condition that the workspace of a row is neither suspended nor expired. The jobs of other workspaces wait. */
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`
 
@@ -67,7 +67,7 @@ interface DueRow {
 
 /** Lists up to MAX_LISTED due jobs, whether they can run or not, and the next scheduled one. */
 function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
-  // The index of due jobs also contains lapsed jobs of a queue.
+  // The index of due jobs includes lapsed jobs, so `isAble` checks `lapses`.
   const waits = isRegularQueue(queue)
     ? 'queue = :queue and priority = :priority and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)

@@ -4,7 +4,7 @@ import { Repository } from '../db/repository.ts'
 /** A class of a platform to which a broadcast sends a single message. */
 export interface BroadcastClass {
   broadcastId: string
-  /** Null is the identity of the server. */
+  /** Null for the identity of the server. */
   identityId: string | null
   classSuffix: string
 }
@@ -39,7 +39,10 @@ export class BroadcastClasses extends Repository {
     return (await row.first('status')) !== undefined
   }
 
-  /** Reserves the sending of the message for a limited time, after which a message of a killed process can be sent again. */
+  /**
+   * Reserves the message for the caller until a time. If the process is killed, another process can send the message after that
+   * time.
+   */
   async insertTurn(
     workspaceId: string,
     ofClass: BroadcastClass,

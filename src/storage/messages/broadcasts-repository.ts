@@ -23,7 +23,7 @@ import { countsOf } from '../operations/counters.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
-/** Passes after an ID (null: from the start) up to an ID (null: to the end). */
+/** A range of pass IDs: greater than `after` (null for no bound), up to and including `upTo` (null for no bound). */
 export interface FanOutChunk {
   after: string | null
   upTo: string | null
@@ -36,9 +36,9 @@ const BROADCAST = mapping({
   platforms: json<Platform[]>(),
   googleVia: plain<GoogleVia | null>(),
   sendAt: optionalTime,
-  /** The time at which passes must be issued to be targets; null before the start. */
+  /** The time at which the fan-out started; null before that. The passes that are issued at this time are the targets. */
   startedAt: optionalTime,
-  /** The last pass that the fan-out has processed. */
+  /** The ID of the last pass that the fan-out has processed. */
   position: optionalText,
   /** The number of notifications that were created. */
   fannedOut: number,
@@ -96,7 +96,7 @@ export class Broadcasts extends Repository {
     return listPage(this.db, filtered, byId('broadcasts'), sorted, (row: Row) => toBroadcast(row)!)
   }
 
-  /** Deletes the broadcast if it is still scheduled at that time. Returns whether it was. */
+  /** Deletes the broadcast if it is still scheduled at that time. Returns whether it was deleted. */
   async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
     return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
   }
@@ -117,10 +117,7 @@ export class Broadcasts extends Repository {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
 
-  /**
-   * Whether passes of other projects, or of none, use the templates of the project's passes. They can be in the same classes at
-   * Google.
-   */
+  /** Whether passes without this project use the templates of its passes. Such passes can be in the same Google classes. */
   async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
     const counted = () =>
       countsOf(this.db, workspaceId, 'passes')
@@ -255,7 +252,9 @@ export interface Forecast {
 export interface ClassForecast {
   /** The number of messages, for each identity. */
   messages: number[]
-  /** The number of installed passes in those classes that are not issued. */
+  /**
+   * The number of passes of the project that are installed in these classes, but are not issued and receive the message, too.
+   */
   others: number
 }
 
@@ -263,7 +262,7 @@ export interface ClassForecast {
 async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date): Promise<Forecast> {
   const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
   const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
-  // Run these sequentially: on large projects each is slow, and other reads need connections.
+  // Run these queries sequentially: each is slow on a large project, and other reads need connections.
   const passCount = await countRows(passes)
   const apple = await countRows(passes.clone().whereExists(registered))
   const google: { n: number | string }[] = await passes
@@ -280,7 +279,10 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
   }
 }
 
-/** Implements `exceedsCap` in SQL: selects passes with three sends that would share a 24-hour window with a send at this time. */
+/**
+ * Implements `exceedsCap` in SQL: counts the passes with three sends that would share a 24-hour window with a send at this
+ * time.
+ */
 function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const t = at.getTime()
   const triples = passes

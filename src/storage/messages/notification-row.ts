@@ -38,14 +38,14 @@ export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Recor
   /** Whether the message of its broadcast is sent once for all passes of a class. */
   isOfClass: boolean
   body: WrittenText
-  /** The time for which it counts toward the cap; `null` if it does not count. */
+  /** The time at which the notification counts toward Google's cap; `null` if it does not count. */
   cappedAt: Date | null
 }
 
 /** The columns with the state of each platform. */
 export type StateColumns = Record<`${Platform}_status`, DeliveryState> & Record<`${Platform}_error`, string | null>
 
-/** The column with the time at which a notification takes a place under the cap. */
+/** The column with the time at which a notification counts toward the cap. */
 export const CAPPED_AT = `${CAPPED_PLATFORM}_due_at` as const
 
 export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `${Platform}_status`> {

@@ -30,7 +30,7 @@ export interface NotificationChange extends Partial<StateColumns> {
   device_count?: number
 }
 
-/** The maximum number of places that are read per pass: at 3 per day, those of most of a year. */
+/** The maximum number of notifications that `listPlaces` reads per pass. At the cap of 3 per day, they cover most of a year. */
 const MAX_PLACES = 1_000
 
 /** The notifications of passes, with their outcomes per platform. */
@@ -55,7 +55,7 @@ export class Notifications extends Repository {
     return this.first(workspaceId, { 'notifications.idempotency_key': idempotencyKey })
   }
 
-  /** Returns the text in the back field of a pass. */
+  /** Returns the text of a notification, for the back field of its pass. */
   async findBody(workspaceId: string, id: string): Promise<WrittenText | undefined> {
     return (await this.first(workspaceId, { 'notifications.id': id }))?.body
   }
@@ -68,7 +68,7 @@ export class Notifications extends Repository {
     return listPage(this.db, filtered, byId('notifications'), sorted, toNotification, select)
   }
 
-  /** Deletes the notification if it is still scheduled at that time. Returns whether it was. */
+  /** Deletes the notification if it is still scheduled at that time. Returns whether it was deleted. */
   async deleteScheduled(workspaceId: string, passId: string, id: string, at: Date): Promise<boolean> {
     const scheduled = this.ofPasses(workspaceId, [passId])
       .where({ id, started_at: null })
@@ -94,8 +94,8 @@ export class Notifications extends Repository {
   }
 
   /**
-   * Returns the places of notifications under the cap of each pass, from a day before `first` until a day after `last`. A
-   * notification of a broadcast is certain to take its place once its delivery has begun.
+   * Returns the notifications of passes that count toward the cap, from a day before `first` until a day after `last`. A
+   * notification of a broadcast is certain to count only after its delivery has begun.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {
@@ -166,6 +166,6 @@ export interface Place {
   passId: string
   dueAt: Date
   isCertain: boolean
-  /** Whether no one had the pass on the capped platform, which was sent nothing. */
+  /** Whether nothing was sent, because no user had the pass on the capped platform. */
   isSkipped: boolean
 }

@@ -46,14 +46,14 @@ export interface AuditFilters {
   tokenIds?: (string | null)[] | undefined
   actions?: AuditAction[] | undefined
   targetId?: string | undefined
-  /** Inclusive. */
+  /** Inclusive, like `until`. */
   since?: Date | undefined
   until?: Date | undefined
 }
 
 export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
 
-/** The audit log: who did what to which row, and when. Entries are written in the transaction of the action. */
+/** The audit log: the actor, action, target, and time of each change. An entry is written in the transaction of its action. */
 export class AuditLog extends Repository {
   /**
    * Records an action.
@@ -95,7 +95,7 @@ export class AuditLog extends Repository {
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
-      // Several values have no common order in an index, so the log is read from its end and filtered.
+      // No index has the entries of several values in the order of the list, so the log is read from its end and filtered.
       else whereAny(this.db, query, `audit_entries.${column}`, values)
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])
@@ -107,7 +107,9 @@ export class AuditLog extends Repository {
     return listPage(this.db, query, byId('audit_entries'), { ...request, ...NEWEST_FIRST }, toEntry)
   }
 
-  /** Returns who recorded a scan, according to the ledger; `undefined` if the scan is unknown or older than the audit log. */
+  /**
+   * Returns an entry for a scan, derived from the ledger; `undefined` if the scan is unknown or was recorded without a token.
+   */
   async findScan(scanId: string): Promise<StoredAuditEntry | undefined> {
     const row: ScanEntryRow | undefined = await this.db('scans')
       .join('tokens', 'tokens.id', 'scans.token_id')

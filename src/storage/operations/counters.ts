@@ -10,7 +10,7 @@ export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 't
 /** An hour in milliseconds. */
 export const HOUR_MS = 3_600_000
 
-/** The maximum number of characters that identify a gate: a count must fit into an index. */
+/** The number of characters of a gate's name in a counter. Longer names are cut, because the key must fit into an index. */
 export const GATE_CHARACTERS = 100
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
@@ -26,7 +26,7 @@ export type CounterName =
   | 'redeemed-by-context'
   | 'notifications'
 
-/** Counts rows of a table by parts of a key. Triggers of the database maintain it (decisions/0002). */
+/** The numbers of rows of a table per key. Triggers of the database maintain them (decisions/0005). */
 export interface Counter {
   name: CounterName
   table: string
@@ -34,21 +34,24 @@ export interface Counter {
   watched: string[]
   /** The parts of the key, and the time whose maximum is stored, as SQL on a row. */
   parts: (row: string) => Partial<Record<Part, string>>
-  /** The condition under which a row counts; all rows count by default. */
+  /** The condition that a row counts; all rows count by default. */
   isCounted?: (row: string) => string
-  /** Whether the counter is correct only for projects that exist. */
+  /** Whether the counts of deleted projects are not maintained, so that checks ignore them. */
   isOfProjects?: true
-  /** Counts passes once: a row counts if no other row of the same pass has the same values in these columns. */
+  /**
+   * Set if passes are counted instead of rows: a row counts only if no other row of its pass has the same values in these
+   * columns.
+   */
   distinctIn?: string[]
 }
 
-/** Returns a nullable ID as text, empty if it is null, in SQL. */
+/** Returns the SQL for a nullable ID as text; empty for null. */
 const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
 
-/** Returns the hour of a time in SQL, also before 1970. */
+/** Returns the SQL for the hour of a time, counted from 1970. It is also correct for earlier times. */
 export const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
 
-/** Returns the gate of a row of the ledger in SQL; empty if it has none. */
+/** Returns the SQL for the gate of a row of the ledger; empty if the scan has none. */
 export function gateOf(db: Knex, row: string): string {
   return `coalesce(substr(${asJson(db, `${row}.context`)} ->> 'gate', 1, ${GATE_CHARACTERS}), '')`
 }
@@ -137,7 +140,7 @@ export function gateCounter(db: Knex): Counter {
   }
 }
 
-/** Returns the parts of the key of a row after its workspace, in SQL. */
+/** Returns the values of the columns `KEY` for a row, as SQL. */
 export function keyOf({ name, parts }: Counter, row: string): string[] {
   const { key = `''`, hour = '0', project_id = `''`, template_id = `''`, kind = `''` } = parts(row)
   return [`${row}.workspace_id`, `'${name}'`, key, hour, project_id, template_id, kind]
@@ -147,7 +150,7 @@ export function conditionOf({ isCounted }: Counter, row: string): string {
   return isCounted?.(row) ?? 'true'
 }
 
-/** Returns a select that counts some rows, by key. */
+/** Returns a select that counts rows per key of the counter. */
 export function countRows(counter: Counter, rows: string, where: string, sign = ''): string {
   const named = keyOf(counter, 'one').map((part, index) => `${part} as ${KEY[index]}`)
   const n = counter.distinctIn ? 'count(distinct one.pass_id)' : 'count(*)'
@@ -174,7 +177,7 @@ export const COUNTED_AS_NONE = ''
 export interface CountDifference {
   workspaceId: string
   counter: string
-  /** The key: scan context or broadcast, hour, project, template, and status or result. */
+  /** The key as text: scan context or broadcast, hour, project, template, and status or result. */
   part: string
   counted: number
   expected: number
@@ -199,7 +202,9 @@ const RECOUNT_LOCK = 7_277_439
 
 /** The counters that triggers maintain, with a check and a repair. */
 export class Counts extends Repository {
-  /** Compares every counter with its rows. Other writers are not blocked: each counter and its rows are read in one statement. */
+  /**
+   * Compares every counter with its rows. Reads a counter and its rows in one statement, so that writers need not be blocked.
+   */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({
       workspaceId: row.workspace_id,

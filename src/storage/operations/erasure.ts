@@ -53,7 +53,10 @@ export class Erasure extends Repository {
     }
   }
 
-  /** Locks the notifications of the pass until the transaction ends. Deliveries also lock them before the pass. */
+  /**
+   * Locks the notifications of the pass until the transaction ends. Call it before you lock the pass, because senders lock in
+   * this order.
+   */
   async lockNotifications(workspaceId: string, passId: string): Promise<void> {
     await this.ofPass('notifications', workspaceId, passId).orderBy('id').forUpdate().select('id')
   }
@@ -69,7 +72,8 @@ export class Erasure extends Repository {
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
-      // Do this first: it waits for concurrent fan-outs of these events, so that their deliveries are visible below.
+      // Delete these rows first. The statement waits for concurrent fan-outs of the events, so that their deliveries are
+      // visible below.
       await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()
       await this.endDeliveries(events, at)
       await events
@@ -98,14 +102,15 @@ export class Erasure extends Repository {
   }
 
   /**
-   * Deletes counters of gates that no scan of the workspace names anymore: an erasure leaves them at zero. Call it in a separate
+   * Deletes the counters of gates that are zero, because erasures removed the gate from all of its scans. Call it in a separate
    * transaction after the erasure.
    */
   async forgetGates(workspaceId: string): Promise<void> {
     const key = KEY.join(', ')
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
-    // On PostgreSQL, a count is divided into slots that others can add to. Locked slots cannot change until the transaction ends.
+    // On PostgreSQL, other transactions can add to the slots of a count. Lock the slots, so that they cannot change in the
+    // meantime.
     const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty}) ${rowLock(this.db, 'for update')}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
@@ -126,14 +131,14 @@ export class Erasure extends Repository {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
-      // The other names of the pass are kept until phones have had the time to download the erased pass.
+      // Other imported identifiers are kept until phones have had time to download the erased pass.
       scan_payload: null,
       import_digest: null,
     }
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }
 
-  /** Cancels pending deliveries. A sender that has already read one checks for erasures and reads it again. */
+  /** Cancels pending deliveries. Raises `erasures`, so that a sender that has already read a delivery does not send it. */
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
@@ -159,7 +164,7 @@ export class Erasure extends Repository {
     return this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
   }
 
-  /** Returns the events of the pass and those of its scans. Two queries, so that each uses an index. */
+  /** Returns a query for the events of the pass, and one for the events of its scans. Each of them can use an index. */
   private events(workspaceId: string, passId: string): Knex.QueryBuilder[] {
     const ofWorkspace = () => this.db('events').where({ workspace_id: workspaceId })
     const scans = this.ofPass('scans', workspaceId, passId).select('id')
@@ -191,8 +196,8 @@ export interface Deleted {
  */
 export class Retention extends Repository {
   /**
-   * Deletes completed deliveries and their attempts that have not changed since `before`. Keeps pending ones, regardless of their
-   * age.
+   * Deletes completed deliveries that have not changed since `before`, with their attempts. Keeps pending deliveries regardless
+   * of their age.
    */
   async deleteDeliveries(before: Date, limit: number, after?: string): Promise<Deleted> {
     const old = this.older('webhook_deliveries', before, after)
@@ -214,8 +219,8 @@ export class Retention extends Repository {
   }
 
   /**
-   * Deletes the registrations of passes that were erased before a time, after phones had the time to download the erased pass.
-   * Returns them.
+   * Deletes the registrations of passes that were erased before a time. Returns the passes and workspaces of the registrations.
+   * Choose a time after which phones could download the erased pass.
    */
   async deleteErasedRegistrations(
     before: Date,
@@ -249,10 +254,7 @@ export class Retention extends Repository {
     return { rows: await this.db('former_passes').whereIn('serial_number', serialNumbers).delete() }
   }
 
-  /**
-   * Deletes invitations to become a door that ended before a time. They cannot be claimed, and their hashes have no
-   * use.
-   */
+  /** Deletes door invitations that expired before a time. */
   async deleteDoorInvitations(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('door_invitations').where('expires_at', '<', before.getTime()).orderBy('expires_at')
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
@@ -291,8 +293,8 @@ export async function overwriteDeleted({ dialect, writer }: Database): Promise<v
 const MERGED_PAGES = 500
 
 /**
- * Merges all segments of SQLite's search index, a few pages per transaction. Until then, the index still contains previous
- * labels. With secure deletion on every change, it would not, but a change would take five times as long.
+ * Merges all segments of SQLite's search index, a few pages per transaction. Before the merge, the index still contains
+ * previous labels. Secure deletion on every change would prevent that, but a change would take five times as long.
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return

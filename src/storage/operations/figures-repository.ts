@@ -15,7 +15,7 @@ export interface Figure {
   n: number
 }
 
-/** A row of either table: a figure, or a block of figures. */
+/** A row of `figures`, or a row of `packed_figures`, whose `hour` is the number of its block. */
 interface StoredFigure extends Figure {
   packed: Uint8Array | null
 }
@@ -89,8 +89,8 @@ export class Figures extends Repository {
   }
 
   /**
-   * Packs the figures of one project that are older than an hour. Returns false if there are none. Figures that are added
-   * concurrently remain.
+   * Packs figures of one project from hours before `before`. Returns false if there are none. Figures that are added
+   * concurrently are left for a later call.
    */
   async pack(before: number): Promise<boolean> {
     const oldest = await this.db('figures').where('hour', '<', before).orderBy('hour').first()
@@ -177,7 +177,7 @@ export class Figures extends Repository {
   }
 }
 
-/** Returns a function that finds the bucket of an hour. Fast for ascending hours. */
+/** Returns a function that finds the bucket of an hour. It is fast if hours ascend from call to call. */
 function finder(buckets: readonly number[]): (hour: number) => number {
   let bucket = 0
   return (hour) => {
@@ -190,7 +190,7 @@ function finder(buckets: readonly number[]): (hour: number) => number {
 /** The advisory lock of recounts of figures, different from those of migrations and counters. */
 const RECOUNT_LOCK = 7_277_440
 
-/** PostgreSQL returns counts as text. */
+/** Converts the counts, which PostgreSQL returns as text. */
 function toFigure({ hour, figure, n }: Figure): Figure {
   return { hour: Number(hour), figure, n: Number(n) }
 }
@@ -210,8 +210,8 @@ function blockOf(hour: number): number {
 const FORM = 1
 
 /**
- * Packs the figures of a block: each name with its length, then the numbers of all hours as variable-length integers, deflated.
- * Takes two thirds of the size of deflated JSON.
+ * Encodes the figures of a block: for each figure, the length of its name, the name, and the numbers of all hours as
+ * variable-length integers. The deflated result has two thirds of the size of deflated JSON.
  */
 export function pack(figures: Figure[], block: number): Buffer {
   const byName = new Map<string, number[]>()
@@ -224,8 +224,7 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // A number can be negative, because it can be one of several slots of a sum. Negative numbers are encoded as odd
-    // ones.
+    // A number can be negative, because it can be one of several slots of a sum. Encode negative numbers as odd numbers.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))
@@ -242,14 +241,17 @@ export function unpack(packed: Uint8Array, block: number): Figure[] {
   return figures
 }
 
-/** Calls back for each figure of a block and then for each hour with a value, because a year has 100,000 numbers. */
+/**
+ * Calls `counterOf` for each figure of a block, and the returned function for each hour with a value. Builds no list, because a
+ * year has 100,000 numbers.
+ */
 function readBlock(
   packed: Uint8Array,
   block: number,
   counterOf: (figure: string) => (hour: number, n: number) => void,
 ) {
   const bytes = inflateRawSync(packed)
-  if (bytes[0] !== FORM) throw new Error(`Figures are packed in a form of a later version: ${bytes[0]}`)
+  if (bytes[0] !== FORM) throw new Error(`Packed figures have the format of a later version: ${bytes[0]}`)
   let at = 1
   while (at < bytes.length) {
     const end = at + 1 + bytes[at]!
@@ -264,21 +266,21 @@ function readBlock(
   }
 }
 
-/** Rows that count as a figure when they are written, or when a column of them changes. */
+/** The rows of a table that count as a figure when they are inserted, or when one of their columns changes. */
 export interface FigureSource {
   name: string
   table: string
-  /** Workspace, project, hour, and figure of a row, in SQL. */
+  /** The SQL for the workspace, project, hour, and figure of a row. */
   parts: (row: string) => [workspace: string, project: string, hour: string, figure: string]
   isCounted: (row: string) => string
-  /** Counts updates instead of inserts: the watched columns, the key of the row, and when a change counts. */
+  /** Set if updates count instead of inserts: the watched columns, the key of a row, and the condition that a change counts. */
   onUpdate?: { column: string; key: string[]; isChange: (before: string, after: string) => string }
 }
 
 /** The current project of the pass of a row. */
 const projectOf = (row: string, pass: string) => `(select project_id from passes where passes.id = ${row}.${pass})`
 
-/** Returns everything that triggers count for the figures of projects. */
+/** Returns the sources of all figures that triggers count. */
 export function figureSources(db: Knex): FigureSource[] {
   const platformOf = (row: string) => `(${asJson(db, `${row}.data`)} ->> 'platform')`
   const ofRegistrations = (figure: string, version: string, at: string): FigureSource => ({
@@ -320,7 +322,7 @@ export function figureSources(db: Knex): FigureSource[] {
   ]
 }
 
-/** Returns the source of scans by reason, which the ledger allows to recount. */
+/** Returns the source of the figures of scans by reason. */
 function scanSource(): FigureSource {
   return {
     name: 'scanned',
@@ -335,7 +337,10 @@ function scanSource(): FigureSource {
   }
 }
 
-/** The reasonCode of a scan, also of one that a device decided (core/rules/redemption/scan-decision.ts). */
+/**
+ * Returns the SQL for the reasonCode of a scan, including a scan that a device decided
+ * (core/rules/redemption/scan-decision.ts).
+ */
 const reasonCodeOf = (
   row: string,
 ) => `coalesce(${row}.reason_code, case ${row}.reason when 'already_used' then 'already_scanned'

@@ -7,13 +7,13 @@ import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pas
 export interface HandOverFilter {
   projectId?: string | undefined
   templateId?: string | undefined
-  /** The identity of the passes; null is the server's own, on both platforms. */
+  /** The identity of the passes; null for the identities of the server on both platforms. */
   identityId?: string | null | undefined
   /** An upper bound for pass IDs. Excludes passes that are created later, so that the export ends. */
   until: string
 }
 
-/** A pass with the names and tokens that phones know it by. */
+/** A pass with the identifiers and tokens under which phones know it. */
 export interface HandOverPass {
   pass: StoredPass
   templateKey: string | null
@@ -39,7 +39,7 @@ export class HandOver extends Repository {
     return rows.map(({ id, variables }) => ({ id, variables: JSON.parse(variables) }))
   }
 
-  /** Returns the next passes after one, by ID, with the phones of each in the order of registration. */
+  /** Returns the passes after the ID `after`, sorted by ID, each with its phones in the order of registration. */
   async list(
     workspaceId: string,
     filter: HandOverFilter,
@@ -68,7 +68,10 @@ export class HandOver extends Repository {
     }))
   }
 
-  /** Returns up to two IDs of projects or templates with an ID, key, or name, so that the caller can detect ambiguous names. */
+  /**
+   * Returns up to two IDs of projects or templates whose ID, key, or name is `text`, so that the caller can detect an ambiguous
+   * text.
+   */
   async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
     const id = Uuid.safeParse(text)
     const query = this.db(table).where({ workspace_id: workspaceId })
@@ -87,7 +90,7 @@ export class HandOver extends Repository {
     return after === undefined ? query : query.where('passes.id', '>', after)
   }
 
-  /** Erased passes have no data to export. */
+  /** Omits erased passes, which have no data to export. */
   private passes(workspaceId: string, { projectId, templateId, identityId, until }: HandOverFilter): Knex.QueryBuilder {
     const query = this.db('passes')
       .where('passes.workspace_id', workspaceId)

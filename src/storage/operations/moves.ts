@@ -13,7 +13,7 @@ export interface StoredMove {
   url: string
   passesASecond: number
   startedAt: Date
-  /** The time when all held passes had been announced for the first time; null while some are waiting. */
+  /** The time at which every held pass had been announced once; null before that. */
   toldAt: Date | null
 }
 
@@ -42,10 +42,12 @@ interface Row {
   completed_at: number | null
 }
 
-/** The maximum number of rows that a turn reads. Most of their passes can be announced already. */
+/**
+ * The maximum number of held passes that `take` reads. It is higher than MOST, because most of them can be announced already.
+ */
 const CHUNK = 5_000
 
-/** The maximum number of passes per turn, regardless of the time since the last one. */
+/** The maximum number of passes that `take` returns, regardless of the time since the last call. */
 const MOST = 1_000
 
 /** The time between rounds, in milliseconds. A later round finds phones that registered with an old package in the meantime. */
@@ -107,8 +109,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Takes the next passes to push, at the pace of the move, and raises their wallet version. Returns none while another process
-   * takes them.
+   * Returns the next passes to push, at the pace of the move, and raises their wallet versions. Returns none while another
+   * process does this.
    */
   async take(workspaceId: string, at: Date): Promise<string[]> {
     const now = at.getTime()
@@ -138,8 +140,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Raises the wallet version of passes. Messaged platforms do not show the address, so their current wallets stay
-   * current.
+   * Raises the wallet version of passes. Objects of messaged platforms do not contain the address, so those that are up to date
+   * remain up to date.
    */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return
@@ -172,15 +174,15 @@ export class Moves extends Repository {
   }
 
   /**
-   * Returns up to `limit` passes, the newest held pass of each identity and template. Used to check whether another server has
-   * imported all of them.
+   * Returns up to `limit` passes, the newest held pass of each identity and template. The caller checks with them whether
+   * another server has imported the passes of the workspace.
    */
   async listSamples(workspaceId: string, limit: number): Promise<string[]> {
     const held = this.db({ held: 'held_passes' })
       .join('passes', 'passes.id', 'held.pass_id')
       .where('held.workspace_id', workspaceId)
       .where('held.apple', '>', 0)
-      // Erased passes are not exported.
+      // Another server does not have the erased passes, because they are not exported.
       .whereNull('passes.erased_at')
       .groupBy('passes.apple_identity_id', 'passes.template_id')
     const newest: { id: string }[] = await held

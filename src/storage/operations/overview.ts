@@ -30,7 +30,7 @@ export interface FailingWebhook {
 
 /** The state of the whole installation in numbers, across all workspaces. */
 export interface Overview {
-  /** The time at which due and later are distinguished. */
+  /** The time of the overview. Jobs and deliveries with a later time count as `later`, others as `due`. */
   at: Date
   /** All queues with their priorities, including empty ones. */
   queues: QueueOverview[]
@@ -40,7 +40,7 @@ export interface Overview {
   /** Deliveries that are waiting for an attempt. */
   deliveries: { due: number; later: number }
   usage: UsageOverview[]
-  /** Doors seen within the last five minutes, and the scans that doors have not uploaded. */
+  /** The number of doors that made a request within ONLINE_MS, and the number of scans that doors have not uploaded. */
   doors: { online: number; pendingScans: number }
   /** The number of template versions, classes, and passes that a platform rejects permanently, each up to MAX_COUNTED. */
   rejected: Record<RejectedKind, number>
@@ -58,10 +58,13 @@ export interface MoveUnderWay {
 /** The maximum number of rejections to count. Counting a million rows would delay a scrape. */
 const MAX_COUNTED = 10_000
 
-/** The time, in milliseconds, within which an active door makes a request. Doors make one every few seconds. */
+/**
+ * The time, in milliseconds, after its last request during which a door counts as online. Doors make a request every few
+ * seconds.
+ */
 const ONLINE_MS = 300_000
 
-/** A published version, or a class of it, that Google rejects, with Google's message. */
+/** A template version that Google rejects, entirely or in one of its classes, with Google's message. */
 export interface RejectedVersion {
   workspaceName: string
   name: string
@@ -160,7 +163,7 @@ export class Overviews extends Repository {
   private async waiting(at: Date): Promise<Omit<QueueOverview, 'running'>[]> {
     const rows: (QueuePlace & { jobs: number; due: number; oldest: number })[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
-      // The condition of the index.
+      // This condition of the partial index is true for every job.
       .whereRaw('created_at > 0')
       .groupBy('queue', 'priority')
       .select(
@@ -200,7 +203,7 @@ export class Overviews extends Repository {
     }
   }
 
-  /** The number of endpoints is small. */
+  /** Counts all endpoints without an index, because their number is small. */
   private async webhooks(): Promise<Overview['webhooks']> {
     const rows: { status: string; webhooks: number; failing: number }[] = await this.db('webhooks')
       .groupBy('status')
@@ -223,7 +226,7 @@ export class Overviews extends Repository {
   }
 }
 
-/** Checks of the database by an operator, to find out why nothing works. */
+
 
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
@@ -249,8 +252,8 @@ export async function findPoolMode({
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
-    // Check the same connection twice in a row, because a pooler that alternates between two processes gives each connection its
-    // own.
+    // Ask one connection twice in a row. If the connections took turns, a pooler that alternates between two processes would
+    // always give each the same process.
     own.add(await processOf(entry)).add(await processOf(entry))
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }
@@ -269,12 +272,12 @@ async function allowsTransactions(db: Knex): Promise<boolean> {
 }
 
 /**
- * A text larger than a page of SQLite, so that its row needs a new page. In a full file, existing pages can still have
+ * A text that is larger than a page of SQLite, so that its row needs a new page. Even in a full file, existing pages can have
  * space.
  */
 const PROBE = 'x'.repeat(8_192)
 
-/** The lock timeout in milliseconds. Shorter than that of requests, so that `/readyz` fails before they do. */
+/** The lock timeout in milliseconds. It is shorter than the timeout of requests, so that `/readyz` fails before they do. */
 const LOCK_TIMEOUT_MS = 2_000
 
 /**
@@ -301,8 +304,9 @@ export async function findDamage({ dialect, reader }: Database): Promise<string[
 }
 
 /**
- * Returns the minimum number of seconds by which this machine's clock is ahead of PostgreSQL's. Half of the round trip is
- * unknown. `undefined` for SQLite, which uses this machine's clock. The only query that asks a database for the time.
+ * Returns how many seconds this machine's clock is ahead of PostgreSQL's; negative if behind. The difference is reduced by half
+ * of the round trip, because the time at which PostgreSQL read its clock is uncertain. `undefined` for SQLite. No other query
+ * asks a database for the time.
  */
 export async function findClockSkew(
   { dialect, reader }: Pick<Connections, 'reader'> & { dialect: Dialect },

@@ -27,7 +27,7 @@ export class Rejections extends Repository {
     return new Map(rows.map((row) => [row.subject, REJECTION.read(row)]))
   }
 
-  /** Replaces the platform's previous rejection of the subject. */
+  /** Inserts a rejection. Replaces the platform's previous rejection of the subject. */
   async insert(workspaceId: string, kind: RejectedKind, subject: string, rejection: StoredRejection): Promise<void> {
     await this.db('rejections')
       .insert({ workspace_id: workspaceId, subject, kind, ...REJECTION.write(rejection) })

@@ -7,8 +7,8 @@ import type { StoredScan } from '../scans/scan-row.ts'
 import type { DueDelivery } from '../webhooks/delivery-row.ts'
 
 /**
- * The outcome of a job run: done, to be retried, snoozed before it began, or discarded; or its lease expired, after which the job
- * is retried or, at the last attempt, quarantined.
+ * The outcome of a job run. `put_off` is a snooze, and `gave_up` a discard. If the lease expired, the outcome is `lapsed`, or
+ * `quarantined` if the job does not run again.
  */
 export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 
@@ -16,7 +16,9 @@ export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' |
 export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
-  /** Deliveries to this endpoint that are due now: those that a transaction created, or undefined if they must be read. */
+  /**
+   * Deliveries to this endpoint are due now. `made` has the deliveries that the transaction created; if undefined, read them.
+   */
   | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }

@@ -1,7 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import pg from 'pg'
 
-/** A statement that is sent to the database, in the form that knex gives to its clients. */
+/** A statement in the form in which knex passes it to its clients. */
 export interface Sent {
   sql: string
   bindings?: unknown[]
@@ -9,7 +9,7 @@ export interface Sent {
   response?: unknown
 }
 
-/** Returns the statement without its name, so that it is prepared for this execution only. */
+/** Returns the statement without its name, so that no later execution depends on a prepared statement. */
 export function unnamed(query: Sent): Sent {
   return { ...query, options: { ...query.options, name: undefined } }
 }
@@ -22,7 +22,7 @@ export function travel<T>(statements: Sent[], run: () => Promise<T>): Promise<T>
   return trips.tracePromise(run, { statements })
 }
 
-/** A statement that waits to be sent, with the callbacks for its result. */
+/** A statement to send, with the callbacks for its result. */
 export interface Waiting {
   query: Sent
   resolve(query: Sent): void
@@ -33,9 +33,12 @@ export type Settings = Record<string, string | number>
 
 /** The members of a pg connection that statements use. */
 export interface PostgresConnection {
-  /** Settings to send with each transaction. Set behind a pooler; otherwise, the connection itself has the settings. */
+  /**
+   * The settings to send with each transaction if the connection leads to a pooler. Without a pooler, they are applied once to
+   * the connection.
+   */
   transactionSettings?: Settings
-  /** The ID of the server process, as the other end reported it. */
+  /** The ID of the server process, as PostgreSQL or the pooler reported it. */
   processID: number | null
   /** The transaction status; `I` outside a transaction. */
   getTransactionStatus(): string | null
@@ -52,7 +55,7 @@ interface Wire {
   sync(): void
 }
 
-/** A query of pg, which reads its own response. Its published types lack these members. */
+/** A `pg.Query`, which reads its own response. The published types lack these members. */
 interface Query {
   name?: string
   text: string
@@ -72,9 +75,9 @@ export function sendTogether(connection: PostgresConnection, waiting: Waiting[])
 }
 
 /**
- * Statements that PostgreSQL receives and answers together, as a single query of pg. They share one sync: after an error, the
- * server skips everything up to the next sync, so that a commit never runs without the statements before it. In pg's own pipeline
- * mode, each statement has its own sync. After a BEGIN that failed, the other statements would commit separately.
+ * Statements that share one round trip, as a single query of pg. They share one sync message: after an error, the server skips
+ * everything up to the next sync, so that a commit never runs without the statements before it. In pg's own pipeline mode, each
+ * statement has its own sync, so statements after a failed BEGIN would commit separately.
  */
 class Pipeline {
   private readonly queries: Query[]
@@ -113,7 +116,7 @@ class Pipeline {
     wire.stream.cork()
     try {
       for (const query of this.queries) {
-        // The callback reports a value that cannot be sent.
+        // `submit` returns the error of a value that cannot be sent. `settle` passes it to the callbacks.
         this.failure ??= query.submit(withoutSync)
         if (this.failure) break
       }
@@ -145,7 +148,7 @@ class Pipeline {
     this.settle(wire, this.failure)
   }
 
-  /** pg reports an error once and nothing after it. */
+  /** pg calls this at most once, and calls no handler after it. */
   handleError(error: unknown, wire: Wire): void {
     this.settle(wire, error)
   }
@@ -153,7 +156,7 @@ class Pipeline {
   private settle(wire: Wire, error: unknown): void {
     for (const query of this.queries.splice(0, this.place)) query.handleReadyForQuery(wire)
     for (const query of this.queries.splice(0)) {
-      // Skipped statements were not parsed either.
+      // The server did not parse the statements that it skipped, so they are not prepared.
       if (query.name) delete wire.submittedNamedStatements[query.name]
       query.handleError(error ?? new Error('The statement was not run'), wire)
     }

@@ -12,7 +12,7 @@ import {
 } from './pipeline.ts'
 
 export interface PostgresOptions {
-  /** Settings of PostgreSQL that apply to all its statements. */
+  /** PostgreSQL settings for all statements of the client. */
   settings?: Settings
   /** The time after which a connection that does not respond is closed, in milliseconds; no limit by default. */
   responseLimitMs?: number | undefined
@@ -38,8 +38,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
-      // An error arrives before the status that follows it. After a first statement that failed, the status is still the previous
-      // one.
+      // The error of a statement arrives before the new transaction status. If the first statements of a transaction failed,
+      // the status is still `I` when their ROLLBACK is sent.
       const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))
@@ -61,9 +61,9 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
 }
 
 /**
- * Whether the connection ends at PostgreSQL itself. If so, applies the settings to it. A pooler assigns its own process IDs to
- * clients, because they share the processes of the server. There, a setting would leak to other clients, and the next process
- * might lack a prepared statement.
+ * Whether the connection leads directly to PostgreSQL. If so, applies the settings to it. A pooler is recognized because it
+ * reports its own process IDs to clients. Behind a pooler, clients share server processes, so a setting would leak to other
+ * clients, and the process of the next transaction might lack a prepared statement.
  */
 async function isDirect(connection: PostgresConnection, settings: Settings): Promise<boolean> {
   const { rows } = await connection.query(`${setConfig(settings)} where pg_backend_pid() = ${connection.processID}`)
@@ -77,7 +77,10 @@ export async function isPooled(db: Knex): Promise<boolean> {
   return connection.transactionSettings !== undefined
 }
 
-/** Sends a statement outside a transaction together with its settings. One round trip is one transaction. */
+/**
+ * Sends a statement outside a transaction together with its settings. Both run in one implicit transaction, because they share
+ * a round trip.
+ */
 function sendAsTransaction(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const ignore = () => undefined
@@ -99,8 +102,9 @@ interface Outbox {
 const outboxes = new WeakMap<PostgresConnection, Outbox>()
 
 /**
- * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Concurrent statements are
- * sent together, and statements without a result, such as BEGIN, are sent with the next statement.
+ * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Statements of a transaction
+ * that are started in the same turn of the event loop are sent together. Statements without a result, such as BEGIN, are sent
+ * with the next statement.
  * @param transactionLimitMs the time limit of a statement inside a transaction, including its wait for locks
  */
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
@@ -121,7 +125,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
         const { response } = await this.run(connection, { ...COMMIT })
         // PostgreSQL responds with ROLLBACK if an earlier statement failed and its error was ignored.
         if (response.command !== 'COMMIT')
-          throw new Error('A transaction with a statement that failed was to be committed')
+          throw new Error('The transaction was rolled back, because one of its statements had failed')
       } catch (error) {
         return this.rollback(connection, error)
       }
@@ -130,8 +134,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     }
 
     async rollback(connection: PostgresConnection, reason: unknown) {
-      // Remove unsent statements, so that they are not sent later in this turn, when the connection might belong to another
-      // caller.
+      // Remove unsent statements, so that `sendLater` does not send them when the connection already belongs to another caller.
       const unsent = outboxes.get(connection)?.waiting.splice(0) ?? []
       outboxes.delete(connection)
       for (const { reject } of unsent) reject(reason)
@@ -155,7 +158,10 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
   } as never
 }
 
-/** Sends the statement with all others of the same turn of the event loop, after pending silent statements. */
+/**
+ * Sends the statement with all others of the same turn of the event loop, and with the silent statements before it. A silent
+ * statement only waits to be sent with the next statement.
+ */
 async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
   if (query.options?.isSilent) {
     const reject = (error: unknown) => {
@@ -183,15 +189,15 @@ const BEGIN = silently('begin', 'BEGIN')
 const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
 
 /**
- * Transactions of requests find rows by their keys. A plan that was made while a table was small would scan the grown table for
- * each row until the next autoanalyze, which takes up to a minute.
+ * The settings of transactions of requests. They find rows by key, so sequential scans are disabled: a plan that was made while
+ * a table was small would scan the grown table for each row until the next autoanalyze, up to a minute later.
  */
 const limitsOf = (transactionLimitMs: number): Settings => ({
   statement_timeout: transactionLimitMs,
   enable_seqscan: 'off',
 })
 
-/** Applies settings until the end of the transaction. */
+/** Returns the statement that applies settings until the end of the transaction. */
 const settingsOf = (settings: Settings) => silently(`settings ${Object.values(settings)}`, setConfig(settings, true))
 
 function setConfig(settings: Settings, isLocal = false): string {
@@ -200,8 +206,8 @@ function setConfig(settings: Settings, isLocal = false): string {
 }
 
 /**
- * Errors after which a connection is unusable: the server shuts down, it ended an idle transaction, or it is read-only after a
- * failover.
+ * Codes of errors after which a connection is unusable: the server shuts down, ended an idle transaction, or became read-only
+ * in a failover.
  */
 const USELESS = /^(57P..|25P03|25006)$/
 

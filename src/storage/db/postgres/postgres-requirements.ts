@@ -15,7 +15,7 @@ interface Facts {
   /** The schema that pg_trgm is installed in; null if it is not installed. */
   trigram_schema: string | null
   trigrams_visible: boolean
-  /** Whether this user can install pg_trgm; null if the server does not have it. */
+  /** Whether this user can install pg_trgm; null if it is not available on the server. */
   can_install: boolean | null
 }
 
@@ -35,7 +35,7 @@ function findUnmet(facts: Facts): { why: string; fix: string } | undefined {
   if (encoding !== 'UTF8') {
     return {
       why: `has the encoding ${encoding}, but passes requires UTF8`,
-      fix: 'create another one: createdb --encoding=UTF8 --template=template0 NAME',
+      fix: 'create another database: createdb --encoding=UTF8 --template=template0 NAME',
     }
   }
   if (facts.is_read_only) {

@@ -14,7 +14,10 @@ interface PostgresAddress {
   settings: Settings
 }
 
-/** Settings that an address can change. As startup parameters, a pooler would reject them. */
+/**
+ * The settings that the query of an address can contain. They are sent in a statement, because a pooler rejects them as startup
+ * parameters.
+ */
 const SETTINGS = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
 
 const ENCODE =
@@ -27,7 +30,7 @@ const ENCODE =
 export function parsePostgresUrl(url: string): PostgresAddress {
   const [, place = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url)!
   const params = new URLSearchParams(query)
-  // A password that is cut off at one of its characters turns the rest into an address of another host.
+  // A password with an unencoded / # or ? ends the authority before its @, so that the user would be parsed as the host.
   const [authority = '', ...rest] = place.split('://')[1]!.split(/[/#]/)
   const isCut = !authority.includes('@') && [...rest, ...params.keys()].some((part) => part.includes('@'))
   if (isCut) throw new DatabaseUrlError('The address of the PostgreSQL database cannot be parsed.', { fix: ENCODE })
@@ -37,14 +40,15 @@ export function parsePostgresUrl(url: string): PostgresAddress {
     if (value !== null) settings[name] = value
     params.delete(name)
   }
-  // The driver checks the certificate and the host name for each of these modes, and warns that a future version will not.
+  // The driver treats each of these modes as verify-full, and warns that a future version will not. Setting verify-full keeps
+  // the checks of the certificate and the host name.
   if (/^(prefer|require|verify-ca)$/.test(params.get('sslmode') ?? '')) params.set('sslmode', 'verify-full')
   const connectionString = params.size === 0 ? place : `${place}?${params}`
   checkParsable(connectionString)
   return { connectionString, settings }
 }
 
-/** The driver parses an address when it makes a client, before it connects. */
+/** Creates a client, which does not connect, because the driver parses the address in its constructor. */
 function checkParsable(connectionString: string): void {
   try {
     new pg.Client({ connectionString })

@@ -11,13 +11,13 @@ interface Connection {
   exec(sql: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
-  /** The end of its last statement. The next statement waits for it. */
+  /** Settles when the last statement has ended. The next statement waits for it. */
   last?: Promise<void> | undefined
-  /** The outbox of its transaction, if it is in one. */
+  /** The outbox of the transaction that is open on the connection, if any. */
   outbox?: Outbox | undefined
 }
 
-/** The silent statements of a transaction, which are sent with the next one. */
+/** The silent statements of a transaction, which are sent with the next statement that has a result, or with the commit. */
 interface Outbox {
   unsent: Sent[]
   /** The error of a silent statement. After it, all further statements of the transaction fail. */
@@ -51,14 +51,15 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  *
  * - Only the owner can read a new database. knex leaves this to the umask.
  * - Transactions begin IMMEDIATE. A deferred transaction that reads first and writes later fails with SQLITE_BUSY if another
- * process wrote in between, regardless of the timeout. An immediate transaction waits for its turn.
- * - If a rollback fails, the transaction still reports its original error. SQLite can roll back by itself when the disk is full.
- * knex then reported the failed rollback instead, and left the transaction open if a commit had failed.
- * - Statements are cached per connection, as pg caches named ones. knex prepares each statement again, which takes another round
- * trip to a thread.
- * - Statements of a connection run in the order of the calls, even if these are concurrent. The driver would run them on several
- * threads.
- * - In a transaction, statements without a result are sent with the next statement, at best with the commit (decisions/0004).
+ *   process wrote in between, regardless of the timeout. An immediate transaction waits for its turn.
+ * - If a rollback fails, the transaction still reports its original error. A rollback fails if SQLite already rolled back, for
+ *   example because the disk is full. knex would report the failed rollback instead. After a failed commit, it would leave the
+ *   transaction open.
+ * - Statements are cached per connection, as pg caches named ones. knex prepares a statement for each execution, which takes
+ *   another round trip to a thread.
+ * - Statements of a connection run in the order of the calls. The driver would run concurrent calls on several threads.
+ * - In a transaction, statements without a result are sent with the next statement that has one, or with the commit
+ *   (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
@@ -166,7 +167,7 @@ function createPrivate(file: string): void {
   try {
     closeSync(openPrivateSync(file, 'wx'))
   } catch {
-    // The file exists. If it cannot be created, SQLite reports that.
+    // Usually, the file exists. If it does not and cannot be created, SQLite reports that.
   }
 }
 
@@ -204,10 +205,12 @@ async function interruptAfter<T>(limitMs: number, connection: Connection, run: P
   }
 }
 
-/** The maximum number of cached statements per connection: enough for all frequent ones and some with variable text. */
+/** The maximum number of cached statements per connection: enough for all frequent statements, and some whose text varies. */
 const MAX_KEPT = 200
 
-/** Wraps a connection while it runs a statement, to cache the most recently used statements. */
+/**
+ * Returns the functions of a connection that knex calls to run a statement, with a cache of the most recently used statements.
+ */
 function preparing(connection: Connection) {
   connection.statements ??= new Map()
   const { statements } = connection
@@ -242,17 +245,19 @@ function forgetOldest(statements: Map<string, Statement>): void {
   statement.finalize()
 }
 
-/** The interval of checkpoints in milliseconds, and the number of pages (64 MB) above which the write-ahead log must be reset. */
 const CHECKPOINT_MS = 1_000
+
+/** The number of pages (64 MB) above which the write-ahead log must be reset. */
 const MAX_WAL_PAGES = 16_000
 
 /**
- * Copies the write-ahead log into the database periodically. By default, SQLite does this in the commit that makes the log 1,000
- * pages long, and that commit then takes 100 ms instead of a few. While a writer is always active, a checkpoint never completes
- * and the log is never reset. If the log is long, the remaining pages are therefore copied in a turn at the writer.
+ * Copies the write-ahead log into the database periodically. By default, SQLite does this in the commit that makes the log
+ * 1,000 pages long, and that commit then takes 100 ms instead of a few. If writers are active all the time, a checkpoint never
+ * completes, so SQLite never restarts the log from its beginning. If the log is long, its last pages are therefore copied in a
+ * turn at the writer.
  */
 export function keepCheckpointing(db: Knex, writer: Knex) {
-  // Ignore errors: the next write fails with the same error and reports it.
+  // Ignore errors, because the next write fails with the same error and reports it.
   const checkpoint = async (at: Knex): Promise<{ log: number }> => {
     const [copied] = await at.raw('PRAGMA wal_checkpoint(PASSIVE)').catch(() => [])
     return copied ?? { log: 0 }
@@ -260,7 +265,8 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
   const keepShort = async () => {
     const { log } = await checkpoint(db)
     if (log <= MAX_WAL_PAGES) return
-    // Copy the pages that were added since, then those that were added during that copy, with the writer blocked.
+    // Copy the pages that were added during the first checkpoint. Then block the writer, and copy the few that were added in
+    // the meantime.
     await checkpoint(db)
     await checkpoint(writer)
   }
@@ -280,26 +286,26 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
 }
 
 /**
- * The suffix of a marker file next to a damaged SQLite database. Until the next start has checked the whole database, nothing is
- * written. The check reads the whole file, so it runs only if the marker exists.
+ * The suffix of the marker file next to a damaged SQLite database. While it exists, nothing is written. A start checks the
+ * database only if the marker exists, because the check reads the whole file.
  */
 
 export const DAMAGE_SUFFIX = '-damaged'
 
-/** Creates the marker of a damaged database, so that a restarted server knows about it. */
+/** Creates the marker of a damaged database, so that a restarted server knows about the damage. */
 export function noteDamage(file: string): void {
   try {
     const note = openPrivateSync(`${file}${DAMAGE_SUFFIX}`, 'a')
     writeSync(note, 'SQLite found this database damaged. See docs/backup.md.\n')
     closeSync(note)
   } catch {
-    // If the folder is not writable, this process still rejects writes, and the next one detects the damage itself.
+    // If the folder is not writable, this process still rejects writes. The next process must detect the damage itself.
   }
 }
 
 /**
- * Checks a database that is marked as damaged, and removes the marker if the database is intact.
- * @returns the fault; `undefined` if there is none or the database was not marked
+ * Checks a database if it is marked as damaged, and removes the marker if the database is intact.
+ * @returns the fault; `undefined` if the database is intact or was not marked
  */
 export async function clearDamage(
   file: string,

@@ -6,7 +6,7 @@ import { DAMAGE_SUFFIX, isDamaged, sqliteClient } from './sqlite-client.ts'
 
 /** SQLite databases as files, for backups and restores. */
 
-/** Returns the maximum size of a copy, in bytes. */
+/** Returns the maximum size of a copy of the database, in bytes. */
 export function sizeOf(file: string): Promise<number> {
   return withFile(file, async (db) => {
     const [{ page_count: pages }] = await db.raw('PRAGMA page_count')
@@ -26,7 +26,10 @@ export function copyInto(file: string, target: string): Promise<void> {
   })
 }
 
-/** Returns the fault of a file that should contain our database, as a phrase to follow its name. */
+/**
+ * Returns why a file is not a usable database of this program, as a phrase to follow the name of the file; `undefined` if it is
+ * one.
+ */
 export async function findFault(file: string): Promise<string | undefined> {
   try {
     return await withFile(file, async (db) => {
@@ -45,7 +48,10 @@ export async function findFault(file: string): Promise<string | undefined> {
   }
 }
 
-/** Whether the tables are those of this program. Other programs can have tables with the same names. */
+/**
+ * Whether the tables are those of this program. Another program can also have a table `migrations`, so check a column and a
+ * row.
+ */
 async function isOurs(db: Knex): Promise<boolean> {
   for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false
   return (await db.schema.hasColumn('migrations', 'name')) && (await db('migrations').first('name')) !== undefined
@@ -59,7 +65,7 @@ export async function settle(file: string): Promise<boolean> {
   try {
     return await withFile(file, async (db) => {
       await db.raw('PRAGMA busy_timeout = 0')
-      // Only the last process that has a database open can end its write-ahead log.
+      // SQLite ends the write-ahead log only if no other process has the database open.
       const [{ journal_mode: mode }] = await db.raw('PRAGMA journal_mode = DELETE')
       return mode === 'delete'
     })
@@ -71,7 +77,7 @@ export async function settle(file: string): Promise<boolean> {
   }
 }
 
-/** Whether replacing the file would lose data. */
+/** Whether a file contains data that would be lost if the file was replaced. */
 export async function holdsData(file: string): Promise<boolean> {
   try {
     return await withFile(file, async (db) => {
@@ -85,8 +91,8 @@ export async function holdsData(file: string): Promise<boolean> {
 }
 
 /**
- * Skips a range of update tags. Phones remember the last tag that they have seen, so tags that are assigned after a restore must
- * be higher.
+ * Skips a range of update tags after a restore. Phones remember the last tag that they received, so new tags must be higher
+ * than those assigned between the backup and the restore.
  */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)
@@ -97,13 +103,16 @@ export async function skipWalletTags(file: string): Promise<void> {
   }
 }
 
-/** The number of tags to skip: more than are assigned between two backups, and few enough for thousands of restores. */
+/** The number of tags to skip: more than are assigned after a backup, and few enough for thousands of restores. */
 const SKIPPED_TAGS = 1_000_000_000
 
 /** The suffixes of the files that SQLite and the server keep next to a database. */
 export const LOG_SUFFIXES = ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]
 
-/** Moves the files that a crashed process left next to a database. SQLite would apply them to any file with the same name. */
+/**
+ * Moves the log files that a crashed process left next to a database. SQLite would apply them to a restored file with the same
+ * name.
+ */
 export function moveLogs(file: string, aside: string): void {
   for (const suffix of LOG_SUFFIXES) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)

@@ -1,12 +1,12 @@
 import type { Sent } from '../postgres/pipeline.ts'
 
-/** Quoted text and names, which can contain a question mark, and the placeholders of values. */
+/** Matches a placeholder of a value, or quoted text or a quoted name, in which a question mark is not a placeholder. */
 const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g
 
 /**
- * Combines statements into one text that includes their values. SQLite runs it in one call, while separate statements would each
- * wait for a thread. In the benchmark with abusive tenants, a void held the writer for 5 ms instead of 11 ms, and a scan for 4 ms
- * instead of 7 ms (decisions/0004). Use it only for statements without results.
+ * Combines statements into one text that includes their values. SQLite runs the text in one call, whereas each separate
+ * statement would wait for a thread. In the benchmark with abusive tenants, a void held the writer for 5 ms instead of 11 ms,
+ * and a scan for 4 ms instead of 7 ms (decisions/0004). Use it only for statements without results.
  */
 export function scriptOf(statements: Sent[]): string {
   return statements.map(withValues).join(';\n')
@@ -19,7 +19,7 @@ function withValues({ sql, bindings = [] }: Sent): string {
     place += 1
     return literal(bindings[place - 1])
   })
-  if (place !== bindings.length) throw new Error(`${bindings.length} values for ${place} places in ${sql}`)
+  if (place !== bindings.length) throw new Error(`${bindings.length} values for ${place} placeholders in ${sql}`)
   return text
 }
 
@@ -29,14 +29,15 @@ function literal(value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value))
     return Number.isInteger(value) ? String(value) : fraction(value)
   if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex')}'`
-  if (typeof value !== 'string') throw new Error(`A value of SQLite cannot be a ${typeof value}`)
-  // For SQLite, a script ends at a NUL, and no literal can contain one.
+  if (typeof value !== 'string') throw new Error(`SQLite cannot store a ${typeof value}`)
+  // SQLite ends a script at a NUL, so write text that contains one as bytes.
   if (value.includes('\0')) return `cast(x'${Buffer.from(value).toString('hex')}' as text)`
   return `'${value.replaceAll("'", "''")}'`
 }
 
 /**
- * SQLite parses some fractions with an error in the last bit. Write them as an integer divided by powers of two, which is exact.
+ * Writes a fraction as an integer divided by powers of two, which is exact. SQLite parses some decimal fractions with an error
+ * in the last bit.
  */
 function fraction(value: number): string {
   let whole = value

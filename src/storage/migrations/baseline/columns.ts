@@ -12,7 +12,7 @@ export interface ColumnTypes {
   position: string
   /** The default of a position. */
   nextPosition: string
-  /** The transactions that were visible. */
+  /** A snapshot: the transactions that were visible at one time. */
   visible: string
   /** The options of a table whose rows are counts. */
   ofCounts: string
@@ -41,7 +41,7 @@ export function columnTypes(db: Knex): ColumnTypes {
   })
 }
 
-/** Adds the identities that passes are made under; null is the identity of the workspace or of the server. */
+/** Adds the columns of the identities under which passes are issued; null for the identity of the workspace or the server. */
 export function addIdentities(table: Knex.CreateTableBuilder): void {
   table.uuid('apple_identity_id')
   table.uuid('google_identity_id')
@@ -56,15 +56,15 @@ export async function setStorage(db: Knex, table: string, settings: string): Pro
 }
 
 /**
- * Vacuums a queue after a hundredth of its rows has changed: without this, a search for work would read many dead rows.
+ * Makes PostgreSQL vacuum a queue after about 1 % of its rows changed, so that a search for work does not read many dead rows.
  */
 export const QUEUE_VACUUM =
   'autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_limit = 2000'
 
 /**
- * Indexes the beginning of a text, up to the length that a cursor can hold: an expression on PostgreSQL, a virtual
- * column `<column>_beginning` on SQLite, which continues after a row only along an index of columns.
- * @param where the rows that the index holds; all by default
+ * Indexes the beginning of a text, up to the length that a cursor can hold: an expression on PostgreSQL, a virtual column
+ * `<column>_beginning` on SQLite. SQLite can start a page at a row only in an index of columns, not of expressions.
+ * @param where the condition of the rows in the index; all rows by default
  */
 export async function addSortedPrefix(db: Knex, table: string, column: string, where?: string): Promise<void> {
   const isWhole = `octet_length(${column}) <= ${MAX_KEY_BYTES}`

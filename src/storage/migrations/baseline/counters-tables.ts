@@ -27,7 +27,7 @@ export async function createCounters(db: Knex): Promise<void> {
 }
 
 async function countInSlots(db: Knex): Promise<void> {
-  // The first slot in which no other transaction counts. The transaction keeps the slot until it ends.
+  // Returns the first slot that no other transaction uses. The transaction keeps the slot until it ends.
   await db.raw(`create function count_slot() returns integer language plpgsql as $$
     declare slot integer := 0;
     begin
@@ -35,7 +35,8 @@ async function countInSlots(db: Knex): Promise<void> {
       return slot;
     end $$`)
   await countOnPostgres(db, counters, 'counts')
-  // Separate from the others, because rows of the ledger can be updated, and only an update of the context counts.
+  // The gate counter has separate triggers, because it is the only counter that an update of the ledger (its context) can
+  // change.
   await countOnPostgres(db, [gateCounter(db)], 'gate_counts')
 }
 
@@ -47,16 +48,19 @@ const ADD = `insert into counts (${KEY.join(', ')}, slot, n, last_at)`
 const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
-/** The condition that a row counts and that no row of the same pass exists, except those that are being written. */
+/**
+ * Returns the condition that a row counts. If the counter has `distinctIn`, a row counts only if the pass has no other row with
+ * the same values, except for rows of the same statement.
+ */
 function conditionOfChange(counter: Counter, row: string, isOther: string): string {
   const { table, distinctIn } = counter
   if (!distinctIn) return conditionOf(counter, row)
   const columns = ['workspace_id', 'pass_id', ...distinctIn]
-  // A comparison that can hold for null uses no index.
+  // Compare with `=` if possible, because `is not distinct from` uses no index.
   const conditions = columns.map(
     (column) => `other.${column} ${isNullable(column) ? 'is not distinct from' : '='} ${row}.${column}`,
   )
-  // Use a scalar subselect, because a planner cannot turn it into a join. With an old plan, a join would read all rows.
+  // Use a scalar subselect, because a planner cannot turn it into a join. With an outdated plan, a join would read all rows.
   return `${conditionOf(counter, row)}
     and (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther} limit 1) is null`
 }
@@ -118,7 +122,7 @@ async function countOnSqlite(db: Knex, added: Counter[]): Promise<void> {
 
 /**
  * Creates the hourly figures of projects and the triggers that count them, in slots like the counters. Past hours are packed
- * into one row per project and four weeks (decisions/0002).
+ * into one row per project and four weeks (decisions/0005).
  */
 export async function createFigures(db: Knex): Promise<void> {
   const { uuid, sortedText, bytes, ofCounts } = columnTypes(db)
@@ -132,7 +136,7 @@ export async function createFigures(db: Knex): Promise<void> {
     primary key (workspace_id, project_id, hour, figure, slot)
   ) ${ofCounts}`)
   await db.raw('create index figures_by_hour on figures (hour)')
-  // With row IDs: without them, SQLite leaves a third of the space next to such large rows unused.
+  // This table keeps its row IDs. Without them, SQLite would leave a third of each page unused, because the rows are large.
   await db.raw(`create table packed_figures (
     workspace_id ${uuid} not null,
     project_id ${uuid} not null,
@@ -180,7 +184,7 @@ async function countFiguresOnSqlite(
   await db.raw(`create trigger "${name}-figures" ${when} begin ${rows}; end`)
 }
 
-/** The columns that workspaces fill, and their sizes in SQL. */
+/** The columns that count toward the stored bytes of a workspace, and their sizes as SQL. */
 const measured = [
   { table: 'passes', column: 'variables', isPass: true, size: (row: string) => `octet_length(${row}.variables)` },
   { table: 'template_versions', column: 'definition', size: (row: string) => `octet_length(${row}.definition)` },
@@ -194,18 +198,18 @@ const MERGE_USAGE = `on conflict (workspace_id, shard) do update set passes = wo
 
 /**
  * Creates the usage of workspaces, maintained by triggers. On PostgreSQL each connection counts in its own row
- * (decisions/0002).
+ * (decisions/0005).
  */
 export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {
     table.uuid('workspace_id').notNullable()
     table.smallint('shard').notNullable()
-    // One shard can be below zero: one connection adds what another one subtracts.
+    // A shard can be negative, because a connection can subtract what another one added.
     table.bigInteger('passes').notNullable()
     table.bigInteger('stored_bytes').notNullable()
     table.primary(['workspace_id', 'shard'])
   })
-  // Each create rewrites the row.
+  // Each new pass rewrites a row, so leave free space on the page.
   await setStorage(db, 'workspace_usage', 'fillfactor = 25')
   await inDialect(db, { postgres: measureOnPostgres, sqlite: measureOnSqlite })
 }

@@ -5,9 +5,9 @@ export async function createMessages(db: Knex): Promise<void> {
   await db.schema.createTable('broadcasts', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
-    // No foreign key: it stays after the project is deleted.
+    // No foreign key, because the broadcast remains after its project is deleted.
     table.uuid('project_id').notNullable()
-    // The first of its texts, and all of them as JSON if they differ by language.
+    // The first text. If texts differ by language, `body_by_language` has all of them as JSON.
     table.text('body').notNullable()
     table.text('body_by_language')
     table.text('options').notNullable()
@@ -17,7 +17,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.bigInteger('send_at')
     // The targets are the passes that were issued at this time.
     table.bigInteger('started_at')
-    // The last pass that the fan-out has processed.
+    // The ID of the last pass that the fan-out has processed.
     table.uuid('position')
     table.integer('fanned_out').notNullable()
     table.bigInteger('dispatched_at')
@@ -34,7 +34,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.text('class_suffix').notNullable()
     table.text('status').notNullable()
     table.text('error')
-    // Until then, no other job sends it.
+    // The time until which no other job sends the message.
     table.bigInteger('sending_until').notNullable()
     table.primary(['broadcast_id', 'identity', 'class_suffix'])
     table.index(['workspace_id', 'class_suffix'])
@@ -45,14 +45,14 @@ export async function createMessages(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable()
-    // The broadcast that created it, which then holds body and options.
+    // The broadcast that created the notification. If set, body and options are those of the broadcast.
     table.uuid('broadcast_id')
     table.text('body')
     table.text('body_by_language')
     table.text('options')
     table.text('idempotency_key')
     table.bigInteger('send_at')
-    // The time at which it counts toward Google's cap of three in 24 hours; null if it does not count.
+    // The time at which the notification counts toward Google's cap of three in 24 hours; null if it does not count.
     table.bigInteger('google_due_at')
     table.bigInteger('started_at')
     table.text('apple_status').notNullable()

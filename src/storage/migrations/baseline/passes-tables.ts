@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { inDialect, NEVER } from '../../db/dialect.ts'
 import { addIdentities, addSortedPrefix, columnTypes } from './columns.ts'
 
-/** The identity of the server in indexes, which need a value. */
+/** Represents the identity of the server in unique indexes, which treat nulls as different values. */
 const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
 
 /** The stored statuses of passes that can be added to a wallet. */
@@ -26,7 +26,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('label', sortedText).notNullable()
     table.text('status').notNullable()
     table.integer('version').notNullable()
-    // bigint: a filter can compare it with any whole number.
+    // bigint, because a filter can compare the revision with any safe integer.
     table.bigInteger('revision').notNullable()
     table.uuid('template_id').notNullable().references('templates.id')
     table.uuid('template_version_id').notNullable().references('template_versions.id')
@@ -45,7 +45,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('erased_at')
 
     table.bigInteger('expires_at')
-    // A column rather than an expression: SQLite cannot continue after a row along an index of expressions.
+    // A column instead of an expression in the index: SQLite can start a page at a row only in an index of columns.
     table.specificType('expiry_key', `bigint generated always as (coalesce(expires_at, ${NEVER})) stored`)
     // The last date on which the pass can be scanned; null if it never expires.
     table.specificType('expiry_date', sortedText)
@@ -53,20 +53,20 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('voided_at')
     // The time at which the pass stops being ISSUED, in the past or planned.
     table.bigInteger('issued_until')
-    // The last period in which it was expired before an update moved its expiry.
+    // The last period in which the pass was expired, before an update moved its expiry.
     table.bigInteger('lapsed_from')
     table.bigInteger('lapsed_until')
 
     table.integer('wallet_version').notNullable()
-    // Last-Modified, in whole seconds: moves by at least a second with every visible change.
+    // Last-Modified, in seconds. Every visible change raises it by at least one.
     table.bigInteger('modified_at').notNullable()
     table.text('scan_code').notNullable()
     table.text('apple_token').notNullable()
     table.integer('link_generation').notNullable()
-    // Null: the ID of the pass.
+    // Null if the serial number is the ID of the pass.
     table.uuid('serial_number')
     table.uuid('google_class_id')
-    // The notification in its back field, and how many there were.
+    // The notification in the back field of the pass, and the number of notifications that the field has shown.
     table.uuid('message_id')
     table.integer('message_count').notNullable().defaultTo(0)
 
@@ -74,7 +74,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('group_key', sortedText)
 
     addIdentities(table)
-    // Names that another provider gave; null if the service chose them.
+    // The identifiers and the scan code from another provider; null if this service chose them.
     table.text('imported_serial_number')
     table.text('google_object_id')
     table.text('scan_payload')
@@ -85,7 +85,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('change_position', `${position} default ${nextPosition}`)
 
     table.unique(['workspace_id', 'external_pass_id'])
-    // IDs ascend with the time of creation, so these are also the orders of createdAt.
+    // IDs ascend with the time of creation, so these indexes also sort by createdAt.
     table.index(['workspace_id', 'id'])
     for (const filter of ['status', 'template_id', 'project_id']) table.index(['workspace_id', filter, 'id'])
     for (const filter of ['template_version', 'revision']) table.index(['workspace_id', filter, 'id'])
@@ -104,7 +104,7 @@ async function createPassIndexes(db: Knex): Promise<void> {
     db.raw(`create ${unique} index ${name} on passes (${columns}) where ${where}`)
   await create('passes_expiring', 'expires_at', "status = 'ISSUED' and expires_at is not null")
   await create('passes_erased', 'erased_at', 'erased_at is not null')
-  // Erased passes release an imported serial number after their phones had time to fetch the rest.
+  // An erased pass keeps an imported serial number until its phones had time to fetch the erased pass.
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
@@ -186,7 +186,9 @@ async function createPassRows(db: Knex): Promise<void> {
   })
 }
 
-/** Passes that were transferred, under the serial number that wallets of the former holder have. */
+/**
+ * Creates the tables of former holders: transferred passes, each with the serial number in the wallets of its former holder.
+ */
 async function createFormerHolders(db: Knex): Promise<void> {
   await db.schema.createTable('former_passes', (table) => {
     table.uuid('serial_number').primary()
@@ -194,11 +196,11 @@ async function createFormerHolders(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.uuid('template_version_id').notNullable()
     table.text('apple_token').notNullable()
-    // 0 until its phones were pushed.
+    // 0 until the phones of the former holder were pushed.
     table.bigInteger('update_tag').notNullable()
     table.bigInteger('modified_at').notNullable()
     table.bigInteger('ended_at').notNullable().index()
-    // Null: `serial_number`.
+    // Null if the serial number in the wallets is `serial_number`.
     table.text('imported_serial_number')
   })
   await db.raw(`create index former_passes_by_imported on former_passes (imported_serial_number)
@@ -218,7 +220,8 @@ const TABLE = 10_000_000
 const WORKSPACE = 1_000_000
 
 /**
- * For each index, as SQLite stores it: the number of rows, and the number that remain after each column of the index.
+ * The statistics of indexes, in the format of SQLite: the number of rows, and for each column, the average number of rows with
+ * the same values up to this column.
  */
 const statistics: Record<string, Record<string, string>> = {
   passes: {
@@ -246,15 +249,15 @@ const statistics: Record<string, Record<string, string>> = {
 }
 
 /**
- * Gives SQLite statistics for ten large workspaces with a million passes each. Without statistics, it plans as if a
- * workspace had ten passes. PostgreSQL collects its own.
+ * Gives SQLite statistics for ten workspaces with a million passes each. Without statistics, SQLite plans as if a workspace had
+ * ten passes. PostgreSQL collects its own statistics.
  */
 export async function setStatistics(db: Knex): Promise<void> {
   await inDialect(db, { sqlite: insertStatistics })
 }
 
 async function insertStatistics(db: Knex): Promise<void> {
-  // The table of statistics appears with the first analysis.
+  // The first `analyze` creates the table of statistics.
   await db.raw('analyze settings')
   await db.raw('delete from sqlite_stat1')
   for (const [tbl, indexes] of Object.entries(statistics)) {

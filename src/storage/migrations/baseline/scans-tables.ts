@@ -31,12 +31,12 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('redemption')
     table.integer('matched_count').notNullable()
     table.integer('prior_count').notNullable()
-    // The digest of the scanned code. If several passes matched, a replay finds them again by it.
+    // The digest of the scanned code, by which a replay finds all passes that matched.
     table.specificType('payload_digest', bytes)
     table.specificType('scan_context_key', sortedText)
     table.bigInteger('scanned_at').notNullable()
     table.bigInteger('recorded_at').notNullable()
-    // The device's time, if it was outside the bounds.
+    // The time that the device sent, if it was outside the accepted range.
     table.bigInteger('device_time')
     table.text('device_id')
     table.uuid('token_id')
@@ -46,7 +46,8 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('validate_as_of')
     table.uuid('reverses_scan_id').unique()
     table.text('reversal_reason')
-    // The salt hides what an erasure can remove. Erasing deletes it and stores the commitment.
+    // Because of the salt, erased values cannot be guessed from the digest of the row. An erasure deletes the salt, and stores
+    // the commitment to the erased values.
     table.boolean('chained').notNullable().defaultTo(false)
     table.specificType('salt', bytes)
     table.specificType('commitment', bytes)
@@ -90,7 +91,9 @@ const FACTS = [
 /** Columns that an erasure can remove. */
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
-/** Makes the ledger append-only, except for erasures and for adopted entries that receive their salt. */
+/**
+ * Makes the ledger append-only. Allows only erasures, and the update that adopts an entry into its chain and gives it a salt.
+ */
 async function keepAppendOnly(db: Knex): Promise<void> {
   const same = 'is not distinct from'
   const isSame = (columns: string[]) => columns.map((column) => `new.${column} ${same} old.${column}`).join(' and ')
@@ -115,7 +118,7 @@ async function keepAppendOnly(db: Knex): Promise<void> {
   })
 }
 
-/** Accepted scans that were not reversed. */
+/** Creates the table of accepted scans that were not reversed. */
 async function createAcceptedScans(db: Knex): Promise<void> {
   const { sortedText } = columnTypes(db)
   await db.schema.createTable('accepted_scans', (table) => {
@@ -126,7 +129,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
     table.uuid('template_id')
     table.specificType('scan_context_key', sortedText).notNullable()
     table.bigInteger('scanned_at').notNullable()
-    // The window that the use was debited from, if several windows of the policy matched.
+    // The window to which the use was debited, if several windows of the policy matched.
     table.text('debited_window')
     // Set if the scan was evaluated as of a date. The time of day in `scanned_at` is then meaningless.
     table.text('validity_date')
@@ -137,7 +140,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
   })
 }
 
-/** Creates the snapshots that doors received, with the position of changes at that time. */
+/** Creates the table of snapshots that doors downloaded, with the change positions at that time. */
 async function createSnapshots(db: Knex): Promise<void> {
   const { position, visible } = columnTypes(db)
   await db.schema.createTable('scanner_snapshots', (table) => {
@@ -200,7 +203,7 @@ async function createDoors(db: Knex): Promise<void> {
     table.integer('uses_left').notNullable()
     table.bigInteger('expires_at').notNullable().index()
   })
-  // A door is its token, which has its name, creation, expiry, and revocation.
+  // A door has the ID of its token, which has the name, creation, expiry, and revocation of the door.
   await db.schema.createTable('doors', (table) => {
     table.uuid('id').primary().references('tokens.id')
     table.uuid('workspace_id').notNullable()
@@ -218,12 +221,12 @@ async function createDoors(db: Knex): Promise<void> {
 /** Creates the hash chains over the scan ledger and the audit log. */
 export async function createEvidence(db: Knex): Promise<void> {
   const { bytes } = columnTypes(db)
-  // Entries that no writer handed to a chain.
+  // Index the entries that were not queued for their chain when they were written.
   for (const table of ['scans', 'audit_entries']) {
     await db.raw(`create index ${table}_unchained on ${table} (id) where not chained`)
   }
 
-  // Entries that wait for their chain, those of one statement per row.
+  // Entries that wait to be chained. Each row has the entries that one statement wrote.
   await db.schema.createTable('chain_pending', (table) => {
     table.uuid('id').primary()
     // All zeros for entries about the whole database.

@@ -25,7 +25,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     // The key of the template in files and commands. A deleted template releases it.
     table.text('key')
     table.specificType('name', sortedText).notNullable()
-    // The position of the last rename: snapshots contain the name.
+    // The position of the last rename, because snapshots contain the name.
     table.specificType('name_position', position)
     table.text('description').notNullable()
     table.text('pass_type').notNullable()
@@ -69,7 +69,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('data', bytes).notNullable()
     table.bigInteger('created_at').notNullable()
   })
-  // The PNG files that packages need, made at upload.
+  // The PNG files for Apple's packages, created at the upload of the image.
   await db.schema.createTable('image_files', (table) => {
     table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
     table.uuid('workspace_id').notNullable().references('workspaces.id')

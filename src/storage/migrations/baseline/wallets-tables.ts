@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
 import { setStorage } from './columns.ts'
 
-/** Creates the tables of sent objects, of wallets and the passes that they hold, and of moves. */
+/** Creates the tables of wallets: registrations, Google objects and classes, held passes, rejections, and moves. */
 export async function createWallets(db: Knex): Promise<void> {
   await createApple(db)
   await createGoogle(db)
 
-  // Passes that any wallet holds, as pass.installed reported them. Lists filter by these rows.
+  // The passes for which pass.installed was emitted, while a wallet holds them. Lists filter by these rows.
   await db.schema.createTable('held_passes', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable().references('passes.id')
@@ -51,7 +51,7 @@ async function createApple(db: Knex): Promise<void> {
     table.text('last_error')
     table.primary(['device_id', 'pass_id'])
   })
-  // Each push rewrites the row: free space on the page keeps indexes out of it.
+  // Each push rewrites the row. With free space on the page, PostgreSQL does this without writing to the indexes.
   await setStorage(db, 'apple_registrations', 'fillfactor = 70')
 
   // The times at which the phones of a pass are checked again after a push.
@@ -70,7 +70,7 @@ async function createApple(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.uuid('pass_id').notNullable()
-    // A digest of the device that the message names.
+    // The digest of the device ID in the message.
     table.text('device')
     table.text('message').notNullable()
     table.index(['workspace_id', 'id'])
@@ -127,9 +127,9 @@ async function createGoogle(db: Knex): Promise<void> {
     table.text('kind').notNullable()
     table.uuid('template_version_id').notNullable()
     table.integer('holders').notNullable()
-    // It belongs to a former holder and shows nothing of the next one.
+    // Whether the object belongs to a former holder, and must not show data of the next holder.
     table.boolean('is_transferred').notNullable().defaultTo(false)
-    // Null until Google has expired it.
+    // Null until the object is expired at Google.
     table.bigInteger('expired_at')
     table.primary(['object_suffix', 'pass_id'])
   })
@@ -145,7 +145,7 @@ async function createGoogle(db: Knex): Promise<void> {
     table.integer('sent_version')
     table.unique(['template_version_id', 'key_digest'])
   })
-  // Accepted callbacks: each counts once.
+  // The nonces of accepted callbacks, so that each callback counts once.
   await db.schema.createTable('google_callbacks', (table) => {
     table.text('nonce').primary()
     table.bigInteger('received_at').notNullable().index()

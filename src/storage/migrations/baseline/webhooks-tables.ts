@@ -21,18 +21,18 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.text('secret').notNullable()
     // A JSON list of {secret, until}, newest first.
     table.text('retired_secrets').notNullable().defaultTo('[]')
-    // Raised when it is disabled: deliveries of an older generation are never sent.
+    // Raised when the endpoint is disabled. Deliveries with an older generation are never sent.
     table.integer('generation').notNullable()
-    // The first failure since the last success.
+    // The time of the first failure since the last success.
     table.bigInteger('failing_since')
-    // Raised when a pending delivery is erased: a sender then discards what it has read.
+    // Raised when a pending delivery is erased, so that a sender discards the deliveries that it has already read.
     table.integer('erasures').notNullable().defaultTo(0)
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
     table.index(['workspace_id', 'id'])
   })
 
-  // No foreign keys: what was sent stays readable after the endpoint is deleted.
+  // No foreign keys, because deliveries remain readable after their endpoint is deleted.
   await db.schema.createTable('webhook_deliveries', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
@@ -42,7 +42,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     table.text('status').notNullable()
     table.bigInteger('due_at')
-    // Attempts of the published schedule, without manual ones.
+    // The number of attempts of the published schedule, without manual redeliveries.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
     // The time at which the schedule continues after a redelivery.
@@ -61,7 +61,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
   await db.raw(
     'create index webhook_deliveries_failing on webhook_deliveries (workspace_id, id) where last_error is not null',
   )
-  // Each attempt rewrites the row: free space on the page keeps unchanged indexes out of it.
+  // Each attempt rewrites the row. With free space on the page, PostgreSQL does this without writing to unchanged indexes.
   await setStorage(db, 'webhook_deliveries', `fillfactor = 80, ${QUEUE_VACUUM}`)
   await createDeliveryKeys(db)
 
@@ -92,8 +92,8 @@ async function createEvents(db: Knex): Promise<void> {
     table.index(['workspace_id', 'subject'])
     table.index(['workspace_id', 'position', 'id'], 'events_by_position')
   })
-  // SQLite has one writer, so positions are counted. They are never below the clock, because a position must not be
-  // used again after retention deleted all events.
+  // On SQLite, which has one writer, a trigger counts positions. A position is at least the time in milliseconds, so that none
+  // is reused after retention deleted all events.
   const count = () =>
     db.raw(`create trigger events_in_order after insert on events begin
       update events set position = max(new.created_at,
@@ -113,8 +113,8 @@ async function createEvents(db: Knex): Promise<void> {
 }
 
 /**
- * The immutable columns by which deliveries are listed. An attempt changes the status, and PostgreSQL then writes to every index
- * of the row. Triggers maintain this table like an index.
+ * Creates a table with the immutable columns by which deliveries are listed. Triggers maintain it like an index. With indexes
+ * on `webhook_deliveries` instead, PostgreSQL would write to all of them when an attempt changes the status.
  */
 async function createDeliveryKeys(db: Knex): Promise<void> {
   await db.schema.createTable('delivery_keys', (table) => {
@@ -148,7 +148,7 @@ async function createDeliveryKeys(db: Knex): Promise<void> {
   })
 }
 
-/** Creates the outbox and what servers on one database share. */
+/** Creates the outbox, and the tables by which servers on one database coordinate. */
 export async function createJobs(db: Knex): Promise<void> {
   await db.schema.createTable('jobs', (table) => {
     table.uuid('id').primary()
@@ -167,8 +167,8 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('failed_at')
     table.bigInteger('created_at').notNullable()
   })
-  // A planner uses an index with `created_at > 0` only for a query that states that condition, which is true for every job.
-  // Statistics from when few jobs waited would otherwise select the wrong index.
+  // `created_at > 0` is true for every job, and keeps other queries from using these indexes: a planner uses a partial index
+  // only for a query that contains its condition. With statistics from a time with few jobs, it would choose the wrong index.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)
@@ -192,7 +192,7 @@ export async function createJobs(db: Knex): Promise<void> {
     table.uuid('id').primary()
     // Raised with every write, so that other servers detect by their own clocks that the server is alive.
     table.bigInteger('heartbeat').notNullable()
-    // Allowed requests by key of the rate limit, as JSON.
+    // The number of accepted requests by rate-limit key, as JSON.
     table.text('usage').notNullable()
   })
 

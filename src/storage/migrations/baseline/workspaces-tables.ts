@@ -23,7 +23,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     addIdentities(table)
   })
 
-  // Null: the default, which can change between releases.
+  // A null limit is the default, which can change between releases.
   await db.schema.createTable('workspace_limits', (table) => {
     table.uuid('workspace_id').primary().references('workspaces.id')
     for (const name of ['webhooks', 'passes', 'stored_bytes', 'waiting_jobs']) table.bigInteger(name)
@@ -37,7 +37,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.text('digest').notNullable().unique()
     table.text('role').notNullable()
     table.text('scopes').notNullable()
-    // A JSON list; null: the whole workspace.
+    // A JSON list; null for the whole workspace.
     table.text('project_ids')
     table.bigInteger('created_at').notNullable()
     table.bigInteger('expires_at')
@@ -51,9 +51,9 @@ export async function createWorkspaces(db: Knex): Promise<void> {
 
   await createIdentities(db)
 
-  // No foreign keys: the log outlives what it describes.
+  // No foreign keys, because the log outlives the rows that it names.
   await db.schema.createTable('audit_entries', (table) => {
-    // Ascends with time, so lists and retention use this order.
+    // IDs ascend with time, so lists and retention use their order.
     table.uuid('id').primary()
     // Null for an entry about the whole database.
     table.uuid('workspace_id')
@@ -84,9 +84,9 @@ async function createIdentities(db: Knex): Promise<void> {
     table.text('issuer_id')
     // The expiry of its certificate; null if nothing expires.
     table.bigInteger('expires_at')
-    // Certificates and keys, encrypted with the server key; null if the machine has its own account.
+    // Certificates and keys, encrypted with the server key; null if the identity uses the account of the machine.
     table.text('sealed')
-    // Raised by each change, so that servers reload it.
+    // Raised by each change, so that servers reload the identity.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable().index()
     table.bigInteger('updated_at').notNullable()
@@ -98,7 +98,7 @@ async function createIdentities(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_identities', (table) => {
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.uuid('identity_id').notNullable().references('identities.id').index()
-    // Its passes are maintained, and no new ones are issued under it.
+    // Whether no new passes are issued under the identity. Its existing passes are still maintained.
     table.boolean('is_retired').notNullable().defaultTo(false)
     table.primary(['workspace_id', 'identity_id'])
   })
