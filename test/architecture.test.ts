@@ -323,6 +323,12 @@ test('the six reading paths of the architecture have the stated length, below th
   expect(stray).toEqual([])
 })
 
+test('the modules that decide who waits have at most 15 constants', () => {
+  const deciding = files.filter((file) => file.startsWith('server/admission/') || file === 'storage/db/fair-gate.ts')
+  const constants = deciding.flatMap((file) => read(file).match(/^(export )?const [A-Z][A-Z_]+\b/gm) ?? [])
+  expect(constants.length).toBeLessThanOrEqual(15)
+})
+
 /** Writers of files that are no secret. */
 const writers = [
   'cli/demo/story.ts',

@@ -115,8 +115,8 @@ export const serverGuards: Fault[] = [
     name: 'unshared-usage-shared-later',
     breaks: 'Requests that were not shared in time are counted later, against a full bucket.',
     file: 'src/server/admission/rate-limit.ts',
-    text: 'for (const [key] of counts.splice(MAX_COUNTS)) buckets.get(key)!.usage = 0',
-    replacement: 'counts.splice(MAX_COUNTS)',
+    text: 'for (const [key] of counts.splice(MAX_NAMES)) buckets.get(key)!.usage = 0',
+    replacement: 'counts.splice(MAX_NAMES)',
     tests: ['test/server/admission/buckets.test.ts'],
   },
   {

@@ -1,5 +1,6 @@
 import { performance as eventLoop } from 'node:perf_hooks'
 import { ApiError } from '../../core/errors.ts'
+import { ACTIVE_MS } from '../../storage/db/fair-gate.ts'
 
 /**
  * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits.
@@ -29,12 +30,14 @@ export interface EventLoopSchedulerOptions {
   measure?: (() => number) | undefined
 }
 
-/** The fraction of busy time above which workspaces yield to each other, for at least BUSY_MS. */
-const BUSY = 0.6
-const BUSY_MS = 3_000
+/** The fraction of busy time above which workspaces yield to each other, and for how long they do so at least. */
+const BUSY = { fraction: 0.6, ms: 3_000 }
 
-/** The interval of measurements. */
-const MEASURE_MS = 100
+/**
+ * The bounds of the rest after large work. Work can take minutes if its database or the process was frozen. The minimum
+ * is also the interval of measurements, and the time for which large requests and jobs yield after a small request.
+ */
+const REST_MS = { least: 100, most: 5_000 }
 
 /** The fraction of past use that remains after each measurement. After two seconds, half of it remains. */
 const DECAY = 0.965
@@ -42,34 +45,19 @@ const DECAY = 0.965
 /** The maximum number of small requests that a workspace has in flight while it yields. */
 const SMALL_IN_FLIGHT = 8
 
-/**
- * The minimum rest after large work. Also the time for which large requests and jobs yield after a small request of
- * their workspace.
- */
-const REST_MS = 100
+/** The cost of a byte and of a job, in requests without a body. */
+const COST = { byte: 1 / 2_048, job: 1 / 4 }
 
 /**
- * The maximum rest. Without it, a workspace would rest for minutes if its database or the process was frozen during the
- * work.
+ * The assumed size of a list, because any list can read many rows. Bodies above half of it are large. Scans and other
+ * interactive requests are smaller.
  */
-const MAX_REST_MS = 5_000
-
-/** The time after its last work for which others yield to a workspace. */
-const NEIGHBOR_MS = 1_000
-
-/** The number of bytes, and the number of jobs, that cost as much as a request without a body. */
-const BYTES = 2_048
-const JOBS = 4
-
-/** Bodies above this size are large. Scans and other interactive requests are smaller. */
-const LARGE_BYTES = 4_096
-
-/** The body size that is assumed for a list, because any list can read many rows. */
-export const LIST_BYTES = 2 * LARGE_BYTES
+export const LIST_BYTES = 8_192
 
 /** Whether a body of this size is scheduled as large. */
-export const isLarge = (bytes: number) => bytes > LARGE_BYTES
+export const isLarge = (bytes: number) => bytes > LIST_BYTES / 2
 
+/** The time after which a waiting request is rejected, so that its client retries later. */
 const TIMEOUT_MS = 10_000
 
 /**
@@ -116,8 +104,8 @@ export function createEventLoopScheduler({
   function mustYield(workspace: Workspace, kind: Kind): boolean {
     const now = performance.now()
     if (now > busyUntil) return false
-    if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= REST_MS) return true
-    return lightest !== undefined && lightest.use < workspace.use && now - lightest.seenAt <= NEIGHBOR_MS
+    if ((kind === 'large' || kind === 'jobs') && now - workspace.smallAt <= REST_MS.least) return true
+    return lightest !== undefined && lightest.use < workspace.use && now - lightest.seenAt <= ACTIVE_MS
   }
 
   function canStart(workspace: Workspace, kind: Kind): boolean {
@@ -171,7 +159,7 @@ export function createEventLoopScheduler({
       workspace.use += cost
       return () => {
         const now = performance.now()
-        const restMs = kind === 'small' ? 0 : Math.min(Math.max(now - startedAt, REST_MS), MAX_REST_MS)
+        const restMs = kind === 'small' ? 0 : Math.min(Math.max(now - startedAt, REST_MS.least), REST_MS.most)
         line.inWork -= 1
         line.restsUntil = now + restMs
         startWaiting(workspace)
@@ -182,25 +170,25 @@ export function createEventLoopScheduler({
 
   const timer = setInterval(() => {
     const now = performance.now()
-    if (measure() > BUSY) busyUntil = now + BUSY_MS
+    if (measure() > BUSY.fraction) busyUntil = now + BUSY.ms
     lightest = undefined
     for (const workspace of recent.values()) {
       workspace.use *= DECAY
-      if (now - workspace.seenAt <= NEIGHBOR_MS) compareUse(workspace)
+      if (now - workspace.seenAt <= ACTIVE_MS) compareUse(workspace)
     }
     for (const [id, workspace] of recent) {
       startWaiting(workspace)
       const isIdle = Object.values(workspace.lines).every(({ inWork, waiting }) => inWork + waiting.size === 0)
-      if (isIdle && workspace.use < 1 && now - workspace.seenAt > NEIGHBOR_MS) recent.delete(id)
+      if (isIdle && workspace.use < 1 && now - workspace.seenAt > ACTIVE_MS) recent.delete(id)
     }
-  }, MEASURE_MS).unref()
+  }, REST_MS.least).unref()
 
   return {
     enterRequest(workspaceId, bytes) {
       const kind = bytes === LIST_BYTES ? 'list' : isLarge(bytes) ? 'large' : 'small'
-      return enter(workspaceId, kind, 1 + bytes / BYTES, TIMEOUT_MS)
+      return enter(workspaceId, kind, 1 + bytes * COST.byte, TIMEOUT_MS)
     },
-    enterJobs: (workspaceId, count) => enter(workspaceId, 'jobs', 1 + count / JOBS),
+    enterJobs: (workspaceId, count) => enter(workspaceId, 'jobs', 1 + count * COST.job),
     close: () => clearInterval(timer),
   }
 }

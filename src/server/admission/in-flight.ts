@@ -77,10 +77,8 @@ export interface BodyRoomOptions {
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 
-const MIB = 1024 * 1024
-
 /** Creates the limit of bytes of bodies in memory. */
-export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = DEFAULTS): BodyRoom {
+export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = BODY_BYTES): BodyRoom {
   const held = new Map<string, number>()
   const heldBy = (key: string) => held.get(key) ?? 0
   let total = 0
@@ -107,7 +105,7 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
           if (used + bytes + own > workspaceBytes) {
             if (toError) throw toError(true)
             const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'
-            const message = `The ${subject} would exceed ${workspaceBytes / MIB} MiB of request bodies in flight`
+            const message = `The ${subject} would exceed ${workspaceBytes / 2 ** 20} MiB of request bodies in flight`
             const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
             throw noRoom('TOO_MANY_REQUESTS', message, details)
           }
@@ -123,7 +121,7 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
 }
 
 /** The default limits: two bodies of the maximum size per workspace, and eight in total. */
-const DEFAULTS: BodyRoomOptions = { processBytes: 64 * MIB, workspaceBytes: 16 * MIB }
+const BODY_BYTES: BodyRoomOptions = { processBytes: 64 * 2 ** 20, workspaceBytes: 16 * 2 ** 20 }
 
 /** The response closes the connection, because no other request can follow the unread body. */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {

@@ -22,10 +22,8 @@ export interface PublicGateOptions {
   timeoutMs: number
 }
 
-/** The maximum time for a client to receive a response. Enough for the largest image at 350 kbit/s. */
-export const PUBLIC_ANSWER_MS = 120_000
-
-const DEFAULTS: PublicGateOptions = {
+/** The default limits: they suit the pages of many visitors behind one address, such as that of a carrier. */
+const PUBLIC_LIMITS: PublicGateOptions = {
   atOnce: 128,
   atOnceByAddress: 32,
   waitingByAddress: 128,
@@ -39,7 +37,7 @@ interface Waiter {
 }
 
 export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
-  const { atOnce, atOnceByAddress, waitingByAddress, waiting, timeoutMs } = { ...DEFAULTS, ...options }
+  const { atOnce, atOnceByAddress, waitingByAddress, waiting, timeoutMs } = { ...PUBLIC_LIMITS, ...options }
   const inside = createCounters()
   const outside = createCounters()
   const line = new Set<Waiter>()

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../core/errors.ts'
+import { ACTIVE_MS, MAX_NAMES } from '../../storage/db/fair-gate.ts'
 import { monotonicSeconds } from '../line-limit.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
@@ -22,8 +23,8 @@ export interface Limits {
   buckets: Buckets | undefined
 }
 
-/** Requests per second and client address, at each server. */
-const ADDRESS_RATES = {
+/** Requests per second and client address, and removals per pass, at each server. */
+const RATES = {
   /** Opened links and rejected requests: both can be guesses. */
   address: { perSecond: 20, burst: 100 },
   /** Files that are the same for all clients: pages, the API description, images. */
@@ -34,16 +35,15 @@ const ADDRESS_RATES = {
    * Health checks. They have a separate limit, so that load balancers do not mistake a busy server for a stopped one.
    */
   health: { perSecond: 100, burst: 200 },
+  /**
+   * Removals of a pass from its last Apple wallet. Its holder can remove and add it repeatedly. Each removal causes events
+   * that are stored, sent to webhooks, and counted. Honest use stays far below the limit.
+   */
+  removal: { perSecond: 1 / 60, burst: 20 },
 } as const satisfies Record<string, Rate>
 
-/**
- * The holder of a pass can remove and add it repeatedly. Each removal causes events that are stored, sent to webhooks,
- * and counted, so removals are limited. Honest use stays far below the limit.
- */
-const REMOVAL_RATE: Rate = { perSecond: 1 / 60, burst: 20 }
-
 /** The kinds of requests that are limited by address. */
-export type AddressLimit = keyof typeof ADDRESS_RATES
+export type AddressLimit = Exclude<keyof typeof RATES, 'removal'>
 
 /**
  * Creates the limits of tokens and addresses in this process.
@@ -51,11 +51,12 @@ export type AddressLimit = keyof typeof ADDRESS_RATES
  */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
-  const own = (of: Rate, name: string): Limit => (isOff ? () => undefined : createLimit(createExpiringCache(of), name))
-  const removals = own(REMOVAL_RATE, 'removal')
-  const byAddress = Object.fromEntries(
-    Object.entries(ADDRESS_RATES).map(([name, addressRate]) => [name, own(addressRate, name)]),
-  ) as Limits['byAddress']
+  const { removal: removals, ...byAddress } = Object.fromEntries(
+    Object.entries(RATES).map(([name, own]) => [
+      name,
+      isOff ? () => undefined : createLimit(createOwnBuckets(own), name),
+    ]),
+  ) as Record<keyof typeof RATES, Limit>
   if (isOff) {
     const publicGate = createPublicGate({ atOnceByAddress: Infinity, waitingByAddress: Infinity })
     return { token: () => undefined, byAddress, removals, publicGate, buckets: undefined }
@@ -65,13 +66,10 @@ export function createLimits(rate: Rate): Limits {
 }
 
 /**
- * The delay of a rejection, which slows down clients that ignore Retry-After, because a rejection costs almost as much
- * as a response.
+ * Rejections are delayed to slow down clients that ignore Retry-After, since a rejection costs almost as much as a
+ * response. At most a few per key are, so that they cannot hold all connections.
  */
-const REJECTION_DELAY_MS = 500
-
-/** The maximum number of delayed rejections per key, so that they cannot hold all connections. */
-const MAX_KEPT_BACK = 64
+const DELAYED = { ms: 500, perKey: 64 }
 
 /** Wraps a limit so that its rejections are delayed. */
 export function rejectSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
@@ -79,9 +77,9 @@ export function rejectSlowly(limit: Limit): (key: string, party?: string) => Pro
 
   async function keepBack(key: string): Promise<void> {
     const others = keptBack.get(key) ?? 0
-    if (others >= MAX_KEPT_BACK) return
+    if (others >= DELAYED.perKey) return
     keptBack.set(key, others + 1)
-    await sleep(REJECTION_DELAY_MS)
+    await sleep(DELAYED.ms)
     const left = keptBack.get(key)! - 1
     if (left === 0) keptBack.delete(key)
     else keptBack.set(key, left)
@@ -110,18 +108,13 @@ function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
   }
 }
 
-const FORGET_SECONDS = 10
-
-/**
- * Creates buckets that are not shared with other servers. Deletes buckets that are full again, at most every 10
- * seconds.
- */
-export function createExpiringCache(rate: Rate): Pick<Buckets, 'take' | 'size'> {
+/** Creates buckets that are not shared. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS. */
+export function createOwnBuckets(rate: Rate): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
   return {
     take(key, now, cost, party) {
-      if (now - forgottenAt > FORGET_SECONDS) {
+      if (now - forgottenAt > USAGE_TTL_SECONDS) {
         forgottenAt = now
         buckets.usage(now)
         buckets.share(1, now)
@@ -173,31 +166,14 @@ interface Bucket {
   knownSince: number
   /** The time at which each of the other processes last admitted a request of the key. */
   others: Map<string, number>
-  /**
-   * The requests that each party used and that are not refilled yet, divided by `partScale`. A refill changes only this
-   * factor, which reduces all parts in proportion.
-   */
+  /** The requests that each party used and that are not refilled yet. A refill reduces all of them in proportion. */
   parts: Map<string, number>
-  partScale: number
 }
 
-/**
- * A process that admitted no request of a key for this time gets no share of the key. A new key is shared by all
- * processes for this time.
- */
-const ACTIVE_SECONDS = 1
 /** A count is reported for this long after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
-/**
- * When the common factor of the parts falls below LEAST_SCALE, parts are rescaled, and parts below LEAST_PART are
- * deleted.
- */
-const LEAST_SCALE = 0.01
+/** Smaller parts of a party are dropped: they no longer change a decision. */
 const LEAST_PART = 0.01
-/**
- * The maximum number of keys in an exchange. If there are more, the keys with the least usage are limited only locally.
- */
-const MAX_COUNTS = 1_000
 
 /**
  * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
@@ -218,7 +194,6 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       knownSince: now,
       others: new Map(),
       parts: new Map(),
-      partScale: 1,
     }
     buckets.set(key, bucket)
     return bucket
@@ -229,24 +204,21 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     bucket.filledAt = now
     const used = capacity - bucket.level
     bucket.level = Math.min(capacity, bucket.level + added)
-    bucket.partScale *= used > 0 ? (capacity - bucket.level) / used : 1
-    if (bucket.partScale < LEAST_SCALE) settleParts(bucket)
+    if (used > 0) scaleParts(bucket, (capacity - bucket.level) / used)
     bucket.allowance += added / users(bucket, now)
   }
 
-  function settleParts(bucket: Bucket): void {
-    for (const [party, part] of bucket.parts) {
-      const now = part * bucket.partScale
-      if (now < LEAST_PART) bucket.parts.delete(party)
-      else bucket.parts.set(party, now)
+  function scaleParts({ parts }: Bucket, factor: number): void {
+    for (const [party, part] of parts) {
+      if (part * factor < LEAST_PART) parts.delete(party)
+      else parts.set(party, part * factor)
     }
-    bucket.partScale = 1
   }
 
   /** Returns the number of processes that use the key. Counts all processes until each had time to report. */
   function users(bucket: Bucket, now: number): number {
-    if (now - bucket.knownSince < ACTIVE_SECONDS) return instances
-    const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_SECONDS)
+    if (now - bucket.knownSince < ACTIVE_MS / 1000) return instances
+    const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_MS / 1000)
     return Math.min(instances, 1 + active.length)
   }
 
@@ -255,10 +227,10 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       const bucket = open(key, now)
       fill(bucket, now)
       const free = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
-      const part = party === undefined ? 0 : (bucket.parts.get(party) ?? 0) * bucket.partScale
+      const part = party === undefined ? 0 : (bucket.parts.get(party) ?? 0)
       const left = free - part
       if (left < 1) return (1 - left) / perSecond
-      if (party !== undefined) bucket.parts.set(party, (part + cost) / bucket.partScale)
+      if (party !== undefined) bucket.parts.set(party, part + cost)
       bucket.level -= cost
       bucket.allowance -= cost
       bucket.usage += cost
@@ -273,9 +245,10 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
         if (now - bucket.spentAt > USAGE_TTL_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) counts.push([key, bucket.usage])
       }
-      if (counts.length > MAX_COUNTS) {
+      // The keys with the least usage are limited only locally.
+      if (counts.length > MAX_NAMES) {
         counts.sort(([, one], [, other]) => other - one)
-        for (const [key] of counts.splice(MAX_COUNTS)) buckets.get(key)!.usage = 0
+        for (const [key] of counts.splice(MAX_NAMES)) buckets.get(key)!.usage = 0
       }
       return Object.fromEntries(counts)
     },

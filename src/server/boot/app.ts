@@ -5,7 +5,6 @@ import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
 import { PUBLIC } from '../../storage/store.ts'
-import { PUBLIC_ANSWER_MS } from '../admission/public-gate.ts'
 import { type AddressLimit, type Limit, type Limits, rejectSlowly } from '../admission/rate-limit.ts'
 import { handlers } from '../api/handlers.ts'
 import type { Services } from '../context.ts'
@@ -166,6 +165,9 @@ function limitPublic(
     return next()
   }
 }
+
+/** The maximum time for a client to receive a response. Enough for the largest image at 350 kbit/s. */
+const PUBLIC_ANSWER_MS = 120_000
 
 const publicPaths = new Set<string>(
   Object.values(contract).flatMap((operations) =>

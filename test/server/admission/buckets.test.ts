@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Buckets, createBuckets, createExpiringCache } from '../../../src/server/admission/rate-limit.ts'
+import { type Buckets, createBuckets, createOwnBuckets } from '../../../src/server/admission/rate-limit.ts'
 import { monotonicSeconds } from '../../../src/server/line-limit.ts'
 
 const rate = { perSecond: 100, burst: 200 }
@@ -92,11 +92,11 @@ describe('alone', () => {
 
   test('a new key deletes full keys that no other process shares', () => {
     const now = monotonicSeconds()
-    const buckets = createExpiringCache(rate)
+    const buckets = createOwnBuckets(rate)
     for (let n = 0; n < 1_000; n += 1) buckets.take(`key ${n}`, now)
-    buckets.take('early', now + 9)
+    buckets.take('early', now + 4)
     expect(buckets.size()).toBe(1_001)
-    buckets.take('late', now + 12)
+    buckets.take('late', now + 6)
     expect(buckets.size()).toBe(2)
   })
 })
