@@ -7,13 +7,13 @@ export interface QueueOptions {
   batchSize: number
   /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them. */
   batches: number
-  /** The maximum number of additional batches that have left their slots because they hang. Default: the same. */
+  /** The maximum number of additional batches that have left their slots because they hang. Default: `batches`. */
   hanging?: number
   /** The maximum number of jobs that start per second, of all workspaces. Default: unlimited. */
   perSecond?: number | undefined
 }
 
-/** One job at a time, to its end: if a job stops the process, no other job of the queue lapses with it. */
+/** Runs one job at a time to its end, so that no other job of the queue lapses if a job stops the process. */
 export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 0 }
 
 /**

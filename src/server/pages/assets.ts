@@ -23,8 +23,8 @@ const types: Record<string, string> = {
 }
 
 /**
- * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. It does so once per history
- * entry, so that a visitor who comes back or reloads stays on the page.
+ * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. The script redirects once per
+ * history entry, so that a visitor who comes back or reloads stays on the page.
  */
 export const tabletScript = browserAsset('tablet.js')
 
@@ -37,7 +37,7 @@ export const pageIcon = asset(
 `,
 )
 
-/** Browsers request it by name, regardless of the page: the same icon, 32 pixels wide. */
+/** The same icon, 32 pixels wide. Browsers request it by this name, regardless of the page. */
 export const favicon = publicFile({
   contentType: 'image/x-icon',
   cacheControl: 'public, max-age=86400',
@@ -48,7 +48,7 @@ export const favicon = publicFile({
   ),
 })
 
-/** The same icon for the home screen, 180 pixels wide. It has no rounded corners, since phones round them. */
+/** The same icon for the home screen, 180 pixels wide. It has no rounded corners, because phones round them. */
 export const touchIcon = asset(
   'touch-icon.png',
   'image/png',
@@ -71,14 +71,14 @@ function iconFile(base64: string): Buffer {
 /** The logo that doctor lets a platform fetch. Every server has it. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
-/** Copies the address in the hint for in-app browsers. Without the script, visitors can select it. */
+/** Copies the address in the hint for in-app browsers. Without the script, visitors can select the address. */
 export const copyScript = browserAsset('copy.js')
 
 export function contentTypeOf(name: string): string | undefined {
   return types[name.split('.').at(-1)!]
 }
 
-/** Returns a style or a script of the folder `browser`. Styles are without comments and line breaks. */
+/** Returns a style or a script of the folder `browser`. Removes comments and line breaks from styles. */
 export function browserFile(name: string): string {
   const text = readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8')
   if (!name.endsWith('.css')) return text
@@ -133,7 +133,7 @@ export function publicFile({ content, ...parts }: PublicFileParts): PublicFile {
   return { ...parts, content: bytes, digest: createHash('sha256').update(bytes).digest('hex').slice(0, 16) }
 }
 
-/** Compresses a file once, off the main thread, so it can take some time. */
+/** Compresses a file off the main thread. The result serves all responses. */
 export async function precompress(file: PublicFile): Promise<PublicFile> {
   const [br, zipped] = await Promise.all([
     promisify(brotliCompress)(file.content, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
@@ -143,8 +143,8 @@ export async function precompress(file: PublicFile): Promise<PublicFile> {
 }
 
 /**
- * The compression level. Its output is smaller than any gzip and takes no longer. The best level saves another 10 % but
- * takes fifty times as long.
+ * The compression level. The output is smaller than that of any gzip level and takes no longer. The best Brotli level
+ * saves another 10 % but takes fifty times as long.
  */
 const BROTLI_QUALITY = 6
 

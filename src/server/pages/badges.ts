@@ -11,10 +11,10 @@ export interface Badges {
   all: Asset[]
 }
 
-/** Pages show text buttons. */
+/** No badges: pages show text buttons. */
 export const noBadges: Badges = { find: () => undefined, all: [] }
 
-/** An invalid folder of badges. The server does not start with it. */
+/** The error for an invalid folder of badges. The server does not start. */
 class BadgeError extends SetupError {
   override readonly name = 'BadgeError'
 }
@@ -58,7 +58,7 @@ function keyOf(platform: Platform, language: string): string {
   return `${platform}/${language.toLowerCase()}`
 }
 
-/** Returns file names without hidden files. A missing folder has no badges. */
+/** Returns file names without hidden files; none if the folder is missing. */
 function namesIn(folder: string): string[] {
   let names: string[]
   try {
@@ -82,14 +82,17 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
   }
   const content = readBounded(path)
   if (!isOfType(content, contentType))
-    throw new BadgeError(`${path} is not a file of the type that its name says, ${contentType}.`)
+    throw new BadgeError(`${path} is named like ${contentType}, but has other content.`)
   return { language, file: asset(`badge-${platform}-${language}${extension}`, contentType, content, SEALED) }
 }
 
-/** An SVG that is opened directly cannot run or load anything either. */
+/** The policy of a badge, so that an SVG that is opened directly cannot run or load anything. */
 const SEALED = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" }
 
-/** Accepts underscores for hyphens, as in `pt_BR`. Rejects words that only have the shape of a language tag. */
+/**
+ * Returns the language of a file name. Accepts underscores for hyphens, as in `pt_BR`. Rejects words that only have the
+ * shape of a language tag.
+ */
 function canonicalLanguage(name: string): string | undefined {
   if (!/^[a-z]{2,3}(?![a-z])/i.test(name)) return undefined
   try {

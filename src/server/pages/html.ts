@@ -63,7 +63,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // If a language is given, it was chosen for the visitor.
+      // A given language was chosen by the headers of the visitor.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }
@@ -98,7 +98,7 @@ ${body}
 `
 }
 
-/** Adds protection from framing, form submission, type sniffing, and caching. Only the door can request the camera. */
+/** Returns headers that prevent framing, form submission, type sniffing, caching, and the use of the camera. */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
   const whole = { ...policy, 'base-uri': "'none'", 'form-action': "'none'", 'frame-ancestors': "'none'" }
   return {

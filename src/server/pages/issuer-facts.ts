@@ -4,7 +4,7 @@ import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
-/** Facts about a pass that pages can show to anyone, also in chat previews: nothing about its holder. */
+/** Facts about a pass that pages can show to anyone, such as in chat previews. They contain no data of the holder. */
 export interface IssuerFacts {
   /** Empty if the name depends on the holder. */
   organization: string
@@ -29,7 +29,7 @@ export interface Contact {
 
 const MAX_CONTACTS = 5
 
-/** Omits texts with a placeholder of a pass. */
+/** Returns the facts. Omits texts that contain a value of a pass. */
 export function issuerFacts(
   { design, languages }: Pick<Definition, 'design' | 'languages'>,
   { templateName, projectName }: Pick<StoredPass, 'templateName' | 'projectName'>,

@@ -17,7 +17,9 @@ export interface LinkOpens {
 /** The interval of writes, regardless of the number of openings. */
 const FLUSH_MS = 2_000
 
-/** Counts in memory, since a bot can open a link a million times. A crash loses two seconds of openings. */
+/**
+ * Creates a counter in memory, because a bot can open a link a million times. A crash loses two seconds of openings.
+ */
 export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined

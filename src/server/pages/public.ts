@@ -46,7 +46,7 @@ export interface PublicOptions {
 /** A file debits one additional request per this number of bytes. */
 const BYTES_A_REQUEST = 256 * 1024
 
-/** Mounts all routes without a token except hosted links and those of wallets. */
+/** Mounts all routes without a token, except hosted links and the routes of wallets. */
 export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
   const { store } = services
   const send = (event: H3Event, file: PublicFile): HTTPResponse => {
@@ -105,17 +105,19 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
   })
 }
 
-/** The size that chats show. Some reject a file of more than 600 kB. */
+/** The size of images in chat previews. Some chats reject files of more than 600 kB. */
 const sharedSize = { width: 800, height: 420, scale: 1 } as const
 
-/** Creates the image for chats with the first request, if it was uploaded before this size existed. */
+/**
+ * Returns the image for chats. Creates it with the first request, if the image was uploaded before this size existed.
+ */
 async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
   if (!(await store.images.isPublic(id))) return undefined
   const [file] = await images.loadFiles(id, [sharedSize])
   return file && { contentType: 'image/png', data: file.bytes }
 }
 
-/** Each is created with the first request. */
+/** The pages, each of which is created with its first request. */
 const loadReference = onceDescribed(() => fileOf(referencePage()))
 const loadErrors = onceDescribed(() => fileOf(errorsPage()))
 const loadReferenceFiles = once(readReferenceFiles)
@@ -131,7 +133,10 @@ function fileOf({ html, headers }: Page): PublicFile {
   return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
 }
 
-/** Building the API description takes half as long as a start, so it is built with the first request, in slices. */
+/**
+ * Returns a page of the API description. To build the description takes half as long as a start, so it is built with
+ * the first request, in slices.
+ */
 function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   return once(async () => {
     await mapInSlices(describeRoutes(), () => undefined)

@@ -109,7 +109,7 @@ export function errorsPage(): Page {
     root: '../',
     nav: `<ul>${answered.map(({ code }) => `<li>${link(`#${code}`, code)}</li>`).join('')}<li>${link('#reserved', 'Reserved codes')}</li></ul>`,
     main: `<h1>Errors</h1>${markdown(ERRORS)}${answered.map(entry).join('')}<h2 id="reserved">Reserved codes</h2>
-<p>Part of the enumeration, and answered by nothing.</p><table><tbody>${rows.join('')}</tbody></table>`,
+<p>These codes are part of the enumeration, but no endpoint returns them.</p><table><tbody>${rows.join('')}</tbody></table>`,
   })
 }
 

@@ -47,7 +47,7 @@ export async function loadDoor(): Promise<Files> {
 
 export function doorFiles(build: Build): Promise<Files> {
   return filesOf('door', build, {
-    // The barcode reader is WebAssembly.
+    // Allow WebAssembly, which the barcode reader uses.
     policy: {
       ...OWN_FILES,
       'script-src': "'self' 'wasm-unsafe-eval'",
@@ -55,7 +55,7 @@ export function doorFiles(build: Build): Promise<Files> {
       'worker-src': "'self'",
       'manifest-src': "'self'",
     },
-    // Only this page can use the camera, and it can use nothing else.
+    // Only this page can use the camera.
     permissions: 'camera=(self), microphone=(), geolocation=()',
     head: `<meta name="theme-color" content="#101014">
 <meta name="apple-mobile-web-app-capable" content="yes">
@@ -80,7 +80,7 @@ interface PageOptions {
   more?: Record<string, PublicFile>
 }
 
-/** Files whose names contain no digest. Browsers find an update of the service worker at the same address. */
+/** Files whose names contain no digest. Browsers look for an update of the service worker at the same address. */
 const FIXED_NAMES = ['sw.js', 'licences.txt']
 
 async function filesOf(page: string, build: Build, options: PageOptions): Promise<Files> {
@@ -113,7 +113,7 @@ ${head}
       content: bytes,
       cacheControl: FIXED_NAMES.includes(name) ? REVALIDATED : IMMUTABLE,
       headers: {
-        // A web worker does not use the policy of the page, but the one that its file is served with.
+        // A web worker uses the policy of its file instead of the policy of the page.
         'content-security-policy': headers['content-security-policy']!,
         'cross-origin-resource-policy': 'same-origin',
         ...(name === 'sw.js' && { 'service-worker-allowed': `../${page}` }),
@@ -146,7 +146,7 @@ function webManifest(): PublicFile {
 /** Returns the files of a page from the build, or bundles them if the server runs from source. */
 async function readBuild(page: 'desk' | 'door'): Promise<Build> {
   const folder = fileURLToPath(new URL(`../../${page}/`, import.meta.url))
-  // The folder also has the modules of the door engine in subfolders.
+  // Skip subfolders, which contain the modules of the door engine.
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   if (!names.includes(`${page}.json`)) return bundlePage(page)

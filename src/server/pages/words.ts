@@ -16,7 +16,10 @@ export interface PageLanguage {
 
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
-/** Fills in names of wallets, and the phones of the first one. In Italian, "a(d)" becomes "ad" before an A. */
+/**
+ * Fills in the names of wallets, and the name of the phone of the first wallet. In Italian, "a(d)" becomes "ad" before
+ * an A.
+ */
 export function nameWallets(sentence: string, platforms: readonly Platform[], { words, tag }: PageLanguage): string {
   const facts = platforms.map((platform) => platformFacts[platform])
   const names = facts.map(({ wallet, walletIn }) => walletIn?.[tag] ?? wallet)
@@ -35,9 +38,10 @@ const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 const MAX_LANGUAGES = 30
 
 /**
- * Returns the best of our languages for the `Accept-Language` of a visitor, else English. If the definition names
- * languages, it returns the best of its languages, with our words in the same language if possible. If the visitor
- * requests none of them, the issuer's texts are in the default language, and our words in the visitor's.
+ * Returns the best language of the pages for the `Accept-Language` of a visitor, else English. If the definition names
+ * languages, the best of them is chosen for the issuer's texts, and for the words of the page if possible. If the
+ * visitor requests none of the definition's languages, the issuer's texts are in its default language, and the words of
+ * the page in the visitor's.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)

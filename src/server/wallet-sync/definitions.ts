@@ -12,30 +12,33 @@ export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType
 export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
   findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
-  /** Reads all versions that are not cached in one query. Give it at most VERSIONS_AT_ONCE. */
+  /** Reads all versions that are not cached in one query. Accepts at most VERSIONS_AT_ONCE. */
   findVersions(workspaceId: string, templateVersionIds: string[]): Promise<Map<string, VersionContent>>
   /**
-   * Returns the keys of `google.object`, without values, in published versions before that of a pass. Google objects
-   * that show the pass can still have these keys.
+   * Returns the keys of `google.object`, without values, in published versions that are older than the version of a
+   * pass. Google objects that show the pass can still have these keys.
    */
   listRetired(pass: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]>
 }
 
 /**
- * The size of the cache of all workspaces, as JSON: thousands of typical definitions. As objects they take about the
- * same, or twenty times as much if definitions are full of empty lists.
+ * The size of the cache of all workspaces, measured as JSON: thousands of typical definitions. In memory, definitions
+ * take about the same, or up to twenty times as much if they are full of empty lists.
  */
 const MAX_BYTES = 8 * 1024 * 1024
 
 /** The size of the cache of keys of all workspaces. A version has a few hundred bytes of keys. */
 const MAX_KEY_BYTES = 2 * 1024 * 1024
 
-/** The number of versions whose Google settings are read per query, each up to a megabyte. */
+/** The number of versions whose Google overrides are read per query. The overrides of a version can have a megabyte. */
 const READ_AT_ONCE = 10
 
 type OverrideKeys = ReturnType<typeof keysOf>
 
-/** The versions in memory at once. One can have a megabyte, and take five if it is full of empty lists. */
+/**
+ * The maximum number of versions in memory at once. A version can have a megabyte of JSON, and take five megabytes of
+ * memory if it is full of empty lists.
+ */
 export const VERSIONS_AT_ONCE = 5
 
 interface Kept {

@@ -15,13 +15,13 @@ export interface SentObject {
   /** The class of the pass as it was read; undefined if the class was not sent. */
   ofClass?: StoredClass
   digest: string
-  /** The mark of the pass when the send began; null if it was unknown at Google. */
+  /** The mark that identifies this send in the database; null for a new object. */
   mark: string | null
 }
 
 /**
- * Records what Google received. The pass is sent again if it changed before Google's copy was known, or if this send
- * overwrote a newer one.
+ * Records what Google received. The pass is sent again if it changed during this send, or if this send overwrote the
+ * result of a newer one.
  */
 export function recordSent(
   pass: StoredPass,
@@ -44,14 +44,17 @@ export function recordSent(
   })
 }
 
-/** Records an object that was sent while the pass was transferred. It belongs to the former holder and is expired. */
+/**
+ * Records an object that was sent while the pass was transferred, and queues its expiry, because the object belongs to
+ * the former holder.
+ */
 async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace, at: Date): Promise<void> {
   const { workspaceId, id, templateVersionId } = pass
   await tx.googleObjects.insertTransferred(workspaceId, id, { ...place, templateVersionId })
   await tx.jobs.insertOnce([{ workspaceId, kind: 'expire-google', subject: id, correlationId: null }], at)
 }
 
-/** Records a sent class as recordSent does: a class that changed in the meantime is sent again. */
+/** Records a sent class. A class that changed in the meantime is sent again. */
 export async function recordClassSent(
   tx: Repositories,
   workspaceId: string,
@@ -93,7 +96,7 @@ export interface KnownLocationRejections extends LocationRejections {
   clear(issuerId: string): Promise<void>
 }
 
-/** Stores rejections in the database, so that every process and the next start know them. */
+/** Stores Google's rejections of locations in the database, so that every process and the next start know them. */
 export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
   const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
   return {

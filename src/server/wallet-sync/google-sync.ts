@@ -31,14 +31,14 @@ export type GoogleSync = ReturnType<typeof createGoogleSync>
 export interface PassMessage extends WrittenMessage {
   /** Whether an earlier attempt can have succeeded. */
   mayBeThere: boolean
-  /** Whether it is one of many, which have a lower priority. */
+  /** Whether the message belongs to a broadcast, which has a lower priority. */
   isBulk: boolean
 }
 
 type GoogleParts = Pick<Sides['google'], 'api' | 'wallet'>
 
 export interface GoogleSyncOptions extends GoogleParts {
-  /** Returns those of another identity. Default: those of the server. */
+  /** Returns the API and the wallet of another identity. Default: those of the server. */
   sideOf?: (googleIdentityId: string) => Promise<GoogleParts>
   store: Store
   issuing: Issuing
@@ -60,8 +60,9 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Returns the pass as Google shows it. An existing object keeps its id, which can be of another provider, and its
-   * kind while the pass keeps its version. If a version has another kind, objects of other kinds become former ones.
+   * Returns the pass as Google shows it. An existing object keeps its ID, which another provider can have chosen, and
+   * keeps its kind while the pass keeps its version. If a new version has another kind, the objects of other kinds
+   * become former objects.
    */
   async function locate(pass: StoredPass, given?: StoredGoogleObject) {
     const { workspaceId, id, templateVersionId } = pass
@@ -90,7 +91,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
     const { workspaceId, googleClassId } = pass
     const { api, wallet } = await sideOf(pass)
-    // Read the class before the pass is rendered, so that it is never recorded as newer than what was sent.
+    // Read the class before the pass is rendered, so that the recorded version of the class is never newer than the one
+    // that was sent.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former, isUnknown, isNew, sentDigest } = await locate(pass, known)
     const retired = await definitions.listRetired(pass)
@@ -129,8 +131,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       place,
       sent,
       objectId: object.id,
-      // An update is needed even if the object is equal: former objects must lose erased data, and locations can have
-      // been omitted.
+      // Former objects and locations need an update even if the digest is equal: former objects must lose erased data,
+      // and Google can have received the object without its locations.
       isEqual: sentDigest === digest && !needsClass && former.length === 0 && object.merchantLocations === undefined,
       make: async (calls: GoogleCalls) => {
         await beginSend()
@@ -140,7 +142,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // An object of another provider belongs to a class of that provider.
+        // Do not send the class otherwise, because an object of another provider belongs to a class of that provider.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
@@ -148,7 +150,10 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     }
   }
 
-  /** Whether its class has a long name, which takes too much of a save link. Sending it again shortens the name. */
+  /**
+   * Whether the class of a pass has a long name, which takes too much of a save link. Sending the pass again shortens
+   * the name.
+   */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
   }
@@ -172,12 +177,12 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   return {
     api,
     sideOf,
-    /** Returns what Google receives for a pass, under its existing ids. */
+    /** Renders a pass as Google receives it, under its existing IDs. */
     render: async (pass: StoredPass) => (await locate(pass)).rendered,
     /**
      * Ensures that class and object exist at Google in their current form before a holder saves the pass, and returns
-     * their ids. A permanent rejection is recorded on the pass, which fails if it has no other platform. Concurrent
-     * requests for a pass share one send: each additional one would use up API calls of all workspaces.
+     * their IDs. A permanent rejection is recorded on the pass, which fails if it has no other platform. Concurrent
+     * requests for a pass share one send, because each send uses API calls that all workspaces share.
      */
     ensure(pass: StoredPass, at: Date) {
       const key = [pass.id, pass.serialNumber, pass.walletVersion].join()
@@ -236,13 +241,13 @@ export function createGoogleSync(options: GoogleSyncOptions) {
         await update(api.bulk)
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
-        // The class is missing, too.
+        // If the object is missing, the class can be missing, too.
         await make(api.bulk)
       }
       await recordSent(pass, sent, options)
       return 'sent'
     },
-    /** Shows a text on the pass and as a notification. Its header is by default the name of the organization. */
+    /** Shows a text on the pass and as a notification. The default header is the name of the organization. */
     async message(pass: StoredPass, { mayBeThere, isBulk, ...written }: PassMessage): Promise<void> {
       const { api, rendered, place, objectId, make } = await prepare(pass, clock())
       const calls = isBulk ? api.bulk : api
@@ -260,7 +265,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
 
 /**
  * Creates or replaces a class, and keeps the messages of broadcasts to it (decisions/0013). Only classes with such a
- * broadcast need an additional request to read them.
+ * broadcast need an additional request to read the messages.
  * @throws GoogleApiError
  */
 async function upsertClass(

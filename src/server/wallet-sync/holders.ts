@@ -4,7 +4,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 /** The maximum number of phones in memory and in one transaction. A pass can have 10,000. */
 const MOST_DEVICES = 20_000
 
-/** Splits items about passes into parts of at most that many phones (decisions/0003). */
+/** Splits items about passes into parts of at most MOST_DEVICES phones (decisions/0003). */
 export async function inParts<Item>(
   workspaceId: string,
   items: Item[],
@@ -34,8 +34,8 @@ interface Cause {
 
 /**
  * Emits `pass.installed` for each pass and platform if the pass is now in a wallet and was in none before, and
- * `pass.removed` if it is no longer in any. Returns whether it emitted any. Call it last in the transaction that
- * changes registrations or objects (decisions/0018).
+ * `pass.removed` if it is no longer in any wallet. Returns whether it emitted an event. Call it last in the transaction
+ * that changes registrations or objects (decisions/0018).
  */
 export async function emitHoldings(
   tx: Repositories,
@@ -56,7 +56,7 @@ export async function emitHoldings(
   return true
 }
 
-/** Emits the same events for devices that Apple reports as gone. */
+/** Emits `pass.removed` for passes that are in no wallet after Apple reported devices as gone. */
 export async function emitRemovals(
   tx: Repositories,
   dropped: { workspaceId: string; passId: string }[],
@@ -69,18 +69,18 @@ export async function emitRemovals(
   }
 }
 
-/** The time and cause of an update. Bulk updates go to the queues of bulk work. */
+/** The time and cause of an update. Bulk updates have a lower priority. */
 interface UpdateCause {
   at: Date
-  /** One for all passes, or a function of the pass. */
+  /** One ID for all passes, or a function of the pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
 }
 
 /**
  * Queues updates of the wallets that hold these passes, with one job per pass and platform regardless of the number of
- * changes. An update of many passes that no person waits for is bulk. Call it in the transaction of the change, which
- * has locked the passes. Passes in no wallet cost nothing.
+ * changes. Set `isBulk` for an update of many passes that no person waits for. Call it in the transaction of the
+ * change, which has locked the passes. Passes in no wallet cost nothing.
  */
 export async function queueWalletUpdates(
   tx: Repositories,

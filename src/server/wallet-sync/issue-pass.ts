@@ -8,8 +8,8 @@ import { recordFailure } from './issuing.ts'
 type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'eventLoop'>
 
 /**
- * Issues passes a few at a time: QUEUED becomes ISSUED or FAILED. They are shown as ISSUING while their jobs are
- * claimed. Other work gets the event loop and the write lock in between.
+ * Issues passes a few at a time, so that other work gets the event loop and the write lock in between. A QUEUED pass
+ * becomes ISSUED or FAILED, and is shown as ISSUING while its job is claimed.
  */
 export async function issuePasses(jobs: Job[], services: IssueServices): Promise<void> {
   const { workspaceId } = jobs[0]!
@@ -22,7 +22,7 @@ export async function issuePasses(jobs: Job[], services: IssueServices): Promise
   }
 }
 
-/** Marks a pass as FAILED after its last attempt. An update or a retry queues it again. */
+/** Marks a pass as FAILED after its last attempt. An update or a retry queues the pass again. */
 export async function failPass(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const pass = await tx.passes.findForUpdate(job.workspaceId, job.subject)
   if (pass?.status !== 'QUEUED' && pass?.status !== 'ISSUING') return

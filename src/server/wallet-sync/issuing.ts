@@ -23,7 +23,7 @@ import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './defi
 export interface Outcome {
   pass: StoredPass
   error?: PassError
-  /** The rejection of a pass by one platform while another accepts it: it is still issued. */
+  /** The rejection by one platform, if another platform accepts the pass, so that it is still issued. */
   rejection?: StoredRejection
 }
 
@@ -44,7 +44,7 @@ export interface Issuing {
 
 export interface Cause {
   at: Date
-  /** Returns the correlation ID of the request that caused it, by pass ID. */
+  /** Returns the correlation ID of the request that queued a pass. */
   correlationIdOf: (passId: string) => string | null
 }
 
@@ -205,7 +205,7 @@ async function check(
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
-        // Another platform can accept the pass, and one platform is enough.
+        // Only record the rejection: another platform can accept the pass, and one platform is enough.
         const isRejection =
           error instanceof ApiError && error.details.platform === wallet.platform && wallets.all.length > 1
         if (!isRejection) throw error
@@ -214,7 +214,7 @@ async function check(
     })
     return { pass, ...(rejection && { rejection }) }
   } catch (error) {
-    // Any other error can disappear with a retry of the job.
+    // Throw any other error, so that the job is retried.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }
@@ -261,7 +261,7 @@ async function toWalletPass(
 ): Promise<WalletPass> {
   const { definition } = version
   const scope = scopeOf(pass, definition)
-  // A preview can use another version than that of the pass. The pass has no class in that version.
+  // A preview can use another version than that of the pass, in which the pass has no class.
   const claim =
     ofClass?.templateVersionId === version.id
       ? ofClass
@@ -299,7 +299,9 @@ function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>)
   return buildScope(variables, pass, pass.expiresAt)
 }
 
-/** Renders the card of a version with defaults, and the values that all passes of the version or a class share. */
+/**
+ * Renders the card of a version with its defaults, and with the values that all passes of the version or a class share.
+ */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},

@@ -27,7 +27,7 @@ export interface PackagesOptions {
   maxSigning?: number
   maxSigningOfWorkspace?: number
   maxBundleBytes?: number
-  /** The maximum bytes of bundles in transfer of all workspaces; half of it per workspace. */
+  /** The maximum bytes of bundles in transfer, for all workspaces. One workspace can use half of it. */
   maxSendingBytes?: number
   log?: Pick<Logger, 'warn'>
 }
@@ -48,14 +48,14 @@ const MAX_BYTES = 16 * 1024 * 1024
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
-/** The number of signatures that are created at once. Leaves one of the four threads of the pool to the database. */
+/** The number of signatures that are created at once. Leaves one of the four threads of Node's pool to the database. */
 const SIGNING_AT_ONCE = 3
 
-/** The number of bundles that are created at once. Each holds ten complete packages. */
+/** The number of bundles that are created at once. Each contains up to ten complete packages. */
 const BUNDLES_AT_ONCE = 2
 /**
- * The maximum size of a bundle, far below the 150 MB that iPhones accept: two bundles with their parts are in memory at
- * once.
+ * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles with their parts
+ * can be in memory at once.
  */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 /** The default of `maxSendingBytes`. A client that reads slowly holds a bundle for up to two minutes. */
@@ -90,13 +90,19 @@ export function createPackages(
     return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
   }
 
-  /** Warns once per version, with places and without values: its passes can be opened thousands of times. */
+  /**
+   * Warns once per version, because its passes can be opened thousands of times. The log names the fields without their
+   * values.
+   */
   function warnOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
     if (logged.has(templateVersionId)) return
     if (logged.size >= MAX_LOGGED) logged.clear()
     logged.add(templateVersionId)
     const facts = { templateId, templateVersionId, templateVersion, ...ambiguous }
-    log?.warn(facts, 'values of a pass make two texts equal whose translations differ: iPhones show the first for both')
+    log?.warn(
+      facts,
+      'two texts of a pass are equal but have different translations: iPhones show the first translation for both',
+    )
   }
 
   /** Returns a signature. Concurrent requests for the same content share it. */
@@ -122,8 +128,8 @@ export function createPackages(
   }
 
   /**
-   * @throws ApiError PASS_ISSUING_FAILED if it cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
-   * Retry-After if too many are requested, in total or by the workspace
+   * @throws ApiError PASS_ISSUING_FAILED if the pass cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
+   *   Retry-After if too many are requested, in total or by the workspace
    */
   async function build(pass: StoredPass, at: Date): Promise<Buffer> {
     const unsigned = await prepare(pass, at)
@@ -135,7 +141,8 @@ export function createPackages(
     async answer(pass: StoredPass, { method, headers }: Pick<Request, 'method' | 'headers'>, at: Date) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
-        // Only the client may cache it, and must revalidate: the pass can be void, or its link revoked.
+        // Only the client can cache the package, and must revalidate it, because the pass can become void, or its link
+        // be revoked.
         'cache-control': 'private, no-cache',
         'last-modified': pass.modifiedAt.toUTCString(),
       }
@@ -144,7 +151,7 @@ export function createPackages(
         return new HTTPResponse(null, { status: 304, headers: answered })
       }
       const unsigned = await prepare(pass, at)
-      // Weak, since any signature of the same content is equivalent.
+      // The tag is weak, because any signature of the same content is equivalent.
       answered.etag = `W/"${unsigned.digest}"`
       if (given.tag !== null && namesTag(given.tag, [unsigned.digest])) {
         return new HTTPResponse(null, { status: 304, headers: answered })
@@ -161,10 +168,10 @@ export function createPackages(
     build,
 
     /**
-     * Returns packages of up to ten passes in one file. It omits passes that cannot be rendered, and stops before the
-     * one that would exceed 64 MiB.
+     * Returns packages of up to ten passes in one file. Omits passes that cannot be rendered, and stops before the pass
+     * that would exceed 64 MiB.
      * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in
-     * transfer are too large, in total or of the workspace
+     *   transfer are too large, in total or of the workspace
      */
     async bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle> {
       const owner = passes[0]?.workspaceId ?? ''
@@ -202,13 +209,16 @@ function fileName(n: number): string {
   return `pass-${String(n + 1).padStart(2, '0')}.pkpass`
 }
 
-/** Returns the error of a pass whose values cannot be rendered: the other passes of the bundle are still sent. */
+/** Returns the error of a pass that cannot be rendered, so that the other passes of the bundle are still sent. */
 function asUnshown(error: unknown): ApiError {
   if (error instanceof ApiError && error.code === 'PASS_ISSUING_FAILED') return error
   throw error
 }
 
-/** Each version has a unique date. A later one belongs to other content, of another server or from before a restore. */
+/**
+ * Whether the client has the current version. Each version has a unique date, so a later date belongs to other content,
+ * from another server or from before a restore.
+ */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }

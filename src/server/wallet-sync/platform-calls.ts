@@ -18,7 +18,8 @@ export function toJobError(error: unknown): unknown {
   const { message, kind, status, retryAfterSeconds } = error
   // A permission error can be fixed with another key, so retry it.
   if (!isPassing(error) && kind !== 'permission') return new DiscardError(message, { cause: error })
-  // Our own pacing stopped the request before it was sent, so it is no attempt.
+  // A quota error without a status comes from the server's own pacing, which did not send the request, so it is not an
+  // attempt.
   const countsAsAttempt = !(kind === 'quota' && status === null)
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
 }
@@ -35,7 +36,7 @@ export function googleOutcomeOf(result: { value: unknown } | { error: unknown })
 }
 
 /**
- * Runs the work of each identity separately, so that one that hangs does not delay the results of others.
+ * Runs the work of each identity separately, so that an identity that hangs does not delay the results of others.
  * @throws the first error, after all have ended
  */
 export async function eachIdentity<T>(
@@ -65,7 +66,9 @@ export function eachPushIdentity(
   })
 }
 
-/** Snoozes jobs of a paused identity, and waiting jobs of the same kind and workspace. Counts no attempt. */
+/**
+ * Snoozes jobs of a paused identity, and its waiting jobs of the same kind and workspace, without counting an attempt.
+ */
 async function holdBack(
   jobs: Job[],
   { until, ...identity }: { platform: Platform; identityId: string | null; until: Date },
@@ -80,7 +83,7 @@ async function holdBack(
   })
 }
 
-/** Makes snoozed jobs of an identity of the database due, up to 5,000 per queue. The rest run within a minute. */
+/** Makes snoozed jobs of an identity of the database due, up to 5,000 per queue. The other jobs run within a minute. */
 export async function releaseHeld(
   { platform, id: identityId }: { platform: Platform; id: string },
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -95,8 +98,8 @@ export async function releaseHeld(
 }
 
 /**
- * Returns the jobs that the breaker of an Apple identity admits now, with their phones. The others are snoozed, except
- * jobs without phones to push.
+ * Returns the jobs that the breaker of an Apple identity admits now, with their phones, and all jobs without phones to
+ * push. Snoozes the other jobs.
  * @param outdated phones of the passes, all of one identity
  */
 export async function admitPushes(
@@ -120,8 +123,8 @@ export async function admitPushes(
 }
 
 /**
- * Calls Google for one of its identities. If the identity is paused, or the call shows that Google does not respond to
- * it or rejects its key, the job and those behind it are snoozed (decisions/0019).
+ * Calls Google for one identity. Snoozes the job and the waiting jobs of the identity if the identity is paused, or if
+ * the call pauses it because Google does not respond or rejects the key (decisions/0019).
  */
 export async function callGoogle(
   job: Job,
@@ -146,7 +149,7 @@ export async function callGoogle(
 }
 
 /**
- * Runs jobs concurrently, so that none waits for the issuer of another. Each completes, is snoozed, or fails
+ * Runs jobs concurrently, so that no job waits for the issuer of another. Each job completes, is snoozed, or fails
  * separately.
  * @param onError handles a failed job that is still held. Default: logs the error, and nacks the job
  */

@@ -12,7 +12,7 @@ interface Pushed {
   appleIdentityId: string | null
 }
 
-/** Results of pushes. Several identities can know the same token. */
+/** Results of pushes, by token and identity, because several identities can know the same token. */
 export interface PushResults {
   of(pushed: Pushed): PushResult | undefined
   /** Dead tokens by identity. */
@@ -23,9 +23,9 @@ export interface PushResults {
 export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'droppedRegistrations'>
 
 interface PushOptions {
-  /** The slot of the batch, which is left if a push hangs. */
+  /** The slot of the batch, which is freed if a push hangs. */
   slot?: Slot | undefined
-  /** Whether the breaker admitted the pushes. Otherwise pushes of a paused identity fail immediately. */
+  /** Whether the breaker admitted the pushes. If not, pushes of a paused identity fail immediately. */
   isAdmitted?: boolean
 }
 
@@ -81,7 +81,7 @@ async function sendOf(
   return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
 }
 
-/** Reasons of APNs that concern the device or the message and show that the identity is accepted. */
+/** Reasons of APNs that concern the device or the message. They show that APNs accepts the identity. */
 const ofDevice: (string | null)[] = ['DeviceTokenNotForTopic', 'TooManyRequests']
 
 function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOutcome {
@@ -109,7 +109,7 @@ export function groupByOutcome<Registration extends Pushed>(
   }
 }
 
-/** Returns an error of each pass with a failed push. */
+/** Returns one error for each pass with a failed push. */
 export function errorsByPass({ failed }: PushOutcomes<{ passId: string }>): Map<string, string> {
   return new Map([...failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error])))
 }
@@ -136,7 +136,7 @@ export async function dropGone(tx: Repositories, { gone }: PushResults): Promise
   return dropped
 }
 
-/** Logs the outcome of the pushes for each pass. A pass whose phones are all gone has none. */
+/** Logs the outcome of the pushes for each pass. A pass whose phones are all gone is not logged. */
 export function logPushes(
   pushed: { job: Job; passId: string }[],
   outcomes: PushOutcomes<{ passId: string }>,

@@ -4,11 +4,13 @@ import type { Nudged } from '../../storage/passes/nudges.ts'
 import type { LongJobServices, Services } from '../context.ts'
 import { queuePushes } from './holders.ts'
 
-/** The maximum number of devices of a workspace that a run pushes again. The rest follow a minute later. */
+/** The maximum number of devices of a workspace that a run pushes again. The next run follows a minute later. */
 export const NUDGED_A_RUN = 1_000
 
-/** The maximum number of reads of 500 passes per workspace and run, so that others do not wait for minutes. */
-const LOOKS = 100
+/**
+ * The maximum number of reads of 500 passes per workspace and run, so that other workspaces do not wait for minutes.
+ */
+const MAX_READS = 100
 
 /**
  * Pushes phones again that have not fetched a change. The database records the progress, so that a server that resumes
@@ -18,12 +20,12 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   const { store, clock, stopping, metrics } = services
   let workspaceId = await store.nudges.findDueWorkspace(clock())
   while (workspaceId !== undefined && !stopping.aborted) {
-    let room = NUDGED_A_RUN
+    let remaining = NUDGED_A_RUN
     let isMore = true
-    for (let looks = 0; isMore && looks < LOOKS && !stopping.aborted; looks++) {
-      const nudged = await nudgeSome(workspaceId, room, services)
+    for (let reads = 0; isMore && reads < MAX_READS && !stopping.aborted; reads++) {
+      const nudged = await nudgeSome(workspaceId, remaining, services)
       metrics.nudges.inc(nudged.devices)
-      room -= nudged.devices
+      remaining -= nudged.devices
       isMore = nudged.isMore
       await setImmediate()
     }
@@ -32,8 +34,8 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
 }
 
 /**
- * Queues pushes of up to `limit` devices. With a limit of 0, it still removes passes whose phones all have the current
- * version.
+ * Queues pushes of up to `limit` devices. With a limit of 0, it still removes the nudges of passes whose phones all
+ * have the current version.
  */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {

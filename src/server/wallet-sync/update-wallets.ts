@@ -87,7 +87,7 @@ async function bumpAndListOutdated(
   return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
 }
 
-/** Pushes the phones of passes of one identity, as far as its breaker admits them. The other jobs wait. */
+/** Pushes the phones of passes of one identity, as far as its breaker admits them. The other jobs are snoozed. */
 async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
@@ -115,7 +115,7 @@ async function pushOfIdentity(
     const dropped = await dropGone(tx, results)
     const held = outdated.filter(({ passId }) => ours.has(passId))
     await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
-    // A pause of the identity is no failure of the jobs: they run again when it ends (decisions/0019).
+    // If the identity is paused, the jobs have not failed, and run again when the pause ends (decisions/0019).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
     await emitRemovals(tx, dropped, at)
@@ -124,15 +124,15 @@ async function pushOfIdentity(
   droppedRegistrations.note(dropped, results.all)
 }
 
-/** Sends the current objects of changed passes to Google. Unchanged ones are not sent. */
+/** Sends the current objects of changed passes to Google. Unchanged objects are not sent. */
 export function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   const { google } = services
   const update = async (job: Job) => (google ? sendIfOutdated(job, services, { google, slot }) : 'done')
   return eachJob(jobs, update, services, async (tx, job, cause, at) => {
     const error = toJobError(cause)
     if (isRejected(cause)) {
-      // The rejection is recorded on the pass, which is sent again with its next change. There is nothing for an
-      // operator to retry.
+      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass, which
+      // is sent again with its next change.
       await tx.jobs.complete([job])
       await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, at))
     } else {
@@ -162,7 +162,10 @@ async function sendIfOutdated(
   return callGoogle(job, { identityId, call, slot }, services)
 }
 
-/** Sends the classes of published versions, before the first save, and of class keys whose values changed. */
+/**
+ * Sends the classes of published versions, so that they exist before the first save, and the classes of class keys
+ * whose values changed.
+ */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)
 }

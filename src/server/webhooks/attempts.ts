@@ -14,7 +14,8 @@ export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics
 const MAX_BATCH = 400
 
 /**
- * The time for which successful attempts wait for others: a transaction with many attempts costs hardly more than one.
+ * The time for which successful attempts wait for others, because a transaction with many attempts costs hardly more
+ * than one with a single attempt.
  */
 const LINGER_MS = 250
 
@@ -60,8 +61,8 @@ export function createAttemptBuffer(
 
   function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      // The lock resets the count of lapses: a sender that gets this far does not crash the process, regardless of
-      // earlier crashes.
+      // The lock also resets the count of lapses, because a sender that writes attempts does not crash the process,
+      // regardless of earlier crashes.
       if (!(await tx.jobs.lockForChunk(job))) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })
@@ -90,7 +91,7 @@ export function createAttemptBuffer(
     },
     size: () => size,
     flush,
-    /** Stops writing, and returns the attempts that are left. */
+    /** Stops writing, and returns the unwritten attempts. */
     async close(): Promise<CompletedAttempt[]> {
       await writing
       clearTimeout(lingering)
@@ -101,7 +102,7 @@ export function createAttemptBuffer(
 
 /**
  * Records attempts and the health of their webhook. Returns the changed webhook; undefined if it was deleted. The
- * caller holds the job that sends to it.
+ * caller must hold the job of the webhook.
  */
 export async function recordAttempts(
   tx: Repositories,
@@ -152,7 +153,7 @@ function logAttempt(
   log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }
 
-/** The maximum number of deliveries that end in one transaction. A job ends the rest. */
+/** The maximum number of deliveries that end in one transaction. A job ends the others. */
 export const END_CHUNK = 1_000
 
 /** Disables a webhook. Its waiting deliveries end as FAILED. */
@@ -167,7 +168,7 @@ export async function disableWebhook(
   return disabled
 }
 
-/** Ends waiting deliveries of generations of a webhook before the given one. */
+/** Ends the waiting deliveries of a webhook whose generation is below `before`. */
 export async function endDeliveries(
   tx: Repositories,
   { workspaceId, id }: StoredWebhook,
@@ -178,7 +179,7 @@ export async function endDeliveries(
   await tx.jobs.insert([{ workspaceId, kind: 'deliver-webhooks', subject: id, correlationId }], at)
 }
 
-/** Disables a webhook that is gone or has failed for too long. Returns the changed webhook. */
+/** Disables a webhook that responded with 410 (Gone) or has failed for too long. Returns the changed webhook. */
 export async function noteHealth(
   tx: Repositories,
   webhook: StoredWebhook,

@@ -14,9 +14,9 @@ import { watchHold } from './watch-hold.ts'
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 
 /**
- * Sends the due deliveries of a webhook, then inserts one job for its next attempt. Only one job per webhook runs at a
- * time across all servers, so that its limit of requests in flight holds. Every write checks that the job is still
- * held.
+ * Sends the due deliveries of a webhook, then inserts one job for the next attempt. Only one job per webhook runs at a
+ * time across all servers, so that the limit of requests in flight applies to all servers together. Every write checks
+ * that the job is still held.
  */
 export async function deliverWebhooks(jobs: Job[], services: SenderServices, slot?: Slot): Promise<void> {
   await allEnded(jobs.map((job) => deliver(job, services, slot)))
@@ -66,29 +66,30 @@ async function finish(
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
-    // Another sender has the job and does the rest.
+    // Another sender has the job and continues.
     if ((await tx.jobs.complete([job])).length === 0) return
     const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
-    // Delete waiting jobs before reading what is due: a delivery that is created in between has a job that stays.
+    // Delete waiting jobs before the read of due deliveries, so that a delivery that is created in between keeps its
+    // job.
     await tx.jobs.deleteWaiting(kind, subject)
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return
-    // This webhook had its turn, so its due deliveries wait behind those of other webhooks. Do not use a wrong clock
-    // for this: it can be far ahead.
+    // Let due deliveries wait behind those of other webhooks, because this webhook had its turn. If the clock is wrong,
+    // keep their time, because the clock can be far ahead.
     const runAt = next > at || isClockOff() ? next : at
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })
 }
 
-/** Deliveries per transaction. Few at first: the pace of each job is measured from scratch. */
+/** The number of deliveries per transaction. It is low at first, because each job measures its pace from scratch. */
 const DELIVERIES = { first: 25, most: 500 }
 
 export async function fanOutEvents(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     const { workspaceId, kind, subject } = job
     await workInChunks(job, services, DELIVERIES, async (tx, deliveries) => {
-      // Delete waiting jobs before reading events: an event that arrives in between has a job that stays.
+      // Delete waiting jobs before the read of events, so that an event that arrives in between keeps its job.
       await tx.jobs.deleteWaiting(kind, subject)
       if (await tx.events.fanOut(workspaceId, services.clock(), deliveries)) return false
       await tx.jobs.complete([job])
@@ -100,22 +101,26 @@ export async function fanOutEvents(jobs: Job[], services: LongJobServices): Prom
 /** The maximum number of requests in flight to a webhook. */
 const MAX_IN_FLIGHT = 8
 
-/** The maximum number for a failing webhook: many dead ones must not take the capacity of working ones. */
+/**
+ * The maximum number of requests in flight to a failing webhook, so that many dead webhooks do not take the capacity of
+ * working ones.
+ */
 const MAX_IN_FLIGHT_FAILING = 1
 
 /**
- * The number of deliveries per read: twice as many as were last accepted in a row. A webhook that hangs or fails gets
- * few, since it can be disabled soon. When fewer than this are left, the next ones are read while these are sent.
+ * The bounds of the number of deliveries per read, which is twice the number of consecutive successes. It is low for a
+ * webhook that hangs or fails, because such a webhook can be disabled soon. The next read begins when fewer deliveries
+ * than this are queued.
  */
 const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 
-/** The maximum number of unwritten attempts, which are repeated after a crash. */
+/** The maximum number of unwritten attempts, which are sent again after a crash. */
 const MAX_UNWRITTEN = 800
 
 /**
- * The age from which the webhook is read again before a send, since it can be disabled or changed at any time. Creating
- * a delivery also reads it. With half of this, a busy server often needed another read after the commit, which delayed
- * the event by a round trip.
+ * The age from which the state of the webhook is read again before a send, because the webhook can be disabled or
+ * changed at any time. A new delivery contains the state at its creation. With half of this age, a busy server often
+ * needed another read after the commit, which delayed the event by a round trip.
  */
 const FRESH_MS = 100
 
@@ -147,7 +152,7 @@ async function sendDue(
   const underWay = new Set<string>()
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
-  /** Deliveries that this process created since the current read began, which can contain them, too. */
+  /** Deliveries that this process created since the current read began. The read can return them, too. */
   const createdDuringRead = new Set<string>()
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
@@ -156,7 +161,7 @@ async function sendDue(
   let reading: Promise<void> | undefined
   let readAt = 0
   let sentAt = performance.now()
-  let tookInRow = 0
+  let consecutiveSuccesses = 0
   let mayBeMore = true
   let hasArrived = false
   let onArrival: (() => void) | undefined
@@ -183,13 +188,13 @@ async function sendDue(
     endpoint.generation === webhook.generation
 
   function see(current: StoredWebhook | undefined): void {
-    // Open the secrets only if they changed, since that is expensive.
+    // Decrypt the secrets only if they changed, because decryption is expensive.
     if (current && current.secret !== endpoint?.secret) keys = webhookSecrets.livingKeys(current, clock())
     endpoint = current
     seenAt = performance.now()
   }
 
-  const page = () => Math.min(PAGE.most, Math.max(PAGE.least, 2 * tookInRow))
+  const page = () => Math.min(PAGE.most, Math.max(PAGE.least, 2 * consecutiveSuccesses))
 
   async function read(): Promise<void> {
     const options = { at: clock(), limit: page(), underWay: [...underWay] }
@@ -201,12 +206,13 @@ async function sendDue(
       underWay.add(delivery.id)
       queue.push(delivery)
     }
-    // A short page is the last one for now.
+    // A short page means that no more deliveries are due now.
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
   /**
-   * Queues deliveries of this process, which need no read. A read can return a delivery before its event arrives here.
+   * Queues deliveries that this process created, without a read. Skips deliveries that a read returned before their
+   * event arrived.
    */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
@@ -221,14 +227,17 @@ async function sendDue(
     onArrival?.()
   }
 
-  /** Whether the known state of the webhook is recent: it was read with the delivery, or later. */
+  /** Whether the known state of the webhook is recent enough to send a delivery. */
   function isFresh({ endpoint: seen }: DueDelivery, now: number): boolean {
     const isSame = seen.generation === endpoint!.generation && +seen.updatedAt === +endpoint!.updatedAt
     if (!isSame && seen.seenAt > seenAt) return false
     return now - (isSame ? Math.max(seenAt, seen.seenAt) : seenAt) < FRESH_MS
   }
 
-  /** Reads a delivery again if anything was erased since it was read: it can be this one. */
+  /**
+   * Removes a delivery from the queue, so that it is read again. Called if data was erased since the last read, because
+   * the delivery can contain the data.
+   */
   function readAgain(delivery: DueDelivery): void {
     queue.shift()
     underWay.delete(delivery.id)
@@ -238,7 +247,7 @@ async function sendDue(
   async function send(delivery: DueDelivery): Promise<void> {
     try {
       const made = await attempt(endpoint!, delivery, keys, services)
-      tookInRow = made.outcome.error === null ? tookInRow + 1 : 0
+      consecutiveSuccesses = made.outcome.error === null ? consecutiveSuccesses + 1 : 0
       if (!lost.aborted) buffer.add(made)
     } catch (error) {
       onFailure(error)
@@ -279,8 +288,8 @@ async function sendDue(
       if (now >= turnEnd && !slot?.mayStay()) break
       const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
       const hasRoom = inFlight.size < limit
-      const isAsked = mayBeMore || (hasRoom && (hasArrived || now - readAt >= POLL_MS))
-      if (queue.length < page() && !reading && isAsked) {
+      const needsRead = mayBeMore || (hasRoom && (hasArrived || now - readAt >= POLL_MS))
+      if (queue.length < page() && !reading && needsRead) {
         hasArrived = false
         reading = read()
           .catch(onFailure)

@@ -19,7 +19,10 @@ export interface OutboundOptions {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** The content is ignored, but a connection can be reused only after the response was read. */
+/**
+ * The maximum size of a response. The content is ignored, but a connection can be reused only after the response was
+ * read.
+ */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
@@ -29,7 +32,7 @@ export function createOutbound(options: OutboundOptions) {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
-    // Resolve, check, and connect in one step, so that the name cannot change in between.
+    // Resolve, check, and connect in one step, so that the addresses of the name cannot change in between.
     ...(!allowInsecure && { lookup: guardedLookup(options) }),
   })
   const agent = new Agent({
@@ -103,7 +106,10 @@ class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError'
 }
 
-/** Creates a lookup that rejects a name if any of its addresses is not public, since each can be chosen. */
+/**
+ * Creates a lookup that rejects a name if any of its addresses is not public, because the connection can use any of
+ * them.
+ */
 function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: OutboundOptions): LookupFunction {
   const check = async (hostname: string) => {
     const addresses = await resolve(hostname)
@@ -119,8 +125,8 @@ function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: Ou
 }
 
 /**
- * Queries DNS directly. The lookup of the operating system occupies one of the few threads that the database also uses
- * while a name server does not respond.
+ * Queries DNS directly. While a name server does not respond, the lookup of the operating system occupies one of the
+ * few threads that the database also uses.
  */
 async function resolveName(hostname: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: CONNECT_TIMEOUT_MS, tries: 1 })
@@ -140,7 +146,7 @@ const problems: Record<string, string> = {
   ERR_RESPONSE_TOO_LONG: `More than ${MAX_RESPONSE_BYTES / 1024} KiB arrived without a complete response.`,
 }
 
-/** Describes an error without private addresses or data that the webhook sent. */
+/** Describes an error without private addresses or data that the endpoint sent. */
 function describe(error: unknown): string {
   if (error instanceof ForbiddenAddressError) return error.message
   const { code, cause } = error as { code?: unknown; cause?: unknown }
@@ -148,13 +154,16 @@ function describe(error: unknown): string {
   return cause instanceof Error ? describe(cause) : 'The request failed.'
 }
 
-/** Addresses in public ranges that are services of a cloud's hosts: Azure's wire server. */
+/** Addresses in public ranges that lead to services inside a cloud: Azure's WireServer. */
 const NEVER = new Set(['168.63.129.16'])
 
-/** The global unicast addresses of IPv6. Other ranges that are called unicast are not assigned. */
+/** The global unicast addresses of IPv6. Other ranges that `ipaddr` calls unicast are not assigned. */
 const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
-/** Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are not public: they can reach any host. */
+/**
+ * Whether an address is on the public internet. False for addresses that embed an IPv4 address (mapped, NAT64, 6to4,
+ * Teredo), because they can reach any host.
+ */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address)
   if (parsed.range() !== 'unicast' || NEVER.has(parsed.toString())) return false
@@ -174,7 +183,7 @@ class LateResponseError extends Error {
 /**
  * Sends a POST request and returns the status once the response was read or truncated. A body that is too long or
  * endless does not change the result.
- * @param timeoutMs for everything: lookup, connecting, sending, and reading
+ * @param timeoutMs the timeout of lookup, connecting, sending, and reading together
  * @throws LateResponseError, or an error of undici
  */
 function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number): Promise<number> {
@@ -203,7 +212,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.timer = setTimeout(timeOut, timeoutMs, this)
   }
 
-  /** Aborts the request. One that has not begun is aborted when it begins. */
+  /** Aborts the request. A request that has not begun is aborted when it begins. */
   timeOut(): void {
     this.late = new LateResponseError()
     this.onResponseError(this.request, this.late)

@@ -19,7 +19,7 @@ export function createWakeUps() {
   const bySubject = new Map<string, Followers>()
 
   function join(subject: string, wake: (event: StoreEvent) => void): { followers: Followers; leave: () => void } {
-    const followers = bySubject.get(subject) ?? nobody()
+    const followers = bySubject.get(subject) ?? newFollowers()
     bySubject.set(subject, followers)
     followers.wakes.add(wake)
     const leave = () => {
@@ -72,7 +72,7 @@ export function createWakeUps() {
           return came
         },
 
-        /** Shares a read with the same key among followers. A read never begins before the last event. */
+        /** Shares a read with the same key among followers. A read that began before the last event is not shared. */
         async share<T>(key: string, read: () => Promise<T>): Promise<T> {
           const reading = (followers.reads.get(key) as Promise<T> | undefined) ?? read()
           followers.reads.set(key, reading)
@@ -97,7 +97,7 @@ function subjectOf(event: StoreEvent): string | undefined {
   return event.what === 'deliveries' ? event.webhookId : undefined
 }
 
-function nobody(): Followers {
+function newFollowers(): Followers {
   return { wakes: new Set(), sleeping: new Set(), timer: undefined, dueAt: 0, reads: new Map() }
 }
 

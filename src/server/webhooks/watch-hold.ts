@@ -12,8 +12,8 @@ const findStates = grouped((store: Store, take: () => Job[]) =>
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
     const subjects = [...held].map(({ subject }) => subject)
-    // A job that continues also does the work of newer jobs. Delete those jobs: otherwise, each event would leave one
-    // that every poll of the queue has to skip.
+    // Delete the waiting jobs of these webhooks, because a job that continues also sends newer deliveries. Each event
+    // would leave a job that every poll of the queue has to skip.
     if (subjects.length > 0) await tx.jobs.deleteWaiting('deliver-webhooks', ...subjects)
     return jobs.map((job) => held.has(job))
   }),
@@ -23,9 +23,9 @@ const watches = new Set<() => void>()
 let timer: NodeJS.Timeout | undefined
 
 /**
- * Checks periodically whether a job is still held, for all senders of this process together: senders of webhooks that
- * hang run for long, and separate checks would each write.
- * @param onLost called if another sender has the webhook
+ * Checks periodically whether a job is still held. One check covers all senders of this process, because senders to
+ * webhooks that hang run for long, and each separate check would write.
+ * @param onLost called if another sender has the job
  * @returns a function that ends the checks
  */
 export function watchHold(job: Job, { store, log }: Pick<Services, 'store' | 'log'>, onLost: () => void) {

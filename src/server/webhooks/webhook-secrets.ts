@@ -27,9 +27,9 @@ export function createWebhookSecrets({ current, previous }: ServerKeys) {
       )
     },
     /**
-     * Encrypts secrets again that are not under the current server key, so that previous ones can be retired. Secrets
-     * that cannot be decrypted stay unchanged, and the log names their webhooks: only their deliveries fail, until the
-     * secret is rotated.
+     * Encrypts secrets of previous server keys again under the current one, so that previous keys can be retired.
+     * Secrets that cannot be decrypted stay unchanged, and the log names their webhooks: deliveries to these webhooks
+     * fail until their secrets are rotated.
      */
     async reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void> {
       const stale = (await store.webhooks.listSecrets()).filter(({ secrets: { secret, retiredSecrets } }) =>

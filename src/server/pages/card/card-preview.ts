@@ -28,7 +28,7 @@ import type { Page } from '../html.ts'
 import { previewPage } from './preview-page.ts'
 import { drawAhead } from './symbols.ts'
 
-/** The part of the wallets that previews need. It has no keys, since nothing is signed. */
+/** The part of the wallets that previews need. It contains no keys, because nothing is signed. */
 export interface PreviewWallets {
   apple?: Pick<AppleWallet, 'passJson'>
   google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
@@ -38,7 +38,10 @@ function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 
   return [card, ...translations].flatMap(({ language }) => language ?? [])
 }
 
-/** Returns the pass as a phone of a language shows it. @throws ApiError VALIDATION_ERROR if the definition lacks it */
+/**
+ * Returns the pass as a phone of a language shows it. @throws ApiError VALIDATION_ERROR if the definition lacks the
+ * language
+ */
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
   if (language === undefined) return pass
   const { translations = [], templateTranslations = [], ...inDefault } = pass
@@ -53,7 +56,8 @@ export function passIn(pass: WalletPass, language: string | undefined): WalletPa
 
 function requireLanguage(known: string[], language: string): void {
   if (known.includes(language)) return
-  const advice = known.length === 0 ? 'names no languages: leave it out' : `is there in ${known.join(', ')}`
+  const advice =
+    known.length === 0 ? 'names no languages: omit the parameter' : `has only the languages ${known.join(', ')}`
   throw validationError([{ path: ['language'], message: `The definition ${advice}` }])
 }
 
@@ -63,7 +67,10 @@ export function samplePassIn(definition: Definition, passType: PassType, languag
   return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
 }
 
-/** Returns what each platform would receive for a pass; null for one that is not configured or not requested. */
+/**
+ * Returns the data that each platform would receive for a pass; null for a platform that is not configured or not
+ * requested.
+ */
 export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, at: Date, platform?: Platform) {
   const isAsked = (name: Platform) => platform === undefined || platform === name
   return {
@@ -196,7 +203,7 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
     ...card,
     organizationName: shown.organizationName ?? '',
     description: shown.description ?? '',
-    // Without logo text, none is shown: the name of the organization appears only in lists and notifications.
+    // Do not use the name of the organization instead, which phones show only in lists and notifications.
     logoText: shown.logoText ?? null,
     colors: {
       background: parseRgb(shown.backgroundColor),
@@ -212,7 +219,7 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
       auxiliary: fieldsOf(style.auxiliaryFields),
       back: fieldsOf(style.backFields),
     },
-    // Links are among the fields of the back.
+    // The fields of the back contain the links.
     links: [],
   }
 }

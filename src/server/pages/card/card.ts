@@ -24,7 +24,7 @@ import { barcodeSvg, symbolNames } from './symbols.ts'
 export interface CardOptions {
   /** Returns the address of an image; undefined if it is not drawn. */
   imageUrl: (id: string) => string | undefined
-  /** Whether to draw fields that no phone shows, faded and marked. Otherwise they are omitted. */
+  /** Whether to draw fields that no phone shows, faded and marked. If not, they are omitted. */
   marksSurplus?: boolean
 }
 
@@ -46,13 +46,15 @@ export function surplusOf(card: Card): CardField[] {
   return layOutFront(card).flatMap(({ surplus }) => surplus)
 }
 
-/** Colors are computed from numbers, so the style contains no text of the definition. */
+/**
+ * Returns the style of a card. Colors are computed from numbers, so that the style contains no text of the definition.
+ */
 export function cardStyle(card: Card): string {
   const { background, foreground, label } = cardColors(card.colors)
   return `.card { --background: ${background}; --foreground: ${foreground}; --label: ${label} }\n${CARD_STYLE}`
 }
 
-/** Returns the back of a card; empty if there is nothing on it. */
+/** Returns the back of a card; empty if the back has no fields or links. */
 export function cardBackHtml({ fields, links }: Card, summary: string, more: readonly CardField[] = []): string {
   return detailsHtml(summary, [...more, ...fields.back], links)
 }
@@ -68,7 +70,7 @@ export function detailsHtml(summary: string, fields: readonly CardField[], links
   return `<details class="back"><summary>${escapeHtml(summary)}</summary><dl>${items.join('')}</dl></details>`
 }
 
-/** Phones show the name of the organization only in lists and notifications. */
+/** Draws logo and logo text. Omits the name of the organization, which phones show only in lists and notifications. */
 function brandHtml(card: Card, { imageUrl }: CardOptions): string {
   const address = card.images.logo && imageUrl(card.images.logo)
   const name = card.logoText?.trim() ?? ''
@@ -82,7 +84,7 @@ function nameOf({ organizationName, description: text }: Card): string {
   return organizationName.trim() || text
 }
 
-/** Images are decorative: the fields hold the information. */
+/** Draws an image without alternative text, because the fields contain the information. */
 function pictureHtml(
   { images }: Card,
   role: 'strip' | 'thumbnail' | 'background' | 'footer',
@@ -148,7 +150,7 @@ export function languageAttributes(language: string | undefined, text: string): 
 
 interface Sign {
   name: string
-  /** In a 24 × 24 box, for left-to-right readers. */
+  /** An SVG path in a 24 × 24 box, for left-to-right readers. */
   path: string
 }
 

@@ -23,11 +23,11 @@ import { googleCardHtml, googleCardStyle } from './google-card.ts'
 export interface PreviewPageFacts {
   title: string
   subtitle: string
-  /** Null if the server does not issue for Apple, or it was not requested. */
+  /** Null if the server does not issue for Apple, or Apple was not requested. */
   apple: Card | null
-  /** The poster event ticket that newer iPhones show instead. */
+  /** The poster event ticket that newer iPhones show instead of the card. */
   poster?: Poster | null
-  /** Null as with `apple`. */
+  /** Null if the server does not issue for Google, or Google was not requested. */
   google: GoogleView | null
   /** Image ids by role, for posters and for Google, whose views contain none. */
   images: Card['images']
@@ -36,7 +36,9 @@ export interface PreviewPageFacts {
   warnings?: readonly Warning[]
 }
 
-/** Shows a pass on an iPhone and an Android phone, in a self-contained file: imageUrl returns data URLs. */
+/**
+ * Returns a self-contained page that shows a pass on an iPhone and an Android phone. `imageUrl` must return data URLs.
+ */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
   const { title, subtitle, warnings = [] } = facts
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(title)}</h1>
@@ -157,7 +159,7 @@ ${fieldListHtml('seat', poster.seat)}</div>
 </article>`
 }
 
-/** The waves of an NFC reader: a poster ticket has no barcode. */
+/** Draws the waves of an NFC reader, because a poster ticket has no barcode. */
 const readerSign = (language = UNSAID_LANGUAGE) =>
   `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletLabel('holdNearReader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
 

@@ -56,7 +56,7 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
   drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
 }
 
-/** Draws symbols outside the event loop, so that `barcodeSvg` finds them. */
+/** Draws symbols outside the event loop, so that `barcodeSvg` finds them in the cache. */
 export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
   for (const { format, message } of symbols) {
     if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue
@@ -69,7 +69,7 @@ interface DrawnSymbol {
   svg?: string
 }
 
-/** Responds without a symbol to a message that the library rejects. */
+/** The source of the worker thread. It responds without a symbol to a message that the library rejects. */
 const WORKER_SOURCE = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { toSVG } = require(workerData)
@@ -114,7 +114,7 @@ function startWorker(): Worker {
     drawing = undefined
     drawNext()
   })
-  // Without the thread, `barcodeSvg` draws.
+  // Ignore the end of the thread, because `barcodeSvg` draws symbols that are not in the cache.
   worker.on('error', () => undefined)
   worker.on('exit', () => {
     for (const { resolve } of [...(drawing ? [drawing] : []), ...waiting]) resolve({})
@@ -133,7 +133,7 @@ function draw(format: BarcodeFormat, message: string): string | undefined {
   }
 }
 
-/** Bars can be stretched, so that a long code is as high as a short one. */
+/** Lets bars be stretched, so that a long code is as high as a short one. */
 function asShown(format: BarcodeFormat, svg: string): string {
   return format === 'code128' ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ') : svg.trim()
 }

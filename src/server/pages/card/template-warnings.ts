@@ -17,7 +17,10 @@ import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
-/** Returns none for a version that cannot be rendered, such as an invalid draft: publishing reports its errors. */
+/**
+ * Returns the warnings about a version; none if it cannot be rendered, such as an invalid draft, because publishing
+ * reports the errors.
+ */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
   { store, workspaceId, services, now }: RequestContext,

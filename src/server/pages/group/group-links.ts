@@ -22,7 +22,7 @@ import { isCrawler, isInAppBrowser, LINK_VARY, phoneOf } from '../link/visitors.
 import { pageLanguage } from '../words.ts'
 import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 
-/** Passes per page: two bundles. */
+/** The number of passes per page, which is two bundles. */
 const PASSES_A_PAGE = 20
 
 /** The maximum number of passes that iPhones accept in one bundle. */
@@ -37,11 +37,11 @@ export type GroupServices = Services & {
 }
 
 /**
- * Opens the link of a group. Without a query: the page of its installable passes, from the pass in `?from=` on. With
- * `?bundle=`: as many as an iPhone accepts in one file, starting at that pass. With `?save=`: as many as a Google save
- * link holds. All name a pass instead of a number, so that none is skipped if a pass leaves the group in between. If
- * the packages of a bundle are too large for one file, the response redirects to the page with smaller bundles of
- * `?each=` passes.
+ * Opens the link of a group. Shows the page of its installable passes, starting at the pass in `?from=`. With
+ * `?bundle=`, sends as many packages as an iPhone accepts in one file. With `?save=`, redirects to a Google save link
+ * with as many passes as it can contain. The value of each parameter is the first pass instead of a number, so that no
+ * pass is skipped if another one leaves the group in between. If the packages of a bundle are too large for one file,
+ * redirects to the page with smaller bundles of `?each=` passes.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -71,14 +71,14 @@ export async function openGroup(
   return showGroup(passes, each, services, event, at)
 }
 
-/** @throws ApiError LINK_INVALID if it is not a UUID */
+/** @throws ApiError LINK_INVALID if the parameter is not a UUID */
 function idIn(query: URLSearchParams, name: string): string {
   const { data: id } = Uuid.safeParse(query.get(name))
   if (id === undefined) throw new ApiError('LINK_INVALID', { details: { reason: 'malformed' } })
   return id
 }
 
-/** @throws ApiError LINK_INVALID if it is not a number from 1 to `largest` */
+/** @throws ApiError LINK_INVALID if the parameter is not a number from 1 to `largest` */
 function countIn(query: URLSearchParams, name: string, largest: number): number {
   const count = Number(query.get(name))
   if (Number.isInteger(count) && count >= 1 && count <= largest) return count
@@ -104,7 +104,7 @@ async function showGroup(
     return pageResponse(sharedPage({ issuer, platforms, publicUrl: links.publicUrl, language }), { headers })
   }
   const { ofTexts } = language
-  // In slices, because 20 large cards take 20 ms or more.
+  // Render in slices, because 20 large cards take 20 ms or more.
   const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
     // Skip the message, which would take a query per pass. The page shows only the front.
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
@@ -184,7 +184,7 @@ function addressOf({ links }: Services, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
-/** Returns the indexes in the list of the first pass of each button, by platform. */
+/** Returns, by platform, the indexes of the passes at which the buttons start. */
 async function firstsOf(shown: ShownPass[], each: number, { identities }: Services): Promise<GroupPageFacts['firsts']> {
   const apple = shown.flatMap((_, n) => (n % each === 0 ? [n] : []))
   const ofGoogle: number[] = []
@@ -207,8 +207,8 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
 }
 
 /**
- * Returns a place that is at least as long as the real one. The name of an existing object can differ, but is not
- * longer.
+ * Returns an estimate of a pass's names at Google that is at least as long as the real names. The name of an existing
+ * object can differ, but is not longer.
  */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,

@@ -30,7 +30,7 @@ export interface GroupPageFacts {
   language: PageLanguage
   phone: VisitorPhone
   isInApp: boolean
-  /** The indexes in the list of the first pass of each button that adds several passes. */
+  /** By platform, the indexes of the passes at which the buttons start. A button adds several passes. */
   firsts: Record<Platform, number[]>
   /** The number of passes in a bundle for iPhones, if it is below the maximum. */
   each: number | undefined

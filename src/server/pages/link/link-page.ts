@@ -54,7 +54,7 @@ const LINK_STYLE = browserFile('link.css')
 
 const HOUR_MS = 3_600_000
 
-/** Returns the address of the page. It is stable for an hour, so that its QR code is drawn once. */
+/** Returns the address of the page. The address is stable for an hour, so that its QR code is drawn once. */
 export function addressOfPage({ links, pass, at }: Pick<LinkPageFacts, 'links' | 'pass' | 'at'>): string {
   return links.urlFor('smart', pass, new Date(at.getTime() - (at.getTime() % HOUR_MS)))
 }

@@ -11,7 +11,10 @@ import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
 export const PARTS_STYLE = browserFile('link-parts.css')
 
-/** Uses the official badge if the operator has it, else text: both companies forbid redrawn badges. */
+/**
+ * Draws a button with the official badge if the operator has it, else with text, because both companies forbid redrawn
+ * badges.
+ */
 export function buttonHtml(
   platform: Platform,
   address: string,
@@ -24,7 +27,7 @@ export function buttonHtml(
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
 }
 
-/** The name of a template has only one language, so a definition with languages uses its description. */
+/** Returns the description if the definition has languages, because the name of a template has only one language. */
 export function kindOfPass(
   description: string,
   { template, languages }: Pick<IssuerFacts, 'template' | 'languages'>,
@@ -39,7 +42,7 @@ export function ribbonHtml(platforms: Platform[], sandboxed: readonly Platform[]
   return `<p class="ribbon"><strong>${escapeHtml(text)}</strong></p>`
 }
 
-/** Visitors can select the address, or copy it with a button that the script shows. */
+/** Shows an address that visitors can select, or copy with a button that the script shows. */
 export function inAppHint(address: string, { inApp }: PageWords): string {
   return `<div class="hint"><p><strong>${escapeHtml(inApp.title)}</strong> ${escapeHtml(inApp.text)}</p>
 <div class="link"><input class="address" dir="ltr" readonly aria-label="${escapeHtml(inApp.address)}" value="${escapeHtml(address)}">
@@ -78,7 +81,7 @@ export interface TimeOptions {
 }
 
 export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOptions): string {
-  // International English: the day before the month.
+  // Use British English, which writes the day before the month.
   const tag = language === 'en' ? 'en-GB' : language
   const format: Intl.DateTimeFormatOptions = {
     day: 'numeric',
@@ -96,7 +99,7 @@ export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOpti
 export interface SharedLink {
   issuer: IssuerFacts
   platforms: readonly Platform[]
-  /** Chats accept only absolute addresses. Without a trailing slash. */
+  /** The public URL without a trailing slash, because chats accept only absolute addresses. */
   publicUrl: string
   language: PageLanguage
 }
@@ -131,7 +134,10 @@ export function shareDescription(link: SharedLink): string {
   return nameWallets(language.words.share, platforms, language)
 }
 
-/** Chats cache previews for all readers, so it is the default language of the definition, if it names one. */
+/**
+ * Returns the language of a preview: the default language of the definition, if it names one, because chats cache
+ * previews for all readers.
+ */
 export function sharedLanguage({
   issuer: { languages },
   language,

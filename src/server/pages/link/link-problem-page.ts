@@ -9,7 +9,7 @@ import { english, nameWallets } from '../words.ts'
 
 type ProblemKind = keyof PageWords['problems']
 
-/** The link of a pass that has ended. Its page names the issuer; the API error does not. */
+/** The error for the link of a pass that has ended. The page names the issuer, and the API error does not. */
 export class LinkEnded extends ApiError {
   readonly issuer: IssuerFacts
 

@@ -98,7 +98,7 @@ async function followLink(
   return { pass: current, isPreviewed }
 }
 
-/** Returns the facts that are the same for every holder, in the language of the visitor if one is given. */
+/** Returns the facts that are the same for every holder, in the language of `visitor` if given. */
 async function findIssuer(pass: StoredPass, { definitions }: Services, visitor?: Headers): Promise<IssuerFacts> {
   const definition = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
   if (!visitor) return issuerFacts(definition, pass)
@@ -137,7 +137,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenSer
   const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
-  // Like linkPage: one of the cards, and on a computer the code of the link.
+  // Draw the codes that linkPage shows: that of one card, and on a computer that of the link.
   const shown = views.apple ?? views.google
   const address = { format: 'qr', message: addressOfPage({ links, pass, at }) } as const
   await drawAhead([...(shown ? [shown.barcode] : []), ...(phone === 'undetermined' ? [address] : [])])

@@ -8,7 +8,10 @@ export interface VisitorHeaders {
   platformHint: string | null
 }
 
-/** Computers are undetermined. So are Macintoshes: one can be an iPad, which only a script on the page can detect. */
+/**
+ * Returns the phone of a visitor. Computers are undetermined, because a Macintosh can be an iPad, which only a script
+ * on the page can detect.
+ */
 export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPhone {
   if (platformHint?.trim() === '"Android"') return 'android'
   if (userAgent === null) return 'undetermined'
@@ -41,7 +44,7 @@ export function isInAppBrowser(userAgent: string | null): boolean {
   return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
 }
 
-/** Programs that preview or index links: `…bot`, and those with other names. Phones of the make Cubot do not match. */
+/** Programs that preview or index links: `…bot`, and programs with other names. Cubot phones do not match. */
 const crawlers = [
   /(?:^|[^u])bot\b/i,
   /crawl|spider/i,
@@ -50,7 +53,7 @@ const crawlers = [
   /(?:BingPreview|UriPreview|Iframely|Embedly|vkShare|Mastodon|Viber)/,
 ]
 
-/** Whether a program requests the link instead of a person. It gets a description and opens nothing. */
+/** Whether a program requests the link instead of a person. A program gets a description and opens nothing. */
 export function isCrawler(userAgent: string | null): boolean {
   return userAgent !== null && crawlers.some((crawler) => crawler.test(userAgent))
 }

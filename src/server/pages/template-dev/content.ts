@@ -40,7 +40,7 @@ export interface PlacedNote extends Pick<Warning, 'path' | 'message'> {
   column?: number
 }
 
-/** Placeholders: nothing is signed or sent. */
+/** Placeholders are enough, because nothing is signed or sent. */
 const identity = { passTypeIdentifier: 'pass.example.preview', teamIdentifier: 'PREVIEW000' }
 const issuer = { issuerId: '3388000000000000000', publicUrl: 'https://passes.example' }
 

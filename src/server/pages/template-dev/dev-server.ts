@@ -31,8 +31,8 @@ export interface TemplateDev {
 }
 
 /**
- * Serves a page that shows a template file on phones and follows its changes. It listens only on the loopback address.
- * The check of the Host header rejects other sites that point their name at this address (DNS rebinding).
+ * Serves a page that shows a template file on phones and follows its changes. Listens only on the loopback address. The
+ * check of the Host header rejects other sites that point their name at this address (DNS rebinding).
  * @throws errors of listening, such as a port that is taken
  */
 export async function startTemplateDev(options: TemplateDevOptions): Promise<TemplateDev> {
@@ -47,7 +47,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     const reading = await read()
     if ('content' in reading) {
       faults = []
-      // A page that has not received the change yet can still request its previous images.
+      // Keep the previous images, because a page that has not received the change yet can still request them.
       earlierImages = content?.images ?? earlierImages
       content = reading.content
       notes = [...content.problems, ...(await locate(warningsOf(content, new Date())))]
@@ -77,7 +77,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      // The values of this holder, or of any, cannot be rendered.
+      // The values of this holder, or of all holders, cannot be rendered.
       return {
         ...facts,
         faults: [...faults, error.message],
@@ -89,7 +89,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    // A client can send a path that cannot be parsed as a URL.
+    // Split the path by hand, because a client can send one that cannot be parsed as a URL.
     const [pathname = '/', query] = (request.url ?? '/').split('?', 2)
     const id = pathname.replace(/^\/images\//, '')
     const image = content?.images.get(id) ?? earlierImages.get(id)
@@ -168,7 +168,7 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.writeHead(status, { ...OWN_HEADERS, 'content-type': contentType }).end(body)
 }
 
-/** The interval at which the files are looked at, in milliseconds. */
+/** The interval at which the files are checked, in milliseconds. */
 const POLL_MS = 50
 
 interface FileWatch {
@@ -178,8 +178,8 @@ interface FileWatch {
 }
 
 /**
- * Calls `changed` after each change of the files, one call at a time. Compares what identifies their content, since
- * editors replace a file, and a file can disappear and come back.
+ * Calls `changed` after each change of the files, one call at a time. Compares inode, size, and time, because editors
+ * replace files, and a file can disappear and reappear.
  */
 function watchFiles(files: () => string[], changed: () => Promise<void>): FileWatch {
   const stopped = new AbortController()
@@ -211,7 +211,7 @@ function stateOf(file: string): string {
 
 interface DevView {
   title: string
-  /** Errors that keep the view older than the file; empty if it is current. */
+  /** Errors because of which the view is older than the file; empty if the view is current. */
   faults: string[]
   holders: string[]
   holder: number
@@ -248,7 +248,7 @@ function devPage(file: string): Page {
   })
 }
 
-/** Returns every field by its path with its notes. Notes about anything else come first. */
+/** Returns HTML with every field and its notes. Notes about other parts come first. */
 function outlineHtml({ design }: Definition, notes: readonly PlacedNote[]): string {
   const places = fieldGroups.flatMap((group) => {
     const fields = design.fields[group]
@@ -280,7 +280,7 @@ ${notes.length === 0 ? '<p class="muted">No problems found.</p>' : ''}`
 
 function noteHtml({ code, path, message, line, column }: PlacedNote): string {
   const place = line === undefined ? path.slice(1).join('.') : `line ${line}, column ${column}`
-  const head = code ? `<strong>${escapeHtml(code)}</strong>` : '<strong>keeps it from being published</strong>'
+  const head = code ? `<strong>${escapeHtml(code)}</strong>` : '<strong>prevents publishing</strong>'
   return `<p class="note${code ? '' : ' problem'}">${head} <span class="muted">${escapeHtml(place)}</span><br>
 <span dir="auto">${escapeHtml(message)}</span></p>`
 }
