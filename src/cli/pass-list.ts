@@ -4,7 +4,7 @@ import { platforms } from '../core/contract/schemas/platform.ts'
 import type { RouteCall } from '../core/route.ts'
 import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'
-import { filterFlag, pastFlag, projectFilter, projectQuery, repeatable } from './arguments/list-flags.ts'
+import { filterFlag, PAST, pastFlag, projectFilter, projectQuery, repeatable } from './arguments/list-flags.ts'
 import { named } from './arguments/named.ts'
 import type { ListColumn, ListShape } from './list/shape.ts'
 
@@ -13,40 +13,47 @@ type Query = NonNullable<RouteCall<typeof passes.list>['query']>
 const number = 'a number, or a bound such as gte:3 or lte:7'
 
 export const passFilterFlags = {
-  status: Flags.option({ summary: 'Only this status. Repeatable.', options: passStatuses, ...repeatable })(),
-  'external-pass-id': filterFlag('Only this external ID.'),
-  search: filterFlag('Text to find in the label, external ID, or status.'),
+  status: Flags.option({
+    summary: 'Only passes with this status. Repeatable.',
+    options: passStatuses,
+    ...repeatable,
+  })(),
+  'external-pass-id': filterFlag('Only the pass with this external ID.'),
+  search: filterFlag('Only passes whose label, external ID, or status contains this text.'),
   project: projectFilter,
-  template: named('template', filterFlag('Issued from this template.')),
-  group: filterFlag('In the group with this key.'),
-  variable: filterFlag('A variable as name:value; up to five.'),
-  'valid-on': filterFlag('Valid for scanning on this day, such as 2027-05-31.'),
+  template: named('template', filterFlag('Only passes of this template.')),
+  group: filterFlag('Only passes in the group with this key.'),
+  variable: filterFlag('Only passes with this variable, as name:value; at most five.'),
+  'valid-on': filterFlag('Only passes that are valid for scanning on this day, such as 2027-05-31.'),
   redeemed: Flags.boolean({
-    summary: 'Only passes with an accepted scan, or with --no-redeemed without one.',
+    summary: 'Only passes with an accepted scan; with --no-redeemed, only passes without one.',
     allowNo: true,
   }),
-  'redeemed-context': filterFlag('Only scans in this context; needs --redeemed or --no-redeemed.'),
-  installed: Flags.boolean({ summary: 'Only passes in a wallet, or with --no-installed in none.', allowNo: true }),
+  'redeemed-context': filterFlag('With --redeemed or --no-redeemed: consider only scans in this context.'),
+  installed: Flags.boolean({ summary: 'Only passes in a wallet; with --no-installed, only others.', allowNo: true }),
   platform: Flags.option({
-    summary: 'Only passes in a wallet of this platform; with --no-installed in none of it. Repeatable.',
+    summary: 'Only passes in a wallet of this platform; with --no-installed, only passes in none. Repeatable.',
     options: platforms,
     ...repeatable,
   })(),
   stale: Flags.boolean({
-    summary: 'Only passes with an outdated wallet, or with --no-stale without one.',
+    summary: 'Only passes with an outdated wallet; with --no-stale, only others.',
     allowNo: true,
   }),
-  label: filterFlag('Only this label.'),
+  label: filterFlag('Only passes with this label.'),
   'label-match': Flags.option({
-    summary: 'Match of --label (exact).',
+    summary: 'How labels are compared with --label (default: exact).',
     options: ['exact', 'prefix', 'contains'] as const,
   })(),
-  revision: filterFlag(`Revision: ${number}.`),
-  'template-version': filterFlag(`Version of the template: ${number}.`),
-  'created-from': pastFlag('Created at or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
-  'created-to': pastFlag('Created at or before this time.'),
-  'sort-by': Flags.option({ summary: 'Sort key (createdAt).', options: passSorts })(),
-  'sort-dir': Flags.option({ summary: 'Sort order (desc).', options: sortDirections })(),
+  revision: filterFlag(`Only passes with this revision: ${number}.`),
+  'template-version': filterFlag(`Only passes with this version of their template: ${number}.`),
+  'created-from': pastFlag(`Only passes created at or after this time: ${PAST}.`),
+  'created-to': pastFlag('Only passes created at or before this time.'),
+  'sort-by': Flags.option({
+    summary: 'Field by which all passes are sorted (default: createdAt).',
+    options: passSorts,
+  })(),
+  'sort-dir': Flags.option({ summary: 'Sort order of --sort-by (default: desc).', options: sortDirections })(),
 }
 
 /** Returns `--sort` as query parameters if the server can sort by that field, across all pages. */

@@ -14,42 +14,51 @@ const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 export default class Api extends ClientCommand {
   static override summary = 'Send a request to any API path, and print the response.'
   static override description =
-    'Uses the same address and token as other commands. JSON is printed indented; a file is written unchanged, so ' +
-    'redirect it with >. An event stream is printed until Ctrl-C. Exits with 1 for an error response. The server ' +
-    'lists all paths at /docs.'
+    'Prints JSON indented, and a file unchanged, so redirect it with >. Prints an event stream until Ctrl-C. Exits ' +
+    'with 1 for an error response. The server documents all paths at /docs.'
   static override examples = [
     '<%= config.bin %> api GET /v1/workspace',
     {
-      description: 'Fields are query parameters of a GET, otherwise the JSON body; := takes JSON',
+      description: 'Send fields as a JSON body',
       command: '<%= config.bin %> api POST /v1/projects -f name="Spring fair" -f color=green',
     },
     {
-      description: 'A body from a file, - for stdin',
+      description: 'Send the content of a file as the body',
       command: '<%= config.bin %> api POST /v1/passes -d @pass.json',
     },
     {
-      description: 'Every item of a list, one per line',
+      description: 'Print every item of a list, one per line',
       command: '<%= config.bin %> api GET /v1/passes --paginate -f status=ISSUED',
     },
   ]
   static override args = {
     method: Args.string({
-      description: 'GET, POST, PATCH or DELETE.',
+      description: 'HTTP method.',
       required: true,
       options: methods,
     }),
-    path: Args.string({ description: 'Path, such as /v1/projects.', required: true }),
+    path: Args.string({ description: 'Path of the API, such as /v1/projects.', required: true }),
   }
   static override flags = {
-    data: Flags.string({ char: 'd', summary: 'The body: text, @FILE, or - for stdin.', exclusive: ['field'] }),
+    data: Flags.string({ char: 'd', summary: 'Request body: text, @FILE, or - for stdin.', exclusive: ['field'] }),
     field: Flags.string({
       char: 'f',
-      summary: 'A field as name=value, or name:=JSON. Repeatable.',
+      summary:
+        'Query parameter of a GET or DELETE, or else a field of the JSON body, as name=text or name:=JSON. Repeatable.',
       ...repeatable,
       default: [],
     }),
-    header: Flags.string({ char: 'H', summary: 'A header as "Name: value". Repeatable.', ...repeatable, default: [] }),
-    include: Flags.boolean({ char: 'i', summary: 'Print status and headers, too.', exclusive: ['paginate'] }),
+    header: Flags.string({
+      char: 'H',
+      summary: 'Request header as "Name: value". Repeatable.',
+      ...repeatable,
+      default: [],
+    }),
+    include: Flags.boolean({
+      char: 'i',
+      summary: 'Print the status and the headers before the body.',
+      exclusive: ['paginate'],
+    }),
     paginate: Flags.boolean({ summary: 'Fetch all pages of a list, and print one item per line.' }),
   }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { readDesiredState, SecretsFile } from '../cli/apply/files.ts'
 import { type Action, isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
-import { parsePath } from '../cli/arguments/list-flags.ts'
+import { parsePath, skipFlag } from '../cli/arguments/list-flags.ts'
 import { DIFFERENT, InterruptedError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { printable } from '../cli/command/output.ts'
@@ -13,13 +13,17 @@ import { showChanges } from '../cli/template/template-push.ts'
 export default class Apply extends ClientCommand {
   static override summary = 'Apply files to the projects, templates, and webhooks of a workspace.'
   static override description =
-    'Reads projects/*.json (matched by name), templates/*.json (by key; "project" is the name of a project), ' +
-    'webhooks/*.json (by url), and limits.json of a folder, shows the changes, and asks for confirmation. Omitted ' +
-    'keys do not change, and kinds without a folder are ignored. Templates become drafts unless --publish is set. ' +
-    'Nothing is deleted without --prune. After a failure, run it again to continue. Limits are only compared, ' +
-    'because an operator sets them. Exits with 3 if --plan finds differences, or if an operator must act.'
+    'Reads projects/*.json, templates/*.json, webhooks/*.json, and limits.json in a folder, shows the changes, and ' +
+    'asks for confirmation. Projects are matched by name, templates by key, and webhooks by url; "project" in a ' +
+    'template file is the name of its project. Omitted keys keep their values, and a kind without a folder is ' +
+    'ignored. Templates become drafts unless --publish is set. Nothing is deleted without --prune. After a failure, ' +
+    'run the command again to continue. Limits are only compared, because an operator must set them. Exits with 3 if ' +
+    '--plan finds differences, or if an operator must act.'
   static override examples = [
-    { description: 'Show the changes, and ask', command: '<%= config.bin %> apply deploy/' },
+    {
+      description: 'Show the changes, and apply them after a confirmation',
+      command: '<%= config.bin %> apply deploy/',
+    },
     {
       description: 'In CI: fail if the server differs from the files',
       command: '<%= config.bin %> apply deploy/ --plan --json',
@@ -31,13 +35,18 @@ export default class Apply extends ClientCommand {
   ]
   static override args = { folder: Args.string({ description: 'Folder with the files.', required: true }) }
   static override flags = {
-    plan: Flags.boolean({ summary: 'Only show the changes.', exclusive: ['yes'] }),
-    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
-    publish: Flags.boolean({ summary: 'Also publish the templates.' }),
-    prune: Flags.boolean({ summary: 'Delete resources without a file, of kinds that have a folder; asks for each.' }),
+    plan: Flags.boolean({ summary: 'Show the changes, and apply nothing.', exclusive: ['yes'] }),
+    yes: skipFlag,
+    publish: Flags.boolean({ summary: 'Publish the templates instead of only saving drafts.' }),
+    prune: Flags.boolean({
+      summary:
+        'Delete projects, templates, and webhooks that have no file, if their kind has a folder. Asks for each, ' +
+        'unless --yes is set.',
+    }),
     secrets: Flags.string({
       summary:
-        'File for the signing secrets of new webhooks, by url (0600); webhook-secrets.json in the folder by default.',
+        'File for the signing secrets of new webhooks, which only its owner can read (default: webhook-secrets.json in ' +
+        'the folder).',
       parse: parsePath,
     }),
   }

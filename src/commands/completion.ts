@@ -7,19 +7,19 @@ const shells = ['bash', 'zsh', 'fish'] as const
 export default class Completion extends BaseCommand {
   static override summary = 'Print the completion script of a shell.'
   static override description =
-    'Completes commands, flags and their values, files, and names of projects, templates, webhooks, and profiles. ' +
-    'Names come from the server of the command line, and are cached for half a minute in a private file. Without a ' +
-    'server, it completes everything else.'
+    'The script completes commands, flags and their values, files, profiles, and the names of projects, templates, ' +
+    'webhooks, doors, and identities. It reads these names from the server that the typed command would use, and ' +
+    'caches them for 30 seconds in a file that only its owner can read.'
   static override examples = [
-    { description: 'For bash', command: '<%= config.bin %> completion bash >> ~/.bashrc' },
-    { description: 'For zsh', command: '<%= config.bin %> completion zsh >> ~/.zshrc' },
+    { description: 'Install it for bash', command: '<%= config.bin %> completion bash >> ~/.bashrc' },
+    { description: 'Install it for zsh', command: '<%= config.bin %> completion zsh >> ~/.zshrc' },
     {
-      description: 'For fish',
+      description: 'Install it for fish',
       command: '<%= config.bin %> completion fish > ~/.config/fish/completions/<%= config.bin %>.fish',
     },
   ]
   static override args = {
-    shell: Args.string({ description: 'Shell to complete in.', options: [...shells], required: true }),
+    shell: Args.string({ description: 'Shell that runs the script.', options: [...shells], required: true }),
   }
 
   async run() {

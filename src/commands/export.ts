@@ -14,25 +14,25 @@ import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 export default class Export extends BaseCommand {
   static override summary = 'Export passes to a file for another server.'
   static override description =
-    'Works on the database. The file contains the tokens of phones and valid codes, so only its owner can read it. ' +
-    'It appears under its name when it is complete, and is the input of passes import. First start the server with ' +
-    '--freeze: the next server would not know phones that add a pass during the export. The ledger of scans is not ' +
-    'exported. See docs/guides/hand-over.md.'
+    'Works on the database. First start the server with --freeze: the next server would not know phones that add a ' +
+    'pass during the export. The file contains the tokens of phones and valid codes, so only its owner can read it. It ' +
+    'gets its name when it is complete, and is the input of passes import. The ledger of scans is not exported. See ' +
+    'docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
     {
-      description: 'The passes of one project, under one identity',
+      description: 'Export the passes of one project under one identity',
       command: '<%= config.bin %> export --handover tour.csv --workspace acme --project Tour --identity club',
     },
   ]
   static override flags = {
     ...databaseFlags,
-    handover: Flags.string({ summary: 'The file to write.', required: true }),
+    handover: Flags.string({ summary: 'File to write.', required: true }),
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     project: Flags.string({ summary: 'Only passes of this project (name or ID).' }),
     template: Flags.string({ summary: 'Only passes of this template (key, name, or ID).' }),
     identity: Flags.string({
-      summary: 'Only passes of this identity (name); server selects the identity from the flags of passes serve.',
+      summary: 'Only passes of this identity (name); "server" means the identity from the flags of passes serve.',
     }),
     force: Flags.boolean({ summary: 'Replace an existing file.' }),
     platforms: serveFlags.platforms,

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { Flags } from '@oclif/core'
+import { skipFlag } from '../cli/arguments/list-flags.ts'
 import { named } from '../cli/arguments/named.ts'
 import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/cli-error.ts'
@@ -13,11 +14,10 @@ export default class Import extends BulkCommand {
     '(deviceLibraryIdentifier:pushToken, separated by spaces), groupKey, and template (key or ID, which takes ' +
     'precedence over --template). externalPassId and label are required; every other column is a variable. Column ' +
     'names match in any case, with spaces or underscores. passes packages creates such a file from .pkpass files.\n\n' +
-    'Each row is counted: created; present (the same row was imported before, and nothing changes); differs (it was ' +
-    'imported with other content); failed. First a plan shows the number of rows and the first row of each kind. On ' +
-    'a terminal the command asks for confirmation; --yes skips it. No event is emitted, and phones are notified with ' +
-    'the next update.\n\n' +
-    'A journal next to the file (FILE.csv.journal) records the progress, and prevents a second run. Stop with ' +
+    'Each row counts as created, present (the same row was imported before), differs (the pass was imported with other ' +
+    'content), or failed. Before the first change, a plan shows the number and the first rows of each outcome, and a ' +
+    'terminal asks for confirmation. No event is emitted, and phones are notified with the next update.\n\n' +
+    'A journal next to the file (FILE.csv.journal) records the progress, and prevents concurrent runs. Stop with ' +
     'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed or differs.'
   static override examples = [
@@ -26,7 +26,7 @@ export default class Import extends BulkCommand {
       command: '<%= config.bin %> import members.csv --template member-card --identity acme --dry-run',
     },
     {
-      description: 'Import, and write failed rows to a file',
+      description: 'Import the passes, and write failed rows to a file',
       command: '<%= config.bin %> import members.csv --template member-card --identity acme --failures failures.csv',
     },
     {
@@ -36,20 +36,23 @@ export default class Import extends BulkCommand {
   ]
   static override args = bulkArgs
   static override flags = {
-    template: named('template', Flags.string({ summary: 'Template of rows without one: key, name, or ID.' })),
+    template: named('template', Flags.string({ summary: 'Key, name, or ID of the template of rows that name none.' })),
     identity: named(
       'identity',
-      Flags.string({ summary: 'Apple or Google identity of the passes; by default that of new passes.' }),
+      Flags.string({ summary: 'Apple or Google identity of the passes (default: that of new passes).' }),
     ),
     ...bulkFlags,
-    'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
-    out: Flags.string({
-      summary: 'Write the input with pass IDs to this file; - writes to stdout, without a journal.',
+    'label-column': Flags.string({
+      summary: 'Column with the label, which is the name of the holder.',
+      default: 'label',
     }),
-    yes: Flags.boolean({ summary: 'Skip the confirmation of the plan.' }),
+    out: Flags.string({
+      summary: 'File for the input with added pass IDs, or - for stdout, without a journal.',
+    }),
+    yes: skipFlag,
     'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
     concurrency: Flags.integer({
-      summary: 'Concurrent requests, of up to 100 rows each.',
+      summary: 'Number of concurrent requests of up to 100 rows, 1-16.',
       default: 4,
       min: 1,
       max: 16,

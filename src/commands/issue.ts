@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core'
+import { skipFlag } from '../cli/arguments/list-flags.ts'
 import { requiredFlag } from '../cli/arguments/named.ts'
 import { existingFlag } from '../cli/arguments/pass-argument.ts'
 import { BulkCommand, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
@@ -11,15 +12,15 @@ export default class Issue extends BulkCommand {
   static override description =
     'Every column except the external ID and the label is a variable of the same name; an empty cell means no value. ' +
     'The delimiter is a comma, a semicolon, or a tab. Rows are checked against the template before they are sent, ' +
-    'and invalid rows are left out. An image column contains image IDs, or names of files in the folder of the list, ' +
-    'which are uploaded once each. Column names match in any case, with spaces or underscores. The file must be ' +
-    'UTF-8 or UTF-16; save a workbook (.xlsx) as CSV first.\n\n' +
-    'Each row is counted: created; present (the pass exists and equals the row); updated; differs; void; failed. A ' +
-    'row whose pass differs or is void fails, with the differing columns, and gets no links. --existing keep accepts ' +
-    'such passes; --existing update changes passes that differ, and removes variables of empty cells. A variable ' +
-    'without a column is neither compared nor changed. Before an update, a plan shows the number of rows and the ' +
-    'first row of each kind. On a terminal the command asks for confirmation; --yes skips it.\n\n' +
-    'A journal next to the file (FILE.csv.journal) records the progress, and prevents a second run. Stop with ' +
+    'and invalid rows are left out. The cells of an image variable contain image IDs, or names of files in the folder ' +
+    'of the CSV file, each of which is uploaded once. Column names match in any case, with spaces or underscores. The ' +
+    'file must be UTF-8 or UTF-16; save a workbook (.xlsx) as CSV first.\n\n' +
+    'Each row counts as created, present (the pass exists and equals the row), updated, differs, void, or failed. A ' +
+    'row whose pass differs or is void fails, lists the differing columns, and gets no links. --existing keep accepts ' +
+    'such passes. --existing update changes passes that differ, and removes variables with empty cells; first, a plan ' +
+    'shows the number and the first rows of each outcome, and a terminal asks for confirmation. A variable without a ' +
+    'column is neither compared nor changed.\n\n' +
+    'A journal next to the file (FILE.csv.journal) records the progress, and prevents concurrent runs. Stop with ' +
     'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed.'
   static override examples = [
@@ -28,11 +29,11 @@ export default class Issue extends BulkCommand {
       command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
     },
     {
-      description: 'Issue a file and get the links for a mailing',
+      description: 'Issue the passes, and write their links to a file for a mailing',
       command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --out links.csv',
     },
     {
-      description: 'Write failed rows to a file, fix them, and issue it',
+      description: 'Write failed rows to a file, to fix and issue them',
       command:
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --failures failures.csv',
     },
@@ -42,7 +43,7 @@ export default class Issue extends BulkCommand {
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --existing update',
     },
     {
-      description: 'From a pipe into a mailing',
+      description: 'Read rows from a pipe, and pass the links to another program',
       command: 'zcat members.csv.gz | <%= config.bin %> issue - --template member --out - | ./mail-links',
     },
   ]
@@ -50,15 +51,23 @@ export default class Issue extends BulkCommand {
   static override flags = {
     template: requiredFlag('template'),
     ...bulkFlags,
-    'label-column': Flags.string({ summary: "Column of the holder's name.", default: 'label' }),
+    'label-column': Flags.string({
+      summary: 'Column with the label, which is the name of the holder.',
+      default: 'label',
+    }),
     'group-column': groupColumnFlag,
     out: Flags.string({
-      summary: 'Write the input with pass IDs and links to this file; - writes to stdout, without a journal.',
+      summary: 'File for the input with added pass IDs and links, or - for stdout, without a journal.',
     }),
     existing: existingFlag,
-    yes: Flags.boolean({ summary: 'Skip the confirmation of an update.' }),
+    yes: skipFlag,
     'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
-    concurrency: Flags.integer({ summary: 'Concurrent batches of 100.', default: 4, min: 1, max: 16 }),
+    concurrency: Flags.integer({
+      summary: 'Number of concurrent requests of up to 100 rows, 1-16.',
+      default: 4,
+      min: 1,
+      max: 16,
+    }),
   }
 
   async run() {

@@ -8,11 +8,12 @@ import { overridingVariables, resolveConnection, type Setting } from '../cli/set
 
 export default class Login extends ClientCommand {
   static override summary = 'Check a token with its server, and store both as a profile.'
-  static override description = 'Asks for the token; in scripts use --token-stdin. Only the owner can read the file.'
+  static override description =
+    'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles.'
   static override examples = [
     '<%= config.bin %> login --url https://passes.example',
     {
-      description: 'In a script, with a profile name',
+      description: 'Log in from a script, with a name for the profile',
       command: '<%= config.bin %> login --url https://passes.example --profile production --token-stdin < token.txt',
     },
   ]

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Flags } from '@oclif/core'
+import { skipFlag } from '../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/cli-error.ts'
 import { count, table } from '../cli/command/output.ts'
@@ -11,37 +12,40 @@ import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
 export default class MoveOut extends BaseCommand {
   static override summary = 'Move phones with Apple passes to another address.'
   static override description =
-    'Works on the database. The servers on this database do the work at a limited pace, even after this command ' +
-    'ends. From the start, packages contain the new address as their webServiceURL, and each phone is pushed once ' +
-    'to fetch a package. The new address must serve the PassKit web service with the same serial numbers and ' +
-    'tokens: another server that imported the passes (passes export --handover), or this server under a new ' +
-    'address. Keep this server running under the old address until the phones have moved. Passes at Google contain ' +
-    'no address and do not change. See docs/guides/hand-over.md.'
+    'Works on the database. From the start of the move, packages contain the new address as their webServiceURL, and ' +
+    'the servers push each phone once, at a limited pace, so that it fetches a package. The servers continue even after ' +
+    'this command ends. The new address must serve the PassKit web service with the same serial numbers and tokens: ' +
+    'another server that imported the passes (passes export --handover), or this server under a new address. Keep this ' +
+    'server running under the old address until the phones have moved. Passes at Google contain no address and do not ' +
+    'change. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> move-out --to https://passes.example.com/apple',
     { description: 'Show the progress', command: '<%= config.bin %> move-out --status --json' },
     {
-      description: 'Let packages contain the address of this server again',
+      description: 'Stop the move, so that packages contain the address of this server again',
       command: '<%= config.bin %> move-out --cancel',
     },
   ]
   static override flags = {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
-    to: Flags.string({ summary: 'New webServiceURL of the packages: https, without /v1.' }),
+    to: Flags.string({ summary: 'New webServiceURL of the packages: an https address without /v1.' }),
     pace: Flags.integer({
       summary: 'Number of passes per second whose phones are pushed (default: 50, or the pace of the running move).',
       min: 1,
       max: 1_000,
     }),
-    status: Flags.boolean({ summary: 'Only show the progress.', exclusive: ['to', 'cancel'] }),
+    status: Flags.boolean({ summary: 'Show the progress, and change nothing.', exclusive: ['to', 'cancel'] }),
     cancel: Flags.boolean({
       summary: 'Stop the move. Phones that have moved keep the new address.',
       exclusive: ['to'],
     }),
-    detach: Flags.boolean({ summary: 'Start, and do not wait for the phones.', dependsOn: ['to'] }),
-    unchecked: Flags.boolean({ summary: 'Do not request a pass from the address first.', dependsOn: ['to'] }),
-    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
+    detach: Flags.boolean({ summary: 'Start the move, and do not wait for the phones.', dependsOn: ['to'] }),
+    unchecked: Flags.boolean({
+      summary: 'Skip the check that the new address serves a pass of a phone.',
+      dependsOn: ['to'],
+    }),
+    yes: skipFlag,
     'apple-pass-type': serveFlags['apple-pass-type'],
   }
 

@@ -9,9 +9,9 @@ import { exists } from '../files/private-file.ts'
 export default class Packages extends BaseCommand {
   static override summary = 'Convert .pkpass files of another provider to a CSV file for import.'
   static override description =
-    'Writes one row per package in the folder: serial number (also the external ID), pass type, authentication ' +
-    'token, barcode, void or not, the first primary field as the label, and one column per field. Rename the columns ' +
-    'to the variables of your template, and use the file with passes import. Also shows the path that phones use for ' +
+    'Writes one row per package in the folder: serial number (also as the external ID), pass type, authentication ' +
+    'token, barcode, status, the first primary field as the label, and one column per field. Rename the columns to the ' +
+    'variables of your template, and use the file with passes import. Also prints the address from which phones fetch ' +
     'updates. Signatures are not checked. Exits with 1 if a file could not be read.'
   static override examples = [
     '<%= config.bin %> packages ./old-passes --out members.csv',
@@ -21,7 +21,7 @@ export default class Packages extends BaseCommand {
     folder: Args.string({ description: 'Folder of .pkpass files.', required: true }),
   }
   static override flags = {
-    out: Flags.string({ summary: 'Write the rows to this file; - writes to stdout.', required: true }),
+    out: Flags.string({ summary: 'CSV file to write, or - for stdout.', required: true }),
     'raw-cells': rawCellsFlag,
   }
 

@@ -21,37 +21,39 @@ const clock = () => new Date()
 export default class Scan extends ClientCommand {
   static override summary = 'Scan passes at the door, with a hardware scanner or by hand.'
   static override description =
-    'Enter codes with a scanner or the keyboard; the console shows each decision. If the server does not respond, ' +
-    'the console decides with the last list that it downloaded, and uploads the decisions later. Keys: F2 search by ' +
-    'name, F3 undo the last scan, F4 scan context or date, F5 others of the group, F8 lock, Ctrl-C end. --stdin ' +
-    'reads one payload per line, and writes one decision per line as JSON.'
+    'Opens a console that shows a decision for each code from a scanner or the keyboard. If the server does not ' +
+    'respond, the console decides with the list that it downloaded last, and uploads the decisions later. Keys: F2 ' +
+    'searches by name, F3 undoes the last scan, F4 sets a scan context or a date, F5 admits others of the group, F8 ' +
+    'locks the keys, Ctrl-C ends the console.'
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
     'cat payloads.txt | <%= config.bin %> scan --stdin > decisions.jsonl',
   ]
   static override flags = {
-    project: namedFlag('project', ' whose passes are admitted here', {
+    project: namedFlag('project', ' whose passes are admitted (default: every project)', {
       ask: { orNone: 'Every project' },
       isFoundByCommand: true,
     }),
     context: Flags.string({
-      summary: 'Scan context, such as an event day: a pass without a limit is admitted once in each.',
+      summary: 'Scan context, such as an event day: a pass without a policy is admitted once in each context.',
     }),
-    date: Flags.string({ summary: 'Evaluate as of this date (YYYY-MM-DD) instead of now.' }),
-    'device-id': Flags.string({ summary: 'Name of this device in the ledger; by default that of the machine.' }),
-    gate: Flags.string({ summary: 'Gate, stored in the ledger.' }),
-    lane: Flags.string({ summary: 'Lane, stored in the ledger.' }),
-    location: Flags.string({ summary: 'Location, stored in the ledger.' }),
+    date: Flags.string({ summary: 'Date for which passes are evaluated (YYYY-MM-DD), instead of the time.' }),
+    'device-id': Flags.string({ summary: 'Name of this device in the ledger (default: the name of the machine).' }),
+    gate: Flags.string({ summary: 'Gate, which the ledger stores with each scan.' }),
+    lane: Flags.string({ summary: 'Lane, which the ledger stores with each scan.' }),
+    location: Flags.string({ summary: 'Location, which the ledger stores with each scan.' }),
     sound: Flags.string({
-      summary: 'Command to run for each decision instead of the bell; PASSES_VERDICT is yes, no, or ask.',
+      summary: 'Shell command that replaces the bell; its variable PASSES_VERDICT is yes, no, or ask.',
       exclusive: ['mute', 'stdin'],
     }),
     mute: Flags.boolean({
-      summary: 'Turn off the bell, which rings once for yes and three times for no.',
+      summary: 'Turn off the bell, which rings once if a pass is accepted, and otherwise three times.',
       exclusive: ['stdin'],
     }),
-    stdin: Flags.boolean({ summary: 'Read one payload per line from stdin, and write one decision per line.' }),
+    stdin: Flags.boolean({
+      summary: 'Read one payload per line from stdin, and write one decision per line as JSON, without a console.',
+    }),
   }
 
   async run() {

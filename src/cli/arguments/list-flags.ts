@@ -8,34 +8,55 @@ import { named } from './named.ts'
 export const repeatable = { multiple: true, multipleNonGreedy: true } as const
 
 export const rawCellsFlag = Flags.boolean({
-  summary: "Do not escape cells; by default, ' precedes cells that a spreadsheet would read as a formula.",
+  summary: 'Raw CSV cells: no apostrophe before cells that a spreadsheet would run as a formula.',
   default: false,
 })
 
 export const styleFlags = {
   columns: Flags.string({
-    summary: 'Columns to show, separated by commas; an unknown one lists all columns.',
+    summary: 'Names of the columns to show, separated by commas. An unknown name lists the available names.',
     exclusive: ['json', 'jsonl'],
     helpGroup: 'LIST',
   }),
-  sort: Flags.string({ summary: 'Sort the output by a column: label, createdAt:desc.', helpGroup: 'LIST' }),
-  csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json', 'jsonl'], helpGroup: 'LIST' }),
-  jsonl: Flags.boolean({ summary: 'Write JSON, one row per line.', exclusive: ['json', 'csv'], helpGroup: 'LIST' }),
+  sort: Flags.string({
+    summary: 'Column by which the shown rows are sorted, such as label or createdAt:desc.',
+    helpGroup: 'LIST',
+  }),
+  csv: Flags.boolean({ summary: 'Format output as CSV.', exclusive: ['json', 'jsonl'], helpGroup: 'LIST' }),
+  jsonl: Flags.boolean({
+    summary: 'Format output as JSON, one row per line.',
+    exclusive: ['json', 'csv'],
+    helpGroup: 'LIST',
+  }),
   'raw-cells': rawCellsFlag,
 }
 
 export const listFlags = {
   ...styleFlags,
-  limit: Flags.integer({ summary: 'Number of rows, 1 to 100 (20).', min: 1, max: 100, exclusive: ['all'] }),
-  cursor: Flags.string({ summary: 'Continue from the nextCursor of an earlier page.', exclusive: ['all'] }),
-  all: Flags.boolean({ summary: 'Show all pages.' }),
+  limit: Flags.integer({
+    summary: 'Maximum number of rows to show, 1-100 (default: 20).',
+    min: 1,
+    max: 100,
+    exclusive: ['all'],
+  }),
+  cursor: Flags.string({ summary: 'Start of the page: nextCursor of an earlier page.', exclusive: ['all'] }),
+  all: Flags.boolean({ summary: 'Show all pages instead of one.' }),
 }
 
 export const followFlag = Flags.boolean({
   summary:
-    'Afterwards, show new rows until Ctrl-C: oldest first, and each row once, even after a restart of the server.',
+    'Keep running until Ctrl-C: show each new row once, oldest first, even if the server is restarted in between.',
   exclusive: ['all', 'cursor', 'sort'],
   helpGroup: 'LIST',
+})
+
+export const skipFlag = Flags.boolean({ summary: 'Skip the confirmation prompt.' })
+
+export const concurrencyFlag = Flags.integer({
+  summary: 'Number of concurrent requests, 1-16.',
+  default: 8,
+  min: 1,
+  max: 16,
 })
 
 /** Options of a renamed flag: the old name still works, with a warning. */
@@ -44,12 +65,26 @@ export function formerly(name: string) {
 }
 
 /** Creates a flag for an output file. `-` means stdout, which is the default. */
-export function outFlag(
-  summary: string,
-  options: Partial<ReturnType<typeof formerly>> & { dependsOn?: string[] } = {},
-) {
-  return Flags.string({ ...options, summary, parse: async (path) => (path === '-' ? undefined : path) as string })
+export function outFlag(what: string, options: Partial<ReturnType<typeof formerly>> & { dependsOn?: string[] } = {}) {
+  return Flags.string({
+    ...options,
+    summary: `${what} (default: stdout, or - for stdout).`,
+    parse: async (path) => (path === '-' ? undefined : path) as string,
+  })
 }
+
+/** Creates a flag for the language of a preview. */
+export function languageFlag(options: { exclusive?: string[] } = {}) {
+  return Flags.string({
+    ...options,
+    summary: 'Language of the texts: one of the definition (default: the default language of the definition).',
+  })
+}
+
+export const htmlFlag = Flags.string({
+  summary: 'File for a web page that shows the pass on an iPhone and on an Android phone.',
+  parse: parsePath,
+})
 
 /** Creates a repeatable filter whose values are alternatives. */
 export function filterFlag(summary: string) {
@@ -68,9 +103,12 @@ export function pastFlag(summary: string, renamed: Partial<ReturnType<typeof for
   })
 }
 
+/** The format of a time in the past, for the summaries of flags. */
+export const PAST = '2027-05-31T00:00:00Z, or 12h for twelve hours ago'
+
 export const projectFilter = named(
   'project',
-  filterFlag('Only items of this project; none for items without a project.'),
+  filterFlag('Only rows of this project; none means rows without a project.'),
   { mayBeNone: true },
 )
 

@@ -33,7 +33,7 @@ export function parseEnd(text: string, now: Date): Date | null {
 }
 
 export const lifetimeFlag = Flags.string({
-  summary: 'Time until expiry: 3s, 15m, 12h, 30d, or never; a year by default.',
+  summary: 'Lifetime of the token: 3s, 15m, 12h, 30d, or never (default: a year).',
 })
 
 /** Returns `null` for never, and `undefined` if the flag was omitted. @throws UsageError */

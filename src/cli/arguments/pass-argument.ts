@@ -8,7 +8,7 @@ import { repeatable } from './list-flags.ts'
 import { ambiguousName, SHORTEST_PREFIX } from './named.ts'
 
 export const passArgs = {
-  id: Args.string({ description: 'External ID, ID, or start of an ID of the pass.', required: true }),
+  id: Args.string({ description: 'External ID, ID, or first characters of the ID of the pass.', required: true }),
 }
 
 export const passFlags = {
@@ -16,7 +16,7 @@ export const passFlags = {
 }
 
 export const ifMatchFlag = {
-  'if-match': Flags.string({ summary: 'Update only if the pass has this revision.' }),
+  'if-match': Flags.string({ summary: 'Revision that the pass must have; otherwise, nothing changes.' }),
 }
 
 interface PassReference {
@@ -81,7 +81,7 @@ function onlyPass(text: string, found: readonly Pass[], total: number): Pass | u
 }
 
 export const variableFlag = Flags.string({
-  summary: 'A variable as name=value. Repeatable.',
+  summary: 'Variable as name=value. Repeatable.',
   ...repeatable,
   default: [],
 })
@@ -93,12 +93,12 @@ export function splitVariable(text: string): [name: string, value: string] {
 }
 
 export const existingFlag = Flags.option({
-  summary: 'Action for an existing pass with other values: keep it or update it (default: fail).',
+  summary: 'Action if a pass with other values exists: keep it, or update it (default: fail).',
   options: ['keep', 'update'] as const,
 })()
 
 export const unsetFlag = Flags.string({
-  summary: 'Remove a variable, which then has the default of the template. Repeatable.',
+  summary: 'Variable to remove; the default of the template then applies. Repeatable.',
   ...repeatable,
   default: [],
 })

@@ -11,7 +11,7 @@ import type { ConnectionFlags } from '../settings/settings.ts'
 import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
 
-export const groupColumnFlag = Flags.string({ summary: 'Column of the group key (groupKey, if there is one).' })
+export const groupColumnFlag = Flags.string({ summary: 'Column with the group key (default: groupKey, if it exists).' })
 
 /** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {
@@ -23,14 +23,14 @@ export const bulkArgs = {
 
 export const bulkFlags = {
   'external-id-column': Flags.string({
-    summary: 'Column of the external ID, your key of a pass.',
+    summary: 'Column with the external ID, which is your key of a pass.',
     default: 'externalPassId',
   }),
   failures: Flags.string({
-    summary: 'Write failed rows with their error to this file, for another run.',
+    summary: 'File for failed rows with their errors, as input for another run.',
     parse: parsePath,
   }),
-  restart: Flags.boolean({ summary: 'Ignore the journal, and start with the first row.' }),
+  restart: Flags.boolean({ summary: 'Ignore the journal of an earlier run, and start with the first row.' }),
   'raw-cells': rawCellsFlag,
 }
 

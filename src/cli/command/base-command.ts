@@ -14,8 +14,8 @@ import { describeFailure, type Failure, failureJson, formatFailure } from './fai
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
   static override baseFlags = {
-    'no-color': Flags.boolean({ summary: 'Use no color, as with NO_COLOR or TERM=dumb.', helpGroup: 'GLOBAL' }),
-    'no-input': Flags.boolean({ summary: 'Disable prompts; fail instead.', helpGroup: 'GLOBAL' }),
+    'no-color': Flags.boolean({ summary: 'Disable colors, as NO_COLOR and TERM=dumb do.', helpGroup: 'GLOBAL' }),
+    'no-input': Flags.boolean({ summary: 'Disable prompts: fail if an answer is needed.', helpGroup: 'GLOBAL' }),
   }
 
   note(message: string): void {

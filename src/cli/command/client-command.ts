@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { type Client, type ClientOptions, createClient, TimeoutError } from '../../client/client.ts'
-import { DEFAULT_TIMEOUT_SECONDS } from '../../client/client-errors.ts'
+import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from '../../client/client-errors.ts'
 import { askable, askForNames, resolveNames } from '../arguments/named.ts'
 import {
   type Connection,
@@ -25,11 +25,11 @@ export abstract class ClientCommand extends BaseCommand {
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
       summary:
-        'Stored profile for missing flags and variables (PASSES_PROFILE; default: the profile set with profile use).',
+        'Profile with the address and token, if no flag or variable sets them (PASSES_PROFILE; default: set by passes profile use).',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({
-      summary: `Seconds to wait for the server (PASSES_TIMEOUT; default: ${DEFAULT_TIMEOUT_SECONDS}).`,
+      summary: `Timeout of a request in seconds, up to ${MAX_TIMEOUT_SECONDS} (PASSES_TIMEOUT; default: ${DEFAULT_TIMEOUT_SECONDS}).`,
       helpGroup: 'CONNECTION',
     }),
   }

@@ -25,11 +25,11 @@ const ERASED = { message: 'Erased.' }
 
 export const knownFlags = {
   'public-key': Flags.string({
-    summary: 'File with the signing key as PEM: ledgerPublicKey of GET /v1/workspace.',
+    summary: 'File with the signing key as PEM, which GET /v1/workspace returns as ledgerPublicKey.',
     helpValue: 'FILE',
   }),
   kept: Flags.string({
-    summary: 'File with earlier output of verify --json, whose entries must still be in the chain.',
+    summary: 'File with earlier output of verify --json: the entries that it covers must still be in the chain.',
     helpValue: 'FILE',
   }),
 }

@@ -16,20 +16,20 @@ import { canAnimate } from '../settings/settings.ts'
 export const messageFlags = {
   message: Flags.string({ char: 'm', summary: 'Text, up to 1000 characters.', exactlyOne: ['message', 'message-in'] }),
   'message-in': Flags.string({
-    summary: "Text in one language, as pt=text. Repeatable; the template's default language is required.",
+    summary: "Text in one language, such as pt=Olá. Repeatable; the template's default language is required.",
     ...repeatable,
   }),
   platform: Flags.string({
-    summary: 'Only this platform. Repeatable; all by default.',
+    summary: 'Only this platform (default: all). Repeatable.',
     options: Platform.options,
     ...repeatable,
   }),
-  at: Flags.string({ summary: 'Time: an ISO 8601 date-time, or a delay such as "in 2h". Immediately by default.' }),
+  at: Flags.string({ summary: 'Time of sending: an ISO 8601 date-time, or a delay such as "in 2h" (default: now).' }),
   header: Flags.string({
-    summary: 'Header above the text at Google; by default the organization.',
+    summary: 'Header above the text in Google Wallet (default: the organization).',
     exclusive: ['header-in'],
   }),
-  'header-in': Flags.string({ summary: 'Header in one language, as pt=text. Repeatable.', ...repeatable }),
+  'header-in': Flags.string({ summary: 'Header in one language, such as pt=Olá. Repeatable.', ...repeatable }),
 }
 
 export interface MessageFlags {

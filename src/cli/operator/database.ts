@@ -33,7 +33,7 @@ const aboutKey = {
 export const commands: ResourceCommands = {
   migrate: localCommand({
     summary: 'Migrate the database.',
-    description: 'passes serve does the same when it starts. Safe to run at any time, even twice at once.',
+    description: 'passes serve also migrates when it starts. Safe to run at any time, even twice at once.',
     examples: ['migrate', 'migrate --database postgres://passes:secret@db/passes'],
     flags: databaseFlags,
     async run({ flags: { database: url } }) {
@@ -52,14 +52,15 @@ export const commands: ResourceCommands = {
   backup: localCommand({
     summary: 'Copy a SQLite database to a file while servers use it.',
     description:
-      'The copy is consistent and contains everything acknowledged before it started; requests do not wait for it. It ' +
-      'is checked before the file gets its name. It does not contain the server key: keep a copy elsewhere, because ' +
-      'webhook secrets and links cannot be used without it. For PostgreSQL use pg_dump; see docs/backup.md.',
+      'The copy is consistent, contains everything that was acknowledged before the start, and delays no request. It ' +
+      'is verified before the file gets its name. It does not contain the server key: store a copy of the key ' +
+      'elsewhere, because webhook secrets and links cannot be used without it. For PostgreSQL, use pg_dump; see ' +
+      'docs/backup.md.',
     examples: [
       'backup /var/backups/passes-2027-05-31.db',
       'backup passes.backup --database sqlite:./data/passes.db --force',
     ],
-    args: { file: Args.string({ description: 'The file to write.', required: true, parse: parsePath }) },
+    args: { file: Args.string({ description: 'File to write.', required: true, parse: parsePath }) },
     flags: {
       ...databaseFlags,
       force: Flags.boolean({ summary: 'Replace an existing file.', default: false }),
@@ -86,20 +87,26 @@ export const commands: ResourceCommands = {
   restore: localCommand({
     summary: 'Replace a SQLite database with a backup.',
     description:
-      'Stop the servers first: a database that is open is rejected. The backup is checked by its checksum and page by ' +
-      'page, migrated, and put in place in one step; the previous database is kept next to it. Jobs that ran after the ' +
-      'backup run again. For PostgreSQL use pg_restore; see docs/backup.md.',
+      'Stop the servers first: a database that is open is not replaced. The backup is verified by its checksum and page ' +
+      'by page, migrated, and put in place in one step. The previous database is kept next to it. Jobs that ran after ' +
+      'the backup run again. For PostgreSQL, use pg_restore; see docs/backup.md.',
     examples: [
       'restore /var/backups/passes-2027-05-31.db',
       'restore passes.backup --database sqlite:./data/passes.db --force',
     ],
     args: {
-      file: Args.string({ description: 'A file that passes backup wrote.', required: true, parse: parsePath }),
+      file: Args.string({ description: 'File that passes backup wrote.', required: true, parse: parsePath }),
     },
     flags: {
       ...databaseFlags,
-      force: Flags.boolean({ summary: 'Replace a database that contains data; it is kept.', default: false }),
-      unverified: Flags.boolean({ summary: 'Accept a backup of an older version without a checksum.', default: false }),
+      force: Flags.boolean({
+        summary: 'Replace a database that contains data; the replaced file is kept.',
+        default: false,
+      }),
+      unverified: Flags.boolean({
+        summary: 'Accept a backup without a checksum, as older versions wrote it.',
+        default: false,
+      }),
     },
     async run({ args: { file }, flags: { database: url, force, unverified } }) {
       const database = await sqliteFileOf(
@@ -122,8 +129,8 @@ export const commands: ResourceCommands = {
     summary: 'Copy a database to another one: from SQLite to PostgreSQL, or back.',
     description:
       'Stop the servers first, or start them with --freeze, so that they only read. All rows are copied, read again, ' +
-      'and compared before the copy can be used. If it is interrupted, run it again to resume. Passes, links, phones, ' +
-      'and tokens do not change; use the same server key for the new server. See docs/guides/growing.md.',
+      'and compared before the copy can be used. If the command is interrupted, run it again to resume. Passes, links, ' +
+      'phones, and tokens keep working, if the new server has the same server key. See docs/guides/growing.md.',
     examples: [
       'PASSES_COPY_TO=postgres://passes:secret@db/passes <%= config.bin %> copy --from sqlite:./passes.db',
       'PASSES_COPY_FROM=postgres://passes:secret@db/passes <%= config.bin %> copy --to sqlite:./passes.db',
@@ -135,7 +142,7 @@ export const commands: ResourceCommands = {
         required: true,
       }),
       to: Flags.string({
-        summary: 'Target: an empty PostgreSQL database, or a new SQLite file.',
+        summary: 'Target database: an empty PostgreSQL database, or a new SQLite file.',
         env: 'PASSES_COPY_TO',
         required: true,
       }),
@@ -180,22 +187,21 @@ export const commands: ResourceCommands = {
   'pass:erase': localCommand({
     summary: 'Erase the personal data of a pass, irreversibly.',
     description:
-      'Works on the database, also while servers run. The pass becomes void, wallets get the void card without the ' +
-      'data, and label, variables, externalPassId, messages, notes of scans, and every copy in events are deleted; ' +
-      'pending deliveries are not sent. Results and counts of scans remain. Asks for confirmation; without a terminal, ' +
-      '--yes is required. docs/privacy.md lists the stored data.',
+      'Works on the database, also while servers run. The pass becomes void, and wallets get the void card without the ' +
+      'data. Label, variables, externalPassId, messages, notes of scans, and their copies in events are deleted, and ' +
+      'pending deliveries are not sent. Results and counts of scans remain. docs/privacy.md lists the stored data.',
     examples: [
       'pass erase 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --dry-run',
       'pass erase T-1 --external --workspace acme --yes --json',
     ],
     args: {
-      id: Args.string({ description: 'ID of the pass, or with --external your key of it.', required: true }),
+      id: Args.string({ description: 'ID of the pass, or with --external its external ID.', required: true }),
     },
     flags: {
       ...databaseFlags,
       ...passFlags,
       workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
-      'dry-run': Flags.boolean({ summary: 'Only show the data that would be erased.' }),
+      'dry-run': Flags.boolean({ summary: 'Show the data that would be erased, and erase nothing.' }),
     },
     asks: true,
     async run({ args, flags, ask }) {
@@ -223,15 +229,13 @@ export const commands: ResourceCommands = {
   doctor: localCommand({
     summary: "Check a server's settings and environment, and show how to fix problems.",
     description:
-      "Run it on the server's machine, with the flags and variables of passes serve. It checks the configuration, the " +
-      'database, the server key, file permissions, certificates and keys of the platforms, the public URL, webhooks, ' +
-      'and jobs, and changes nothing. Exits with 1 if a check failed. With --write, it also creates a class at Google ' +
-      "with a logo and a location, and shows Google's response; the class is a draft that no user sees, and is always " +
-      'the same one. With --recount, it also corrects the counters of lists and figures.',
+      'Run it on the machine of the server, with the flags and variables of passes serve. It checks the configuration, ' +
+      'the database, the server key, file permissions, certificates and keys of the platforms, the public URL, ' +
+      'webhooks, and jobs. It changes nothing, except with --write or --recount. Exits with 1 if a check failed.',
     examples: [
       'doctor',
       {
-        description: 'Fixes of failed checks, for a script',
+        description: 'Print how to fix each failed check, for a script',
         command: 'doctor --json | jq -r \'.checks[] | select(.status == "FAILED") | .fix\'',
       },
       'doctor --write',
@@ -239,8 +243,14 @@ export const commands: ResourceCommands = {
     ],
     flags: {
       ...serveFlags,
-      recount: Flags.boolean({ summary: 'Also recount all counters, correct them, and show differences.' }),
-      write: Flags.boolean({ summary: 'Also create a class with a logo and a location at Google.' }),
+      recount: Flags.boolean({
+        summary: 'Recount the counters of lists and figures, correct them, and show differences.',
+      }),
+      write: Flags.boolean({
+        summary:
+          "Create a class with a logo and a location at Google, and show Google's response. It is always the same class, " +
+          'a draft that no user sees.',
+      }),
     },
     async run({ flags, note }) {
       for (const warning of mistypedVariables()) note(warning)

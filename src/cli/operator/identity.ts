@@ -32,10 +32,10 @@ const identityFlags = {
 
 const certificateFlags = {
   certificate: Flags.string({
-    summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file with its key.',
+    summary: 'Pass Type ID certificate: a PEM or DER file, or a .p12 file that also contains the key.',
     helpGroup: 'APPLE',
   }),
-  key: Flags.string({ summary: 'Private key: a PEM or DER file.', helpGroup: 'APPLE' }),
+  key: Flags.string({ summary: 'Private key of the certificate: a PEM or DER file.', helpGroup: 'APPLE' }),
   'key-passphrase': Flags.string({
     summary: 'Password of the key or of the .p12 file.',
     env: 'PASSES_APPLE_KEY_PASSPHRASE',
@@ -55,8 +55,8 @@ const certificateFlags = {
 
 /** Flags that make a new identity the default. */
 const placeFlags = {
-  workspace: Flags.string({ summary: 'Make it the default of this workspace (name or ID).' }),
-  project: Flags.string({ summary: 'Make it the default of this project of the workspace (name or ID).' }),
+  workspace: Flags.string({ summary: 'Workspace (name or ID) whose default the identity becomes.' }),
+  project: Flags.string({ summary: 'Project of the workspace (name or ID) whose default the identity becomes.' }),
 }
 
 const manageIdentities = () => import('../../server/operator/manage-identities.ts')
@@ -66,8 +66,9 @@ export const commands: ResourceCommands = {
   'identity:add:apple': localCommand({
     summary: 'Add an Apple pass type with its certificate.',
     description:
-      'Works on the database; the key is encrypted with the server key. Running servers use it within 10 seconds. To ' +
-      'create passes under it, make it the default of a workspace or a project, here or with identity use.',
+      'Works on the database, and encrypts the private key with the server key. Running servers know the identity ' +
+      'within 10 seconds. To create passes under it, make it the default of a workspace or a project, with --workspace ' +
+      'and --project, or later with identity use.',
     examples: [
       'identity add apple --name acme --certificate pass.pem --key pass.key --wwdr AppleWWDRCAG4.cer --workspace acme',
       'identity add apple --name acme --certificate Certificates.p12 --wwdr AppleWWDRCAG4.cer',
@@ -98,9 +99,9 @@ export const commands: ResourceCommands = {
   'identity:add:google': localCommand({
     summary: 'Add a Google Wallet issuer.',
     description:
-      'Works on the database; the key is encrypted with the server key. Without a key file, each server uses the ' +
-      'account of its machine. Running servers use it within 10 seconds. To create passes under it, make it the ' +
-      'default of a workspace or a project, here or with identity use.',
+      'Works on the database, and encrypts the key file with the server key. Without a key file, each server uses the ' +
+      'account of its machine. Running servers know the issuer within 10 seconds. To create passes under it, make it ' +
+      'the default of a workspace or a project, with --workspace and --project, or later with identity use.',
     examples: [
       'identity add google --name acme-google --issuer 3388000000012345678 --key-file account.json --workspace acme',
       'identity add google --name trial-google --issuer 3388000000000000001 --sandbox --json',
@@ -109,7 +110,7 @@ export const commands: ResourceCommands = {
       ...identityFlags,
       ...placeFlags,
       name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
-      issuer: Flags.string({ summary: 'Issuer ID, a number.', required: true }),
+      issuer: Flags.string({ summary: 'Google Wallet issuer ID, a number.', required: true }),
       'key-file': Flags.string({
         summary: 'Key of the service account, or configuration of workload identity: a JSON file.',
         exclusive: ['sandbox'],
@@ -126,7 +127,7 @@ export const commands: ResourceCommands = {
   }),
   'identity:list': itemsCommand({
     summary: 'List the identities of the database.',
-    description: 'The list omits the identity named server, which the flags of passes serve set.',
+    description: 'The list omits the identity "server", which is set by the flags of passes serve.',
     examples: ['identity list', 'identity list --json'],
     flags: databaseFlags,
     async read({ flags }) {
@@ -152,11 +153,11 @@ export const commands: ResourceCommands = {
   'identity:renew': localCommand({
     summary: 'Renew the certificate or key of an identity.',
     description:
-      'The certificate must have the same pass type and team, because phones use both to identify their passes. ' +
-      'Running servers sign and push with it within 10 seconds; pushes in progress end over the old connection. ' +
-      'Waiting updates continue automatically; passes jobs retry --all issues passes that failed in the meantime. A ' +
-      'sandbox identity needs no files. With --watch, each renewal is one line, and rejected files are reported on ' +
-      'stderr; Ctrl-C ends it with 130.',
+      'The new certificate must have the same pass type and team, because phones use both to identify their passes. ' +
+      'Running servers sign and push with it within 10 seconds, and finish pushes in progress over the old ' +
+      'connection. Waiting updates continue automatically. To issue passes that failed in the meantime, run passes ' +
+      'jobs retry --all. A sandbox identity needs no files. With --watch, the command prints a line for each renewal, ' +
+      'reports rejected files on stderr, and exits with 130 on Ctrl-C.',
     examples: [
       'identity renew acme --certificate pass.pem --key pass.key',
       'identity renew acme --certificate /run/secrets/pass.pem --key /run/secrets/pass.key --watch',
@@ -168,7 +169,7 @@ export const commands: ResourceCommands = {
       ...identityFlags,
       ...certificateFlags,
       watch: Flags.boolean({
-        summary: 'Keep running, and renew whenever the files change, for example by a secret store.',
+        summary: 'Keep running, and renew whenever the files change, such as when a secret store replaces them.',
       }),
       'key-file': Flags.string({ summary: 'Key of the service account: a JSON file.', helpGroup: 'GOOGLE' }),
     },
@@ -201,21 +202,22 @@ export const commands: ResourceCommands = {
   'identity:use': localCommand({
     summary: 'Make an identity the default of a workspace or a project.',
     description:
-      'Applies to new passes: each pass keeps its identities permanently. The workspace can then also assign the ' +
-      'identity to its projects (PATCH /v1/projects/{id}). A retired identity becomes active again. The name server ' +
-      'removes the default: a project then uses the default of its workspace, and a workspace the identity from the ' +
-      'flags of passes serve. To also prevent its use by projects, run passes identity retire --workspace.',
+      'Applies to new passes only: each pass keeps its identities permanently. The workspace can then also assign the ' +
+      'identity to its projects (PATCH /v1/projects/{id}). A retired identity becomes active again. The name "server" ' +
+      'removes the default: a project then uses the default of its workspace, and a workspace uses the identity from ' +
+      'the flags of passes serve. To also prevent projects from using an identity, run passes identity retire ' +
+      '--workspace.',
     examples: [
       'identity use acme --workspace acme',
       'identity use acme-google --workspace agency --project "Acme fair"',
       'identity use server --workspace acme --platform apple',
     ],
-    args: { name: Args.string({ description: 'Name of the identity, or server.', required: true }) },
+    args: { name: Args.string({ description: 'Name of the identity, or "server".', required: true }) },
     flags: {
       ...databaseFlags,
       workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
-      project: Flags.string({ summary: 'Name or ID of a project; by default the workspace itself.' }),
-      platform: Flags.option({ options: platforms })({ summary: 'For server: only this platform.' }),
+      project: Flags.string({ summary: 'Name or ID of a project (default: the workspace itself).' }),
+      platform: Flags.option({ options: platforms })({ summary: 'With the name "server": only this platform.' }),
     },
     async run({ args, flags: { database: databaseUrl, ...where } }) {
       const { setDefaultIdentity } = await manageIdentities()
@@ -229,9 +231,10 @@ export const commands: ResourceCommands = {
   'identity:retire': localCommand({
     summary: 'Stop creating passes under an identity.',
     description:
-      'Its existing passes are still updated, so its certificate must still be renewed. It must not be a default ' +
-      '(passes identity use server). With --workspace, only that workspace stops using it, and cannot assign it to its ' +
-      'projects. passes identity use reactivates it.',
+      'Existing passes of the identity are still updated, so its certificate must still be renewed. An identity that ' +
+      'is a default cannot be retired: first remove the default with passes identity use server. With --workspace, ' +
+      'only that workspace stops using the identity, and cannot assign it to its projects. passes identity use ' +
+      'reactivates it.',
     examples: [
       'identity retire acme',
       'identity retire acme --workspace agency',
@@ -240,7 +243,7 @@ export const commands: ResourceCommands = {
     args: nameArgs,
     flags: {
       ...databaseFlags,
-      workspace: Flags.string({ summary: 'Name or ID of a workspace: others keep using the identity.' }),
+      workspace: Flags.string({ summary: 'Name or ID of the workspace that stops using the identity (default: all).' }),
     },
     async run({ args, flags: { database: databaseUrl, workspace } }) {
       const { retireIdentity } = await manageIdentities()

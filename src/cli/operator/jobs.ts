@@ -11,7 +11,7 @@ const jobArgs = { id: Args.string({ description: 'ID of the job (passes jobs lis
 
 const jobFlags = {
   ...databaseFlags,
-  all: Flags.boolean({ summary: 'All failed or quarantined jobs.' }),
+  all: Flags.boolean({ summary: 'Select all failed and quarantined jobs.' }),
   workspace: Flags.string({ summary: 'With --all: only one workspace (name or ID).', dependsOn: ['all'] }),
 }
 
@@ -24,9 +24,9 @@ export const commands: ResourceCommands = {
     summary: 'Run failed or quarantined jobs again.',
     description:
       'Works on the database; running servers start the jobs within a second. A pass that FAILED with its job is ' +
-      'QUEUED again, and with --all also passes that could not be signed. An update of a wallet emits pass.updated ' +
-      'with changedFields manual_requeue. A quarantined job runs alone, and is quarantined again if the worker stops ' +
-      'during it.',
+      'QUEUED again. With --all, passes that could not be signed are QUEUED, too. A retried update of a wallet emits ' +
+      'pass.updated with changedFields manual_requeue. A quarantined job runs alone. If the worker process stops while ' +
+      'it runs, the job is quarantined again.',
     examples: ['jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs retry --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,
@@ -42,8 +42,8 @@ export const commands: ResourceCommands = {
   'jobs:delete': localCommand({
     summary: 'Delete failed or quarantined jobs.',
     description:
-      'Works on the database. The work of the job is never done, and its pass does not change: a pass that FAILED ' +
-      'with the job remains FAILED. A later update of the pass queues a new job.',
+      'Works on the database. The work of a deleted job is never done, and its pass does not change: a pass that ' +
+      'FAILED with the job remains FAILED. A later update of the pass queues a new job.',
     examples: ['jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs delete --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,
@@ -75,8 +75,8 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
     [`${chain}:prove`]: localCommand({
       summary: `Write ${what} with its proof, for passes ${chain} verify on another machine.`,
       description:
-        'Works on the database. Writes JSON lines: the end of the chain with its signature, the signed hourly heads, and ' +
-        'each entry with its digest. The file contains the personal data of the entries.',
+        'Works on the database. Writes JSON lines: the head of the chain with its signature, the signed hourly heads, ' +
+        'and each entry with its digest. The file contains the personal data of the entries.',
       examples: [
         `${chain} prove --workspace acme --out ${chain}.jsonl`,
         `${chain} prove --database sqlite:/srv/passes/passes.sqlite --out ${chain}.jsonl`,
@@ -84,7 +84,7 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
       flags: {
         ...databaseFlags,
         workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
-        out: outFlag('Private file to write; stdout if it is - or omitted.', formerly('output')),
+        out: outFlag('Output file, which only its owner can read', formerly('output')),
       },
       hasJson: false,
       run: async ({ flags }) => (await verifyChains()).writeProof(chain, flags, writeOut),
@@ -93,21 +93,21 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
     [`${chain}:verify`]: localCommand({
       summary: `Verify that no entry of ${what} was changed, removed, or inserted.`,
       description:
-        `Reads the database, or, without a database, a file that passes ${chain} prove wrote. Lists problems, and exits ` +
+        `Verifies the database or, on any machine, a file that passes ${chain} prove wrote. Lists problems, and exits ` +
         'with 1 if there are any. See docs/guides/evidence.md.',
       examples: [
         `${chain} verify`,
         `${chain} verify --json > kept.json`,
         {
-          description: 'Compare with a head kept elsewhere, to detect an older database',
+          description: 'Also detect whether the database was replaced by an older copy',
           command: `${chain} verify --kept kept.json --public-key ledger.pem`,
         },
         `${chain} verify ${chain}.jsonl --public-key ledger.pem`,
       ],
-      args: { file: Args.string({ description: 'File of prove; by default the database.' }) },
+      args: { file: Args.string({ description: 'File that prove wrote (default: the database is verified).' }) },
       flags: {
         ...databaseFlags,
-        workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
+        workspace: Flags.string({ summary: 'Only this workspace (name or ID) (default: all).' }),
         ...knownFlags,
       },
       async run({ args, flags }) {

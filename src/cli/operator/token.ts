@@ -33,9 +33,9 @@ export const commands: ResourceCommands = {
   'token:create': localCommand({
     summary: 'Create an access token.',
     description:
-      'Works on the database. The token is shown once, because only its digest is stored. By default it has all scopes ' +
-      'and expires in a year. With --project it can use only that project, for example for a door or a partner; it ' +
-      'cannot have the webhooks scopes.',
+      'Works on the database. The token is shown once, because only its digest is stored. By default, it has all ' +
+      'scopes and expires in a year. With --project, the token can access only that project, for example for a door or ' +
+      'a partner, and cannot have the webhooks scopes.',
     examples: [
       'token create --name "box office" --scope passes:read --scope passes:write',
       'token create --name ci --role owner --expires-in 30d --json',
@@ -44,12 +44,18 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       name: Flags.string({ summary: 'Purpose of the token.', required: true }),
-      role: Flags.option({ options: roles })({ summary: 'Managing webhooks needs owner.', default: 'member' as const }),
+      role: Flags.option({ options: roles })({
+        summary: 'Role of the token; only an owner can manage webhooks and doors, and import passes.',
+        default: 'member' as const,
+      }),
       scope: Flags.option({ options: scopes, ...repeatable })({
-        summary: 'Scope of the token. Repeatable; all by default.',
+        summary: 'Scope of the token (default: all). Repeatable.',
       }),
       workspace: workspaceFlag,
-      project: Flags.string({ summary: 'Project (name or ID) that the token can use. Repeatable.', ...repeatable }),
+      project: Flags.string({
+        summary: 'Project (name or ID) that the token can access (default: all). Repeatable.',
+        ...repeatable,
+      }),
       'expires-in': lifetimeFlag,
     },
     async run({ flags, note }) {
@@ -110,8 +116,7 @@ export const commands: ResourceCommands = {
   }),
   'token:revoke': localCommand({
     summary: 'Revoke an access token.',
-    description:
-      'Running servers reject it within two seconds. Asks for confirmation; without a terminal, --yes is required.',
+    description: 'Running servers reject the token within two seconds.',
     examples: [
       'token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
       'token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme --yes',
@@ -153,7 +158,7 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       workspace: workspaceFlag,
-      overlap: Flags.string({ summary: 'Time that the old token still works: 15m, 24h, 7d.', default: '24h' }),
+      overlap: Flags.string({ summary: 'Time for which the old token still works: 15m, 24h, 7d.', default: '24h' }),
       'expires-in': lifetimeFlag,
     },
     async run({ args, flags }) {

@@ -4,7 +4,7 @@ import type { StoredWorkspace } from '../../storage/workspaces/workspaces-reposi
 import { parseEnd } from '../arguments/moment.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
-import { localTime } from '../command/output.ts'
+import { count, localTime } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { limitFlag, showLimits } from '../records.ts'
 import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
@@ -23,13 +23,13 @@ const shape: ListShape<StoredWorkspace> = {
 }
 
 const summaries: Record<LimitName, string> = {
-  webhooks: 'Webhook endpoints.',
-  passes: 'Passes of every status.',
-  storedBytes: 'Bytes of images, definitions and variables, such as 10GiB.',
-  waitingJobs: 'Jobs that may wait.',
-  draftsPerTemplate: 'Drafts of a template.',
-  scheduledSends: 'Scheduled notifications and broadcasts.',
-  requestsInFlight: 'Requests in flight, at each server process.',
+  webhooks: 'Maximum number of webhooks',
+  passes: 'Maximum number of passes, including void and expired ones',
+  storedBytes: 'Maximum size of images, definitions, and variables in bytes, such as 50GiB',
+  waitingJobs: 'Maximum number of waiting jobs',
+  draftsPerTemplate: 'Maximum number of drafts per template',
+  scheduledSends: 'Maximum number of scheduled notifications and broadcasts',
+  requestsInFlight: 'Maximum number of concurrent requests to each server process',
 }
 
 const workspaceArgs = { workspace: Args.string({ description: 'Name or ID of the workspace.', required: true }) }
@@ -44,7 +44,7 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
-      expires: Flags.string({ summary: 'Expiry: a date, a date-time, or "in 30d"; never by default.' }),
+      expires: Flags.string({ summary: 'Expiry: a date, a date-time, or "in 30d" (default: never).' }),
     },
     async run({ flags, note }) {
       const { databaseToMake, insertWorkspace, OperatorError, withNewStore } = await operator()
@@ -76,14 +76,14 @@ export const commands: ResourceCommands = {
   'workspace:update': localCommand({
     summary: 'Set the expiry of a workspace.',
     description:
-      'After the expiry, the tokens of the workspace return 403 TENANT_EXPIRED and its jobs wait; nothing is ' +
-      'deleted. If you set a later time, or never, they work again within two seconds.',
+      'After the expiry, requests with tokens of the workspace return 403 TENANT_EXPIRED, and its jobs wait; nothing is ' +
+      'deleted. If you set a later expiry, or never, tokens and jobs work again within two seconds.',
     examples: ['workspace update acme --expires 2027-01-01', 'workspace update acme --expires never --json'],
     args: workspaceArgs,
     flags: {
       ...databaseFlags,
       expires: Flags.string({
-        summary: 'A date (from its start in UTC), a date-time, "in 30d", or never.',
+        summary: 'Expiry: a date (its start in UTC), a date-time, "in 30d", or never.',
         required: true,
       }),
     },
@@ -98,8 +98,8 @@ export const commands: ResourceCommands = {
   'workspace:limits': localCommand({
     summary: 'Show or change the limits of a workspace.',
     description:
-      'Prints each limit with its usage. A flag changes one limit; "default" restores the default. Running servers ' +
-      'apply changes within two seconds. Resources beyond a lowered limit remain, but no more can be added.',
+      'Prints each limit with its usage. Each flag changes one limit; the value "default" restores the default. Running ' +
+      'servers apply changes within two seconds. Resources beyond a lowered limit remain, but no more can be added.',
     examples: [
       'workspace limits acme',
       'workspace limits acme --webhooks 200 --stored-bytes 50GiB',
@@ -110,7 +110,7 @@ export const commands: ResourceCommands = {
       ...databaseFlags,
       ...Object.fromEntries(
         limitNames.map((name) => {
-          const summary = `${summaries[name]} Default: ${defaultLimits[name]}.`
+          const summary = `${summaries[name]} (default: ${count(defaultLimits[name])}).`
           return [limitFlag(name), Flags.string({ summary, helpGroup: 'LIMITS' })]
         }),
       ),
@@ -131,15 +131,19 @@ export const commands: ResourceCommands = {
   'workspace:offline-scanning': localCommand({
     summary: 'Allow or forbid offline scanning in a workspace.',
     description:
-      'Allowed by default. If it is off, door lists and offline reports return 403 SCANNER_OFFLINE_DISABLED within two ' +
-      'seconds; devices keep scans that they have not uploaded. Online scanning continues.',
+      'Offline scanning is allowed by default. Within two seconds after it is forbidden, door lists and offline reports ' +
+      'return 403 SCANNER_OFFLINE_DISABLED. Devices keep scans that they have not uploaded. Online scanning continues.',
     examples: [
       'workspace offline-scanning acme off',
       'workspace offline-scanning acme on --database sqlite:./data/passes.db',
     ],
     args: {
       ...workspaceArgs,
-      state: Args.string({ description: 'on or off.', options: ['on', 'off'], required: true }),
+      state: Args.string({
+        description: 'Whether offline scanning is allowed.',
+        options: ['on', 'off'],
+        required: true,
+      }),
     },
     flags: databaseFlags,
     async run({ args, flags }) {
@@ -152,14 +156,14 @@ export const commands: ResourceCommands = {
   'workspace:suspend': localCommand({
     summary: 'Suspend a workspace.',
     description:
-      'Its tokens return 403 TENANT_SUSPENDED within two seconds, and its jobs wait; nothing is deleted. Hosted links ' +
-      'keep working unless --links closes them until the workspace is resumed. Phones can still read their passes. ' +
-      'Asks for confirmation; without a terminal, --yes is required.',
+      'Within two seconds, requests with tokens of the workspace return 403 TENANT_SUSPENDED, and its jobs wait; nothing ' +
+      'is deleted. Hosted links keep working, unless --links closes them until the workspace is resumed. Phones can ' +
+      'still fetch their passes.',
     examples: ['workspace suspend acme', 'workspace suspend acme --links --database sqlite:./data/passes.db --yes'],
     args: workspaceArgs,
     flags: {
       ...databaseFlags,
-      links: Flags.boolean({ summary: 'Also close its hosted links.' }),
+      links: Flags.boolean({ summary: 'Also close the hosted links of the workspace.' }),
     },
     asks: true,
     async run({ args, flags, ask }) {
@@ -172,7 +176,7 @@ export const commands: ResourceCommands = {
   }),
   'workspace:resume': localCommand({
     summary: 'Resume a suspended workspace.',
-    description: 'Its tokens, and its links if they were closed, work again within two seconds.',
+    description: 'The tokens of the workspace, and its links if they were closed, work again within two seconds.',
     examples: ['workspace resume acme', 'workspace resume acme --database sqlite:./data/passes.db'],
     args: workspaceArgs,
     flags: databaseFlags,

@@ -26,17 +26,17 @@ const shape: ListShape<DeviceItem> = {
 
 const dataFlag = {
   'data-dir': Flags.string({
-    summary: 'Folder of the virtual phones; XDG_DATA_HOME/passes/devices by default.',
+    summary: 'Folder of the virtual phones (default: passes/devices in XDG_DATA_HOME).',
     helpGroup: 'GLOBAL',
   }),
 }
 
 const shownFlags = {
   ...dataFlag,
-  language: languageFlag('Show the passes in this language, without changing the language of the phone.'),
+  language: languageFlag('Language in which the passes are shown (default: the language of the phone).'),
 }
 
-const PHONE = 'Name of the phone; the only one by default.'
+const PHONE = 'Name of the phone (default: the only one).'
 const nameArgs = { name: Args.string({ description: PHONE }) }
 
 /** The commands `device …` for virtual phones. They need no access token. */
@@ -44,8 +44,9 @@ export const commands: ResourceCommands = {
   'device:install': localCommand({
     summary: 'Install a pass on a virtual phone through its hosted link.',
     description:
-      'Works with a server whose platform runs in the sandbox. The iPhone verifies the package, its signature, and its ' +
-      'chain as iOS does, and registers for pushes. The Android phone passes the save link to the Google emulator.',
+      'Works only if the server runs the platform in the sandbox. The iPhone verifies the package, its signature, and ' +
+      'its certificate chain as iOS does, and registers for pushes. The Android phone sends the save link to the ' +
+      'Google emulator.',
     examples: [
       'device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
       'device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',
@@ -56,9 +57,14 @@ export const commands: ResourceCommands = {
     },
     flags: {
       ...dataFlag,
-      platform: Flags.option({ options: devicePlatforms })({ summary: 'Kind of the phone.', required: true }),
-      device: Flags.string({ summary: 'Name of the phone, created if it does not exist (iphone or android).' }),
-      language: languageFlag('Language of the phone, such as ar; en for a new phone.'),
+      platform: Flags.option({ options: devicePlatforms })({
+        summary: 'Platform of the phone: an iPhone or an Android phone.',
+        required: true,
+      }),
+      device: Flags.string({
+        summary: 'Name of the phone, which is created if it does not exist (default: iphone or android).',
+      }),
+      language: languageFlag('Language of the phone, such as ar (default for a new phone: en).'),
     },
     async run({ args, flags }) {
       if (!/^https?:/.test(args.link) || !URL.canParse(args.link)) throw new UsageError(`${args.link} is not a link`)
@@ -114,11 +120,17 @@ export const commands: ResourceCommands = {
   'device:watch': localCommand({
     summary: 'Keep a virtual phone awake: it receives pushes, and shows the banner and the new pass.',
     description:
-      'With --json, one event per line: {"event": "listening" | "change" | "problem", …}. Ends with Ctrl-C, or after ' +
-      '--seconds.',
+      'With --json, prints one event per line: {"event": "listening" | "change" | "problem", …}. Ends with Ctrl-C, or ' +
+      'after --seconds.',
     examples: ['device watch', 'device watch iphone --seconds 60 --json'],
     args: nameArgs,
-    flags: { ...dataFlag, seconds: Flags.integer({ summary: 'End after this number of seconds.', min: 1 }) },
+    flags: {
+      ...dataFlag,
+      seconds: Flags.integer({
+        summary: 'Seconds after which the command ends (default: only Ctrl-C ends it).',
+        min: 1,
+      }),
+    },
     run({ args, flags, isJson, note }) {
       const file = openDevice(folderOf(flags), args.name)
       const phone = phoneOf(file)
@@ -141,9 +153,9 @@ export const commands: ResourceCommands = {
     },
   }),
   'device:remove': localCommand({
-    summary: 'Remove a pass from a virtual phone, which notifies its platform.',
+    summary: 'Remove a pass from a virtual phone, which reports the removal to its platform.',
     examples: ['device remove 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33', 'device remove --all --device pixel'],
-    args: { pass: Args.string({ description: 'Serial number or object ID.' }) },
+    args: { pass: Args.string({ description: 'Serial number (Apple) or object ID (Google) of the pass.' }) },
     flags: {
       ...dataFlag,
       device: Flags.string({ summary: PHONE }),

@@ -17,33 +17,33 @@ export const commands: ResourceCommands = {
   'door:invite': callCommand({
     summary: 'Invite phones to scan at a gate.',
     description:
-      'Shows a QR code and a link once. A phone that opens it can scan at that gate, for this project only. Each phone ' +
-      "has its own token, which door revoke ends. Needs an owner's token.",
+      'Shows a QR code and a link once. Each phone that opens the link becomes a door: it can scan passes of the ' +
+      'project at the gate, with a separate token that door revoke revokes. Needs a token of an owner.',
     examples: [
       'door invite --project "Spring fair" --gate North --expires-in 12h --phones 20',
       {
-        description: 'A page to print for the staff of the gate',
+        description: 'Write a page to print for the staff of the gate',
         command: 'door invite --project "Spring fair" --gate North --phones 20 --svg north.svg',
       },
     ],
     flags: {
-      project: requiredFlag('project', ' to scan for'),
+      project: requiredFlag('project', ' whose passes are scanned'),
       gate: Flags.string({
-        summary: 'Gate of the phones, up to 100 characters; stored with each scan in the ledger.',
+        summary: 'Gate of the phones, up to 100 characters, which the ledger stores with each scan.',
         required: true,
       }),
       'expires-in': Flags.string({
-        summary: 'Time until the invitation ends: 15m, 12h, at most 30d.',
+        summary: 'Lifetime of the invitation: 15m, 12h, up to 30d.',
         default: '12h',
         ...formerly('expires'),
       }),
       phones: Flags.integer({
-        summary: 'Number of phones that can claim it, 1 to 1000.',
+        summary: 'Maximum number of phones that can use the invitation, 1-1,000.',
         min: 1,
         max: 1000,
         default: 1,
       }),
-      svg: Flags.string({ summary: 'Also write a page to print to this file.', parse: parsePath }),
+      svg: Flags.string({ summary: 'SVG file for a page to print, with the QR code.', parse: parsePath }),
     },
     async call(client, input) {
       const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags
@@ -69,15 +69,15 @@ export const commands: ResourceCommands = {
   'door:list': listCommand({
     summary: 'List doors, newest first.',
     description:
-      'A door is a phone that claimed an invitation. The list shows when each one was last seen and how many offline scans it ' +
-      'has not uploaded. It includes revoked and expired doors.',
+      'A door is a phone that accepted an invitation. The list shows when each door was last seen, and how many offline ' +
+      'scans it has not uploaded. It includes revoked and expired doors.',
     examples: [
-      { description: 'The doors that can scan now', command: 'door list --project "Spring fair" --no-revoked' },
-      { description: 'All doors, for a script', command: 'door list --all --json' },
+      { description: 'List doors that can scan now', command: 'door list --project "Spring fair" --no-revoked' },
+      { description: 'List all doors, for a script', command: 'door list --all --json' },
     ],
     flags: {
-      project: named('project', filterFlag('Only those of this project.')),
-      revoked: Flags.boolean({ summary: 'Only revoked doors; with --no-revoked only others.', allowNo: true }),
+      project: named('project', filterFlag('Only doors of this project.')),
+      revoked: Flags.boolean({ summary: 'Only revoked doors; with --no-revoked, only others.', allowNo: true }),
     },
     query: ({ project, revoked }) => ({ projectId: project, revoked }),
     list: ({ doors }) => doors.list,
@@ -92,8 +92,8 @@ export const commands: ResourceCommands = {
     examples: ['door update "Anna" --name "Anna, spare phone"', `door update ${PROJECT} --gate South --json`],
     args,
     flags: {
-      name: Flags.string({ summary: 'Name, up to 100 characters.', atLeastOne: ['name', 'gate'] }),
-      gate: Flags.string({ summary: 'Gate, up to 100 characters.' }),
+      name: Flags.string({ summary: 'New name, up to 100 characters.', atLeastOne: ['name', 'gate'] }),
+      gate: Flags.string({ summary: 'New gate, up to 100 characters.' }),
     },
     call: ({ doors }, { args: { door }, flags: { name, gate } }) =>
       doors.update({ params: { id: door }, body: { name, gate } }),
@@ -102,8 +102,8 @@ export const commands: ResourceCommands = {
   'door:revoke': callCommand({
     summary: 'Revoke a door.',
     description:
-      'Its phone stops scanning within 5 seconds if it is online. Offline decisions that it has not uploaded are lost. Asks for ' +
-      'confirmation; scripts add --yes. Needs a token of an owner.',
+      'The phone stops scanning within 5 seconds if it is online. Its offline decisions that are not uploaded yet are ' +
+      'lost. Needs a token of an owner.',
     examples: ['door revoke "Anna"', `door revoke ${PROJECT} --yes --json`],
     args,
     asks: true,
@@ -116,7 +116,8 @@ export const commands: ResourceCommands = {
   }),
   'door:uninvite': callCommand({
     summary: 'Cancel a door invitation.',
-    description: 'Doors that claimed it stay; door revoke revokes them. Needs a token of an owner.',
+    description:
+      'Doors that already used the invitation keep working; door revoke revokes them. Needs a token of an owner.',
     examples: [`door uninvite ${PROJECT}`, `door uninvite ${PROJECT} --json`],
     args: { id: idArg('door invitation') },
     async call({ doors }, { args: { id } }) {

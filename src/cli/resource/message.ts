@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core'
 import { type Broadcast, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { Notification } from '../../core/contract/notifications.ts'
 import { platforms } from '../../core/contract/schemas/platform.ts'
+import { skipFlag } from '../arguments/list-flags.ts'
 import { idArg, namedArg } from '../arguments/named.ts'
 import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
 import { count } from '../command/output.ts'
@@ -16,15 +17,7 @@ import {
   showNotification,
   watchBroadcast,
 } from '../notify/notification-output.ts'
-import {
-  callCommand,
-  listCommand,
-  MESSAGE,
-  PASS,
-  PROJECT,
-  type ResourceCommands,
-  skipFlag,
-} from './resource-command.ts'
+import { callCommand, listCommand, MESSAGE, PASS, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const notificationsShape: ListShape<Notification> = {
   columns: [
@@ -114,9 +107,8 @@ export const commands: ResourceCommands = {
   'broadcast:send': callCommand({
     summary: 'Notify every issued pass of a project, now or later.',
     description:
-      'Reaches passes that are issued at the time of sending. Shows their number, and asks for confirmation; without a ' +
-      'terminal, --yes is required. --dry-run shows the recipients and sends nothing. --watch waits until each ' +
-      'notification has arrived or failed.',
+      'Reaches the passes that are issued at the time of sending. Shows their number, and asks for confirmation; ' +
+      'without a terminal, --yes is required.',
     examples: [
       `broadcast send ${PROJECT} --message "Doors open at 7" --dry-run`,
       `broadcast send ${PROJECT} --message "Doors open at 7" --watch --yes`,
@@ -128,15 +120,15 @@ export const commands: ResourceCommands = {
       ...messageFlags,
       'google-via': Flags.option({
         summary:
-          'How to send to Google: one message per pass, or one message per class, which all holders of the class get.',
+          'Recipient of a message at Google: each pass object, or each class, which shows the message on all its passes.',
         description:
-          'A class needs one request for any number of holders. Holders of void and expired passes also receive the ' +
+          'A class needs one request for any number of passes. Holders of void and expired passes also receive the ' +
           'message, and people who add a pass later see it on the back.',
         options: GoogleVia.options,
         default: 'object' as const,
       })(),
-      'dry-run': Flags.boolean({ summary: 'Show the recipients, and send nothing.', exclusive: ['watch'] }),
-      watch: Flags.boolean({ summary: 'Show the progress until it is done.' }),
+      'dry-run': Flags.boolean({ summary: 'Show the number of recipients, and send nothing.', exclusive: ['watch'] }),
+      watch: Flags.boolean({ summary: 'Show the progress until each notification is delivered or has failed.' }),
       yes: skipFlag,
     },
     async call(client, { args, flags, ask }) {

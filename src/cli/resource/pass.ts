@@ -37,7 +37,7 @@ export const commands: ResourceCommands = {
     args: passArgs,
     flags: {
       ...passFlags,
-      wallets: Flags.boolean({ summary: 'Include the phones that hold it, as pass wallets does.' }),
+      wallets: Flags.boolean({ summary: 'Include the phones that hold the pass, as pass wallets shows them.' }),
     },
     async call(client, { args, flags }) {
       if (!flags.wallets) return getPass(client, { id: args.id, external: flags.external })
@@ -50,9 +50,9 @@ export const commands: ResourceCommands = {
   'pass:create': callCommand({
     summary: 'Create a pass.',
     description:
-      'Reports whether the pass was created or already existed with these values (variables that are not given are not ' +
-      'compared). If the external ID has a pass that differs or is void, the command fails, unless --existing is set. ' +
-      'For many passes, use issue with a CSV file.',
+      'Reports whether the pass was created or already existed with these values; omitted variables are not compared. ' +
+      'If the external ID belongs to a pass that differs or is void, the command fails, unless --existing is set. For ' +
+      'many passes, use issue with a CSV file.',
     examples: [
       'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label "Ada Lovelace"',
       'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-2 --label Grace --var seat=12A --var hall="Hall 2"',
@@ -66,7 +66,7 @@ export const commands: ResourceCommands = {
       template: requiredFlag('template'),
       'external-id': Flags.string({ summary: 'Your key of the pass, unique in the workspace.', required: true }),
       label: Flags.string({ summary: 'Name of the holder.', required: true }),
-      group: Flags.string({ summary: 'Group key shared with related passes, such as the tickets of an order.' }),
+      group: Flags.string({ summary: 'Group key, which related passes share, such as the tickets of an order.' }),
       var: variableFlag,
       existing: existingFlag,
     },
@@ -86,8 +86,8 @@ export const commands: ResourceCommands = {
   'pass:explain': callCommand({
     summary: 'Explain whether a pass would be accepted at a given time, and why.',
     description:
-      'Shows each check of a scan in order, with the facts it used; the first check that fails decides. Records ' +
-      'nothing. Exits with 0 for any decision.',
+      'Shows each check of a scan in order, with the facts that it used. The first check that fails decides. Records ' +
+      'nothing, and exits with 0 for any decision.',
     examples: [
       'pass explain T-1 --external',
       'pass explain 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --at 2027-05-31T19:30:00Z --context 2027-05-31',
@@ -95,8 +95,8 @@ export const commands: ResourceCommands = {
     args: passArgs,
     flags: {
       ...passFlags,
-      at: pastFlag('Time: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (now).'),
-      date: Flags.string({ summary: 'Evaluate as of this date (YYYY-MM-DD), as a scan can.' }),
+      at: pastFlag('Time of the scan: 2027-05-31T19:30:00Z, "in 2h", or 2h for two hours ago (default: now).'),
+      date: Flags.string({ summary: 'Date for which the pass is evaluated (YYYY-MM-DD), instead of the time.' }),
       context: Flags.string({ summary: 'Scan context, such as an event day.' }),
     },
     async call(client, { args, flags }) {
@@ -113,16 +113,16 @@ export const commands: ResourceCommands = {
   'pass:update': callCommand({
     summary: 'Update a pass, and the cards on phones.',
     description:
-      'Variables that are not given keep their value. All changes of one call are one revision. For many passes, use ' +
+      'Omitted fields and variables keep their values. All changes of one call are one revision. For many passes, use ' +
       'update with a CSV file.',
     examples: [
       'pass update T-1 --external --label "Ada King" --var seat=14C --unset hall',
       {
-        description: 'Show the result of an upgrade to the newest version of the template',
+        description: 'Show how the pass would look with the newest version of the template',
         command: 'pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --template-version latest --dry-run --json',
       },
       {
-        description: 'Only if it is still at revision 3',
+        description: 'Update the pass only if it is still at revision 3',
         command: 'pass update 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --var points=1240 --if-match 3',
       },
     ],
@@ -132,13 +132,13 @@ export const commands: ResourceCommands = {
       label: Flags.string({ summary: 'New name of the holder.' }),
       var: variableFlag,
       unset: unsetFlag,
-      group: Flags.string({ summary: 'Group key.', exclusive: ['no-group'] }),
+      group: Flags.string({ summary: 'New group key.', exclusive: ['no-group'] }),
       'no-group': Flags.boolean({ summary: 'Remove the pass from its group.' }),
-      'template-version': templateVersionFlag({ summary: 'Upgrade to this published version.' }),
+      'template-version': templateVersionFlag({ summary: 'Published version of the template to upgrade to.' }),
       ...ifMatchFlag,
       notify: Flags.boolean({
         summary:
-          'Make Android phones ring for fields with a changeMessage, as iPhones do; at most 3 times in 24 hours.',
+          'Make Android phones ring for changed fields with a changeMessage, as iPhones do, at most 3 times in 24 hours.',
       }),
       'dry-run': Flags.boolean({ summary: 'Show the updated pass, and change nothing.' }),
     },
@@ -163,12 +163,11 @@ export const commands: ResourceCommands = {
     summary: 'Give a pass to another holder, with a new code and new links.',
     description:
       'Cards on phones of the former holder turn void with their next update, earlier links are closed, and the old ' +
-      'code is rejected. Variables that are not given keep their value. Asks for confirmation; without a terminal, ' +
-      '--yes is required.',
+      'code is rejected. Omitted variables keep their values.',
     examples: [
       'pass transfer T-1 --external --label "Charles Babbage" --var email=charles@example.org --unset requests',
       {
-        description: 'Only if it is still at revision 3, so that a retry is not a second transfer',
+        description: 'Transfer the pass only if it is still at revision 3, so that a retry is not a second transfer',
         command: 'pass transfer T-1 --external --label "Charles Babbage" --if-match 3 --yes --json',
       },
     ],
@@ -197,11 +196,11 @@ export const commands: ResourceCommands = {
   'pass:void': callCommand({
     summary: 'Void a pass permanently.',
     description:
-      'It can no longer be scanned, its links are closed, and cards on phones show it as void. Asks for confirmation; scripts ' +
-      'add --yes. To void many passes, use void with a CSV file.',
+      'The pass can no longer be scanned, its links are closed, and cards on phones show it as void. To void many ' +
+      'passes, use void with a CSV file.',
     examples: [`pass void ${PASS} --reason refunded`, 'pass void T-1 --external --yes --json'],
     args: passArgs,
-    flags: { ...passFlags, reason: Flags.string({ summary: 'Reason, up to 255 characters, forwarded to webhooks.' }) },
+    flags: { ...passFlags, reason: Flags.string({ summary: 'Reason, up to 255 characters, which webhooks receive.' }) },
     asks: true,
     async call(client, { args, flags, ask }) {
       const id = await passIdOf(client, { args, flags })
@@ -213,8 +212,7 @@ export const commands: ResourceCommands = {
   'pass:revoke-links': callCommand({
     summary: 'Revoke the hosted links of a pass.',
     description:
-      'Cards that are already on phones stay; to end those, void the pass. pass get shows fresh links afterwards. Asks for ' +
-      'confirmation; scripts add --yes.',
+      'Cards that are already on phones stay valid; to end them, void the pass. Afterwards, pass get shows new links.',
     examples: [`pass revoke-links ${PASS}`, 'pass revoke-links T-1 --external --yes --json'],
     args: passArgs,
     flags: passFlags,
@@ -229,12 +227,12 @@ export const commands: ResourceCommands = {
   'pass:rotate-code': callCommand({
     summary: 'Replace the scan code of a pass.',
     description:
-      'Cards on phones show the new code after their next update. Prints and screenshots of the old code are rejected. Asks for ' +
-      'confirmation; scripts add --yes.',
+      'Cards on phones show the new code after their next update. Prints and screenshots of the old code are rejected.',
     examples: [
       'pass rotate-code T-1 --external',
       {
-        description: 'Only if its revision is still 3, so that a repeated call makes no third code',
+        description:
+          'Replace the code only if the pass is still at revision 3, so that a retry does not replace it again',
         command: 'pass rotate-code T-1 --external --if-match 3 --yes --json',
       },
     ],

@@ -26,11 +26,13 @@ export const commands: ResourceCommands = {
   logout: localCommand({
     summary: 'Delete the stored token of a profile.',
     description:
-      'The address remains for the next login; profile remove deletes both. The token remains valid: passes token ' +
-      'revoke ends it on the server.',
+      'The profile keeps its address for the next login; profile remove deletes both. The token remains valid on the ' +
+      'server; passes token revoke revokes it.',
     examples: ['logout', 'logout --profile production --json'],
     flags: {
-      profile: Flags.string({ summary: 'Name of the profile; by default the one in use (passes profile list).' }),
+      profile: Flags.string({
+        summary: 'Name of the profile (default: the one in use, which passes profile list marks).',
+      }),
     },
     async run({ flags }) {
       const { name, path } = profileInUse(flags.profile)
@@ -42,7 +44,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:list': itemsCommand({
     summary: 'List the stored profiles, and the one in use.',
-    description: 'PASSES_PROFILE sets the profile in use; without it, profile use does. Tokens are not shown.',
+    description: 'The profile in use is set by PASSES_PROFILE, or else by profile use. Tokens are not shown.',
     examples: ['profile list', 'profile list --json'],
     read() {
       const { name: inUse, path } = profileInUse()
@@ -56,7 +58,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:use': localCommand({
     summary: 'Set the profile that commands use.',
-    description: '--profile and PASSES_PROFILE take precedence.',
+    description: '--profile and PASSES_PROFILE take precedence over this setting.',
     examples: ['profile use production', 'profile use default --json'],
     args: nameArgs,
     async run({ args: { name } }) {
@@ -74,9 +76,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:remove': localCommand({
     summary: 'Remove a profile and its token from this machine.',
-    description:
-      'The token remains valid: passes token revoke ends it on the server. Asks for confirmation; without a terminal, ' +
-      '--yes is required.',
+    description: 'The token remains valid on the server; passes token revoke revokes it.',
     examples: ['profile remove staging', 'profile remove staging --yes --json'],
     args: nameArgs,
     asks: true,

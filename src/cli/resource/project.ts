@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { type Project, ProjectColor } from '../../core/contract/projects.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
-import { pastFlag } from '../arguments/list-flags.ts'
+import { PAST, pastFlag } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { count, details, localTimeOr } from '../command/output.ts'
@@ -37,8 +37,8 @@ export const commands: ResourceCommands = {
   'project:list': listCommand({
     summary: 'List projects, newest first.',
     examples: [
-      { description: 'The newest projects', command: 'project list' },
-      { description: 'All projects, for a script', command: 'project list --all --json' },
+      { description: 'List the newest projects', command: 'project list' },
+      { description: 'List all projects, for a script', command: 'project list --all --json' },
     ],
     list: ({ projects }) => projects.list,
     shape,
@@ -54,7 +54,7 @@ export const commands: ResourceCommands = {
     flags: {
       name: Flags.string({ summary: 'Name, up to 255 characters.', required: true }),
       ...fields,
-      color: Flags.option({ summary: 'Color (default gray).', options: ProjectColor.options })(),
+      color: Flags.option({ summary: 'Color (default: gray).', options: ProjectColor.options })(),
     },
     call: ({ projects }, { flags: { name, description, color } }) =>
       projects.create({ body: { name, description, color } }),
@@ -83,9 +83,13 @@ export const commands: ResourceCommands = {
           mayBeNone: true,
         },
       ),
-      'google-identity': namedFlag('identity', ' of new passes at Google; none for the default of the workspace', {
-        mayBeNone: true,
-      }),
+      'google-identity': namedFlag(
+        'identity',
+        ' that issues new passes at Google; none for the default of the workspace',
+        {
+          mayBeNone: true,
+        },
+      ),
     },
     call: ({ projects }, { args: { id }, flags: { name, description, color, ...identities } }) =>
       projects.update({
@@ -102,7 +106,7 @@ export const commands: ResourceCommands = {
   }),
   'project:delete': callCommand({
     summary: 'Delete a project.',
-    description: 'Its templates and passes stay, without a project. Asks for confirmation; scripts add --yes.',
+    description: 'The templates and passes of the project remain, without a project.',
     examples: [`project delete ${PROJECT}`, `project delete ${PROJECT} --yes --json`],
     args,
     asks: true,
@@ -130,33 +134,36 @@ export const commands: ResourceCommands = {
   }),
   'project:figures': callCommand({
     summary: 'Show figures of a project over time.',
-    description:
-      'Prints one line per figure, with its sum and a sparkline. --figure draws one figure, --table and --csv write ' +
-      'all values.',
+    description: 'Prints one line per figure, with its sum and a sparkline.',
     examples: [
-      { description: 'The last 30 days', command: 'project figures "Polyglot 2027"' },
+      { description: 'Show the last 30 days', command: 'project figures "Polyglot 2027"' },
       {
-        description: 'Admissions per hour',
+        description: 'Draw the admissions per hour',
         command: 'project figures "Polyglot 2027" --by hour --from 12h --figure scans.valid',
       },
-      { description: 'For a spreadsheet', command: 'project figures "Polyglot 2027" --csv' },
+      { description: 'Write all values for a spreadsheet', command: 'project figures "Polyglot 2027" --csv' },
     ],
     args,
     flags: {
       by: Flags.option({
-        summary: 'Hours, days, weeks, or months.',
+        summary: 'Length of a period.',
         options: bucketUnits,
         default: 'day' as const,
       })(),
-      from: pastFlag('Start: 2027-05-31T00:00:00Z, or 12h for twelve hours ago (30 days ago).'),
-      to: pastFlag('End (now).'),
-      zone: Flags.string({ summary: 'Time zone, such as Europe/Berlin (that of this computer).' }),
+      from: pastFlag(`Start of the first period: ${PAST} (default: 30 days ago).`),
+      to: pastFlag('End of the last period (default: now).'),
+      zone: Flags.string({
+        summary: 'Time zone of the periods, such as Europe/Berlin (default: that of this computer).',
+      }),
       figure: Flags.string({
-        summary: 'Draw only this figure: issued, installed.apple, scans.valid.',
+        summary: 'Name of the only figure to draw, such as issued, installed.apple, or scans.valid.',
         exclusive: ['table', 'csv', 'json'],
       }),
-      table: Flags.boolean({ summary: 'One line per bucket.', exclusive: ['csv', 'json'] }),
-      csv: Flags.boolean({ summary: 'Write CSV.', exclusive: ['json'] }),
+      table: Flags.boolean({
+        summary: 'Show all values as a table, with one line per period.',
+        exclusive: ['csv', 'json'],
+      }),
+      csv: Flags.boolean({ summary: 'Write all values as CSV.', exclusive: ['json'] }),
     },
     async call({ projects }, { args: { id }, flags: { by, to, ...flags } }) {
       const from = flags.from ?? new Date(Date.now() - 30 * 86_400_000).toISOString()
@@ -172,7 +179,7 @@ export const commands: ResourceCommands = {
   }),
   'workspace:show': callCommand({
     summary: 'Show the workspace of the token with its limits and usage.',
-    description: 'Asks the server. An operator changes limits with workspace limits, on the database.',
+    description: 'Only an operator can change the limits, with workspace limits on the database.',
     examples: ['workspace show', 'workspace show --profile production --json'],
     call: ({ workspace }) => workspace.get(),
     print({ id, name, expiresAt, limits, usage }) {

@@ -1,6 +1,6 @@
-import { type Command, Flags, type Interfaces } from '@oclif/core'
+import type { Command, Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
-import { listFlags, styleFlags } from '../arguments/list-flags.ts'
+import { listFlags, skipFlag, styleFlags } from '../arguments/list-flags.ts'
 import { BaseCommand } from '../command/base-command.ts'
 import { ClientCommand } from '../command/client-command.ts'
 import { confirm } from '../command/prompt.ts'
@@ -150,9 +150,6 @@ async function show<A extends Arguments, F extends FlagInputs, R>(
   return spec.value ? spec.value(result) : result
 }
 
-/** The flag `--yes`, for commands that also read it themselves. */
-export const skipFlag = Flags.boolean({ summary: 'Skip the confirmation prompt.' })
-
 /** Returns the message for a command that created its database, which is probably a mistyped path. */
 export function madeDatabase(file: string): string {
   return (
@@ -165,8 +162,11 @@ function withHelp(
   command: typeof BaseCommand,
   { summary, description, aliases = [], examples, args, flags, asks, hasJson = true }: Help<Arguments, FlagInputs>,
 ): typeof BaseCommand {
+  const described = [description, asks && 'Asks for confirmation; without a terminal, --yes is required.'].filter(
+    Boolean,
+  )
   command.summary = summary
-  if (description !== undefined) command.description = description
+  if (described.length > 0) command.description = described.join(' ')
   command.aliases = aliases
   command.examples = examples.map(exampleOf)
   if (args) command.args = args

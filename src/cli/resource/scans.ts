@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core'
 import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
 import { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
-import { pastFlag, repeatable } from '../arguments/list-flags.ts'
+import { PAST, pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { idArg, namedFlag, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { duration } from '../command/output.ts'
@@ -38,21 +38,30 @@ export const commands: ResourceCommands = {
     ],
     flags: {
       ...ledgerFlags,
-      'context-from': Flags.string({ summary: 'Contexts from this one, in text order.', exclusive: ['context'] }),
-      'context-until': Flags.string({ summary: 'Contexts up to this one, in text order.', exclusive: ['context'] }),
-      'group-by': Flags.option({ summary: 'Group by project or gate.', options: ['project', 'gate'] as const })(),
+      'context-from': Flags.string({
+        summary: 'Only scans in this context or a later one, in text order.',
+        exclusive: ['context'],
+      }),
+      'context-until': Flags.string({
+        summary: 'Only scans in this context or an earlier one, in text order.',
+        exclusive: ['context'],
+      }),
+      'group-by': Flags.option({
+        summary: 'Show counts for each project, or for each gate.',
+        options: ['project', 'gate'] as const,
+      })(),
       by: Flags.option({
-        summary: 'Count attempts per hour, day, week, or month; needs --from, and excludes scans at --to.',
+        summary: 'Show counts for each period of this length; needs --from, and excludes scans exactly at --to.',
         options: bucketUnits,
         exclusive: ['group-by'],
         dependsOn: ['from'],
       })(),
       zone: Flags.string({
-        summary: 'With --by, the time zone, such as Europe/Berlin; by default that of this computer.',
+        summary: 'With --by: time zone of the periods, such as Europe/Berlin (default: that of this computer).',
         dependsOn: ['by'],
       }),
       gate: Flags.string({
-        summary: 'With --by, only scans at this gate. Repeatable.',
+        summary: 'With --by: only scans at this gate. Repeatable.',
         dependsOn: ['by'],
         ...repeatable,
       }),
@@ -80,16 +89,16 @@ export const commands: ResourceCommands = {
   'scans:reverse': callCommand({
     summary: 'Reverse an accepted scan.',
     description:
-      'The use of the pass is available again; a pass that became void stays void. The ledger keeps both entries. A scan can be ' +
-      'reversed once. Asks for confirmation; scripts add --yes.',
+      'The use of the pass becomes available again; a pass that became void in the meantime stays void. The ledger ' +
+      'keeps both the scan and its reversal. A scan can be reversed once.',
     examples: [`scans reverse ${SCAN} --reason "wrong person"`, `scans reverse ${SCAN} --yes --json`],
     args,
     flags: {
       reason: Flags.string({ summary: 'Reason, up to 255 characters.' }),
       'external-ref': Flags.string({
-        summary: 'Your key of the reversal: a request that is sent twice has one effect.',
+        summary: 'Your key of the reversal: a second request with the same key has no further effect.',
       }),
-      device: Flags.string({ summary: 'Device that reverses it.' }),
+      device: Flags.string({ summary: 'ID of the device that reverses the scan.' }),
       note: Flags.string({ summary: 'Note for the ledger.' }),
     },
     asks: true,
@@ -109,22 +118,22 @@ export const commands: ResourceCommands = {
   'policy:replay': callCommand({
     summary: 'Evaluate the ledger of scans again under another policy.',
     description:
-      'Shows how the scans of a time range would have been decided if every pass had the policy of the file, by reason ' +
-      'and gate. Records nothing. The file contains a policy as pass get shows it, such as { "maxUses": 2 }. Works for ' +
-      'at most a million scans, which take minutes: set --timeout 300.',
+      'Shows how the scans of a time range would have been decided if every pass had the policy of a file, by reason ' +
+      'and gate. Records nothing. The file contains a policy in the format of a template definition, such as ' +
+      '{ "maxUses": 2 }. At most a million scans can be evaluated, which takes minutes: set --timeout 300.',
     examples: [
       'policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',
       {
-        description: 'The last day of one template, for a script',
+        description: 'Evaluate the last day of one template, for a script',
         command: 'policy replay --project "Polyglot 2027" --template day-ticket --policy strict.json --from 24h --json',
       },
     ],
     flags: {
       project: requiredFlag('project'),
       policy: Flags.string({ summary: 'File with the policy as JSON; - reads stdin.', required: true }),
-      template: namedFlag('template', ', to replay only its passes'),
-      from: pastFlag('At or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago. All by default.'),
-      to: pastFlag('At or before this time. Now by default.'),
+      template: namedFlag('template', ', to evaluate only scans of its passes'),
+      from: pastFlag(`Only scans at or after this time: ${PAST} (default: all).`),
+      to: pastFlag('Only scans at or before this time (default: now).'),
     },
     async call({ scans }, { flags, note }) {
       const { project: projectId, template: templateId } = flags

@@ -14,20 +14,20 @@ export const commands: ResourceCommands = {
   'template:init': localCommand({
     summary: 'Create a template file.',
     description:
-      'On a terminal, asks for missing values. The file is complete, so that you can use it with template push. An ' +
+      'On a terminal, asks for missing values. The file is complete, so that you can push it with template push. An ' +
       'existing file is not replaced.',
     examples: [
       'template init',
       'template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
     ],
     args: {
-      file: Args.string({ description: 'File to write; KEY.json by default.', parse: parsePath }),
+      file: Args.string({ description: 'File to write (default: KEY.json).', parse: parsePath }),
     },
     flags: {
-      kind: Flags.option({ summary: 'Kind of the pass.', options: starterKinds })(),
+      kind: Flags.option({ summary: 'Kind of pass.', options: starterKinds })(),
       name: Flags.string({ summary: 'Name of the template, such as "Day ticket".' }),
       organization: Flags.string({ summary: 'Issuer, as shown on cards.' }),
-      key: Flags.string({ summary: 'Key for files and commands; by default derived from the name.' }),
+      key: Flags.string({ summary: 'Key of the template, for files and commands (default: derived from the name).' }),
     },
     async run({ args, flags }) {
       const noInput = flags['no-input']
@@ -48,10 +48,10 @@ export const commands: ResourceCommands = {
   'template:strings': localCommand({
     summary: 'Export the texts of a template file for translation, and import translations.',
     description:
-      'With --language, writes each text of the definition with its place (key), the text in the default language ' +
-      '(source), and its translation (target, empty if there is none), to stdout or --out. With --in, writes the ' +
-      'targets to the template file and changes nothing else. If a place does not exist, a source has changed, or a ' +
-      'text could not be published, nothing is written.',
+      'With --language, writes a JSON file with one entry for each text of the definition: its path (key), the text in ' +
+      'the default language (source), and its translation (target, empty if there is none). With --in, writes the ' +
+      'targets of such a file to the template file and changes nothing else. If a key does not exist, a source has ' +
+      'changed, or a target could not be published, nothing is written.',
     examples: [
       'template strings ticket.json --language de --out de.json',
       {
@@ -61,9 +61,11 @@ export const commands: ResourceCommands = {
     ],
     args: { file: Args.string({ description: 'Template file.', required: true }) },
     flags: {
-      language: Flags.string({ summary: 'One of the other languages of the definition, such as de.' }),
-      out: outFlag('Output file.', { dependsOn: ['language'] }),
-      in: Flags.string({ summary: 'File with translations to import.', exclusive: ['language', 'out'] }),
+      language: Flags.string({
+        summary: 'Language of the translations: one of "others" in the definition, such as de.',
+      }),
+      out: outFlag('Output file', { dependsOn: ['language'] }),
+      in: Flags.string({ summary: 'File whose translations to import.', exclusive: ['language', 'out'] }),
     },
     async run({ args, flags }) {
       const file = await readTemplateFile(args.file)

@@ -41,7 +41,7 @@ export const commands: ResourceCommands = {
     examples: [
       'template list',
       {
-        description: 'All templates of a project, and those without a project',
+        description: 'List all templates of a project, and those without a project',
         command: `template list --project ${PROJECT} --project none --all`,
       },
     ],
@@ -61,10 +61,10 @@ export const commands: ResourceCommands = {
     ],
     flags: {
       name: Flags.string({ summary: 'Name, up to 255 characters.', required: true }),
-      'pass-type': Flags.option({ summary: 'Kind of pass.', options: PassType.options, required: true })(),
-      key: Flags.string({ summary: 'Unique name for files and commands: lowercase letters, digits, hyphens.' }),
+      'pass-type': Flags.option({ summary: 'Type of the passes.', options: PassType.options, required: true })(),
+      key: Flags.string({ summary: 'Unique key for files and commands: lowercase letters, digits, hyphens.' }),
       description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
-      project: namedFlag('project', ' of its passes'),
+      project: namedFlag('project', ' for passes of the template'),
     },
     call: ({ templates }, { flags: { key, name, description, project, ...flags } }) =>
       templates.create({ body: { key, name, description, passType: flags['pass-type'], projectId: project } }),
@@ -73,8 +73,8 @@ export const commands: ResourceCommands = {
   'template:update': callCommand({
     summary: 'Update a template.',
     description:
-      'Omitted fields keep their values. The first publish locks the pass type. Passes keep the project in which they were ' +
-      'created. To change the content, use template push.',
+      'Omitted fields keep their values. The pass type cannot change after the first version is published. Existing ' +
+      'passes keep their project. To change the content, use template push.',
     examples: [`template update ${TEMPLATE} --name "Day ticket"`, `template update ${TEMPLATE} --project none --json`],
     args,
     flags: {
@@ -82,9 +82,9 @@ export const commands: ResourceCommands = {
         summary: 'Name, up to 255 characters.',
         atLeastOne: ['name', 'key', 'description', 'pass-type', 'project'],
       }),
-      key: Flags.string({ summary: 'Unique key: lowercase letters, digits, hyphens. "" removes it.' }),
+      key: Flags.string({ summary: 'Unique key: lowercase letters, digits, hyphens; "" for no key.' }),
       description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
-      'pass-type': Flags.option({ summary: 'Kind of pass.', options: PassType.options })(),
+      'pass-type': Flags.option({ summary: 'Type of the passes.', options: PassType.options })(),
       project: namedFlag('project', ' of new passes; none for no project', { mayBeNone: true }),
     },
     call: ({ templates }, { args: { id }, flags: { name, key, description, project, ...flags } }) =>
@@ -102,16 +102,16 @@ export const commands: ResourceCommands = {
   }),
   'template:publish': callCommand({
     summary: 'Publish a draft version, irreversibly.',
-    description: 'New passes use the newest published version.',
+    description: 'New passes use the newest published version. Existing passes keep their version until an upgrade.',
     examples: [
       {
-        description: 'The newest draft',
+        description: 'Publish the newest draft',
         command: `template publish ${TEMPLATE}`,
       },
       `template publish ${TEMPLATE} --version 3`,
     ],
     args,
-    flags: { version: Flags.integer({ summary: 'Number of the version; the newest draft by default.' }) },
+    flags: { version: Flags.integer({ summary: 'Number of the version (default: the newest draft).' }) },
     async call(client, { args, flags }) {
       const wanted = await getVersion(client, { templateId: args.id, version: flags.version, draftOnly: true })
       const { definition: _, ...published } = await client.templateVersions.publish({ params: { id: wanted.id } })
@@ -122,20 +122,18 @@ export const commands: ResourceCommands = {
   }),
   'template:pull': callCommand({
     summary: 'Write a template of the server to a template file.',
-    description:
-      'Writes the newest version, including drafts, in the format of template push, with the image IDs of the server. ' +
-      'Without --out, it goes to stdout.',
+    description: 'The file has the format of template push, with image IDs of the server instead of file names.',
     examples: [
       'template pull day-ticket --out ticket.json',
       {
-        description: 'Version 2',
+        description: 'Write version 2',
         command: `template pull ${TEMPLATE} --version 2`,
       },
     ],
     args,
     flags: {
-      version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
-      out: outFlag('Output file.'),
+      version: Flags.integer({ summary: 'Number of the version (default: the newest, including drafts).', min: 1 }),
+      out: outFlag('Output file'),
     },
     async call(client, { args, flags, note }) {
       const { id, key, name, description, passType } = await client.templates.get({ params: { id: args.id } })
@@ -155,7 +153,7 @@ export const commands: ResourceCommands = {
   }),
   'template:delete': callCommand({
     summary: 'Delete a template.',
-    description: 'Its issued passes stay. Asks for confirmation; scripts add --yes.',
+    description: 'Passes of the template that are already issued remain valid.',
     examples: [`template delete ${TEMPLATE}`, `template delete ${TEMPLATE} --yes --json`],
     args,
     asks: true,
@@ -169,13 +167,13 @@ export const commands: ResourceCommands = {
   }),
   'template:delete-draft': callCommand({
     summary: 'Delete a draft version of a template.',
-    description: 'A published version cannot be deleted. Asks for confirmation; scripts add --yes.',
+    description: 'A published version cannot be deleted.',
     examples: [
-      { description: 'The newest version, if it is a draft', command: `template delete-draft ${TEMPLATE}` },
+      { description: 'Delete the newest draft', command: `template delete-draft ${TEMPLATE}` },
       `template delete-draft ${TEMPLATE} --version 3 --yes`,
     ],
     args,
-    flags: { version: Flags.integer({ summary: 'Number of the draft (default: the newest).', min: 1 }) },
+    flags: { version: Flags.integer({ summary: 'Number of the draft version (default: the newest draft).', min: 1 }) },
     asks: true,
     async call(client, { args, flags, ask }) {
       const draft = await getVersion(client, { templateId: args.id, version: flags.version, draftOnly: true })
@@ -188,18 +186,18 @@ export const commands: ResourceCommands = {
   'template:schema': callCommand({
     summary: 'Print the JSON Schema of the variables of a template.',
     description:
-      'The schema of its newest published version. It describes exactly what the server accepts, and the columns that a CSV ' +
-      'file for issue needs.',
+      'The schema of the newest published version describes exactly which variables the server accepts, and which ' +
+      'columns a CSV file for issue needs.',
     examples: [`template schema ${TEMPLATE}`, `template schema ${TEMPLATE} > ticket.schema.json`],
     args,
     call: async ({ templates }, { args: { id } }) => (await templates.variablesSchema({ params: { id } })).schema,
     print: (schema) => JSON.stringify(schema, undefined, 2),
   }),
   'image:upload': callCommand({
-    summary: 'Upload an image, and print the ID for definitions.',
-    description: 'PNG or JPEG. template push uploads the images of a template file automatically.',
+    summary: 'Upload an image, and print its ID for definitions.',
+    description: 'template push uploads the images of a template file automatically.',
     examples: ['image upload icon.png', 'image upload logo.jpg --json'],
-    args: { file: Args.string({ description: 'The image file.', required: true }) },
+    args: { file: Args.string({ description: 'PNG or JPEG file.', required: true }) },
     async call({ images }, { args }) {
       const { bytes, contentType } = await readImage(args.file)
       return images.create({ body: bytes, contentType })

@@ -26,18 +26,18 @@ export const commands: ResourceCommands = {
   'wallets:logs': listCommand({
     summary: 'List log messages of phones about passes.',
     description:
-      'iPhones send messages on errors, such as a failed fetch. They are not authenticated: anyone who knows the ' +
+      'iPhones send messages on errors, such as a failed fetch. Messages are not authenticated: anyone who knows the ' +
       'serial number of a pass can send one. Messages that name no pass are only in the server log.',
     examples: [
       'wallets logs',
       'wallets logs --pass T-1 --external',
-      { description: 'All messages, for a script', command: 'wallets logs --all --json' },
+      { description: 'List all messages, for a script', command: 'wallets logs --all --json' },
     ],
     flags: {
-      project: named('project', filterFlag('Only passes of this project.')),
-      pass: filterFlag('Only this pass (external ID or ID).'),
+      project: named('project', filterFlag('Only messages about passes of this project.')),
+      pass: filterFlag('Only messages about this pass (external ID or ID).'),
       external: Flags.boolean({
-        summary: '--pass is an external ID, even if it looks like an ID.',
+        summary: 'Treat --pass as an external ID, even if it looks like an ID.',
         dependsOn: ['pass'],
       }),
     },
@@ -53,13 +53,17 @@ export const commands: ResourceCommands = {
   'wallets:nudge': callCommand({
     summary: 'Push again to phones that did not fetch a change.',
     description:
-      'Only for Apple: Google is retried automatically. A device is not pushed within ten minutes of its last nudge, ' +
-      'and at most --limit are pushed; run it again for more.',
+      'Only for iPhones: the server retries updates at Google automatically. A device is nudged at most once in ten ' +
+      'minutes. If more than --limit devices are silent, run the command again for the others.',
     examples: ['wallets nudge --silent-for 1h', 'wallets nudge --project "Polyglot 2027" --limit 100 --json'],
     flags: {
       project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
-      'silent-for': Flags.string({ summary: 'Time since the last push: 10m, 1h, 2d.', default: '1h' }),
-      limit: Flags.integer({ summary: 'Maximum number of devices, up to 1,000 (1000).', min: 1, max: 1000 }),
+      'silent-for': Flags.string({ summary: 'Minimum time since the last push: 10m, 1h, 2d.', default: '1h' }),
+      limit: Flags.integer({
+        summary: 'Maximum number of devices to push, 1-1,000 (default: 1,000).',
+        min: 1,
+        max: 1000,
+      }),
     },
     call: ({ wallets }, { flags: { project: projectId, limit, ...flags } }) =>
       wallets.nudge({ body: { silentFor: parseDuration(flags['silent-for'], '--silent-for'), projectId, limit } }),

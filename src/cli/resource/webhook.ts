@@ -42,15 +42,15 @@ export const commands: ResourceCommands = {
   'webhook:create': callCommand({
     summary: 'Create a webhook and show its signing secret once.',
     description:
-      'The server sends events of the workspace to the address as signed POST requests. Without --event it sends all events. The ' +
-      'address must be https and public, except on a server with --allow-insecure-webhooks.',
+      'The server sends events of the workspace to the address as signed POST requests. The address must be https and ' +
+      'public, except on a server with --allow-insecure-webhooks.',
     examples: [
       'webhook create --to https://tickets.example.com/hooks/passes',
       'webhook create --to https://tickets.example.com/hooks/scans --event pass.scanned --json',
     ],
     flags: {
       to: Flags.string({ summary: 'Address that receives events.', required: true }),
-      event: eventFlag('Event to send. Repeatable (default: all).'),
+      event: eventFlag('Type of the events to send (default: all). Repeatable.'),
       description: descriptionFlag,
     },
     call: ({ webhooks }, { flags: { to: url, event: events = [...subscribableEvents], description } }) =>
@@ -60,7 +60,7 @@ export const commands: ResourceCommands = {
   }),
   'webhook:update': callCommand({
     summary: 'Update a webhook.',
-    description: 'Omitted fields keep their values. The given events replace the previous ones.',
+    description: 'Omitted fields keep their values. The values of --event replace all previous ones.',
     examples: [
       `webhook update ${WEBHOOK} --to https://new.example.com/hooks`,
       `webhook update ${WEBHOOK} --event pass.issued --event pass.voided`,
@@ -68,7 +68,7 @@ export const commands: ResourceCommands = {
     args,
     flags: {
       to: Flags.string({ summary: 'Address that receives events.', atLeastOne: ['to', 'event', 'description'] }),
-      event: eventFlag('Event to send. Repeatable.'),
+      event: eventFlag('Type of the events to send. Repeatable.'),
       description: descriptionFlag,
     },
     call: ({ webhooks }, { args: { id }, flags: { to: url, event: events, description } }) =>
@@ -77,7 +77,7 @@ export const commands: ResourceCommands = {
   }),
   'webhook:enable': callCommand({
     summary: 'Enable a webhook.',
-    description: 'Events that happened while it was disabled are not sent.',
+    description: 'Events that happened while the webhook was disabled are not sent.',
     examples: [`webhook enable ${WEBHOOK}`, `webhook enable ${WEBHOOK} --json`],
     args,
     call: ({ webhooks }, { args: { id } }) => webhooks.enable({ params: { id } }),
@@ -85,7 +85,7 @@ export const commands: ResourceCommands = {
   }),
   'webhook:disable': callCommand({
     summary: 'Disable a webhook.',
-    description: 'It receives nothing until it is enabled again. Pending deliveries end as FAILED.',
+    description: 'The webhook receives nothing until it is enabled again. Pending deliveries end as FAILED.',
     examples: [`webhook disable ${WEBHOOK}`, `webhook disable ${WEBHOOK} --json`],
     args,
     call: ({ webhooks }, { args: { id } }) => webhooks.disable({ params: { id } }),
@@ -93,7 +93,7 @@ export const commands: ResourceCommands = {
   }),
   'webhook:delete': callCommand({
     summary: 'Delete a webhook.',
-    description: 'Pending deliveries are not sent. Asks for confirmation; scripts add --yes.',
+    description: 'Pending deliveries are not sent.',
     examples: [`webhook delete ${WEBHOOK}`, `webhook delete ${WEBHOOK} --yes --json`],
     args,
     asks: true,
@@ -106,9 +106,7 @@ export const commands: ResourceCommands = {
   }),
   'webhook:rotate-secret': callCommand({
     summary: 'Create a new signing secret and show it once.',
-    description:
-      'The server signs deliveries with both secrets for 24 hours, and then with the new one only. Asks for confirmation; scripts ' +
-      'add --yes.',
+    description: 'The server signs deliveries with both secrets for 24 hours, and after that only with the new secret.',
     examples: [`webhook rotate-secret ${WEBHOOK}`, `webhook rotate-secret ${WEBHOOK} --yes --json`],
     args,
     asks: true,
@@ -122,7 +120,7 @@ export const commands: ResourceCommands = {
   'webhook:test': callCommand({
     summary: 'Send a test event, and show the result.',
     description:
-      'Sends a signed webhook.test event like any other event. Exits with 1 unless the endpoint returned 2xx.',
+      'Sends a signed webhook.test event, like any other event. Exits with 1 unless the endpoint returned 2xx.',
     examples: [`webhook test ${WEBHOOK}`, `webhook test ${WEBHOOK} --json`],
     args,
     async call(client, { args: { id }, log }) {
@@ -133,8 +131,8 @@ export const commands: ResourceCommands = {
   'webhook:redeliver': callCommand({
     summary: 'Send a delivery again, and show the result.',
     description:
-      'Sends the same bytes with the same ID and a fresh signature, regardless of earlier results. Exits with 1 unless ' +
-      'the endpoint returned 2xx.',
+      'Sends the same body with the same ID and a new signature, regardless of earlier results. Exits with 1 unless the ' +
+      'endpoint returned 2xx.',
     examples: [`webhook redeliver ${DELIVERY}`, `webhook redeliver ${DELIVERY} --json`],
     args: { id: idArg('delivery') },
     async call(client, { args: { id }, log }) {
@@ -144,31 +142,31 @@ export const commands: ResourceCommands = {
     },
   }),
   'webhook:verify': localCommand({
-    summary: 'Check the signature of a delivery, and show why it is invalid.',
+    summary: 'Check the signature of a delivery, and explain why it is invalid.',
     description:
       'Needs no server, and sends nothing. Exits with 0 for a valid signature, and with 1 for an invalid one. Set the ' +
       'secret as PASSES_WEBHOOK_SECRET to keep it out of the process list.',
     examples: [
       {
-        description: 'A body saved unchanged',
+        description: 'Check a body that was saved to a file',
         command: "webhook verify --payload body.json --signature 't=1767225600,v1=5f0c…' --at 1767225610",
       },
       {
-        description: 'From a pipe, with the secret as a flag',
+        description: 'Check a body from a pipe, with the secret as a flag',
         command:
           "curl -s https://example.com/last-body | <%= config.bin %> webhook verify --secret whsec_… --signature 't=1767225600,v1=5f0c…'",
       },
     ],
     flags: {
-      secret: Flags.string({ summary: "The endpoint's complete signing secret (PASSES_WEBHOOK_SECRET)." }),
+      secret: Flags.string({ summary: 'Signing secret of the webhook, including whsec_ (PASSES_WEBHOOK_SECRET).' }),
       signature: Flags.string({ summary: 'Value of the header X-Service-Signature.', required: true }),
-      payload: Flags.string({ summary: 'File with the body, byte for byte; - for stdin.', default: '-' }),
+      payload: Flags.string({ summary: 'File with the unchanged body, or - for stdin.', default: '-' }),
       tolerance: Flags.integer({
-        summary: 'Maximum difference to the time of signing, in seconds.',
+        summary: 'Maximum age of the signature in seconds, and the maximum time that it can be ahead.',
         default: TOLERANCE_SECONDS,
         min: 0,
       }),
-      at: Flags.integer({ summary: 'Check as of this time, in unix seconds; now by default.', min: 0 }),
+      at: Flags.integer({ summary: 'Time at which the signature is checked, in Unix seconds (default: now).', min: 0 }),
     },
     async run({ flags }) {
       const secret = webhookSecret(flags.secret)

@@ -6,7 +6,7 @@ import type { Page } from '../../core/contract/schemas/common.ts'
 import { LedgerReason, type ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
 import { Uuid } from '../../core/ids.ts'
 import type { RouteCall } from '../../core/route.ts'
-import { filterFlag, jsonLines, type PageFormat, pastFlag, repeatable } from '../arguments/list-flags.ts'
+import { filterFlag, jsonLines, PAST, type PageFormat, pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { named } from '../arguments/named.ts'
 import { getPassId } from '../arguments/pass-argument.ts'
 import { findPasses } from '../changes/change-passes.ts'
@@ -19,21 +19,28 @@ export const ledgerFlags = {
   project: named('project', filterFlag('Only scans of passes of this project.')),
   template: named('template', filterFlag('Only scans of passes issued from this template.')),
   context: filterFlag('Only scans in this context, such as an event day.'),
-  from: pastFlag('Scanned at or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.'),
-  to: pastFlag('Scanned at or before this time.'),
+  from: pastFlag(`Only scans at or after this time: ${PAST}.`),
+  to: pastFlag('Only scans at or before this time.'),
 }
 
 /** The filter flags of `scans list` and `scans export`. With `--external`, `--pass` takes an external ID. */
 export const scanFilterFlags = {
   ...ledgerFlags,
   pass: filterFlag('Only scans of this pass (external ID or ID).'),
-  external: Flags.boolean({ summary: '--pass is an external ID, even if it looks like an ID.', dependsOn: ['pass'] }),
+  external: Flags.boolean({
+    summary: 'Treat --pass as an external ID, even if it looks like an ID.',
+    dependsOn: ['pass'],
+  }),
   result: Flags.option({
-    summary: 'Only this result; denied includes everything not accepted. Repeatable.',
+    summary: 'Only scans with this result; denied includes every result that is not accepted. Repeatable.',
     options: ScanResult.options,
     ...repeatable,
   })(),
-  reason: Flags.option({ summary: 'Only this reason. Repeatable.', options: LedgerReason.options, ...repeatable })(),
+  reason: Flags.option({
+    summary: 'Only scans with this reason. Repeatable.',
+    options: LedgerReason.options,
+    ...repeatable,
+  })(),
 }
 
 export function ledgerQuery(flags: Interfaces.InferredFlags<typeof ledgerFlags>) {

@@ -32,71 +32,79 @@ export function databasePasswordsIn(argv: readonly string[]): string[] {
 export const serveFlags = {
   ...databaseFlags,
   ...settings(undefined, {
-    host: Flags.string({ summary: 'Address to listen on.', default: '127.0.0.1' }),
-    port: Flags.integer({ summary: 'Port to listen on; 0 selects a free one.', default: 3000, min: 0, max: 65_535 }),
+    host: Flags.string({ summary: 'Address on which the server listens.', default: '127.0.0.1' }),
+    port: Flags.integer({
+      summary: 'Port on which the server listens; 0 selects a free one.',
+      default: 3000,
+      min: 0,
+      max: 65_535,
+    }),
     'public-url': Flags.url({
-      summary: 'Address of the server for phones and browsers; by default the listening address.',
+      summary: 'Address at which phones and browsers reach the server (default: the listening address).',
     }),
     badges: Flags.string({
       summary:
-        "Folder with Apple's and Google's badges for hosted pages, by language: apple/de.svg, google/pt-BR.png … Without it, " +
-        'pages have text buttons.',
+        "Folder with Apple's and Google's badges for hosted pages, by platform and language: apple/de.svg, " +
+        'google/pt-BR.png … (default: buttons with text).',
     }),
     role: Flags.option({ options: ['all', 'api', 'worker'] as const })({
-      summary: 'Serve requests, do background work, or both.',
+      summary: 'Work of this process: api serves requests, worker runs background jobs.',
       default: 'all' as const,
     }),
     'drain-seconds': Flags.integer({
-      summary: 'Seconds after SIGTERM in which /readyz returns 503 and requests are still served.',
+      summary: 'Seconds after SIGTERM during which requests are still served, but /readyz returns 503; up to 60.',
       default: 2,
       min: 0,
       max: 60,
     }),
-    production: Flags.boolean({ summary: 'Do not start with a sandboxed platform, or without an https --public-url.' }),
+    production: Flags.boolean({
+      summary: 'Refuse to start with a sandboxed platform, or without an https --public-url.',
+    }),
     freeze: Flags.boolean({
-      summary: 'Serve reads, reject writes with 503, and do no background work, while the database is copied.',
+      summary: 'Serve reads, reject writes with 503, and run no jobs: for the time in which the database is copied.',
     }),
   }),
   ...settings('WALLETS', {
     platforms: Flags.string({
-      summary: 'Wallet platforms: apple, google, or both. A platform without credentials runs in the sandbox.',
+      summary: 'Wallet platforms, separated by commas. A platform without credentials runs in the sandbox.',
       default: 'apple,google',
     }),
     'apple-certificate': Flags.string({
       summary: 'Pass Type ID certificate: a PEM or DER file, a .p12 file with its key, or the PEM itself.',
     }),
-    'apple-key': Flags.string({ summary: 'Private key: a PEM or DER file, or the PEM itself.' }),
-    'apple-key-passphrase': Flags.string({ summary: 'Passphrase of the key.' }),
+    'apple-key': Flags.string({ summary: 'Private key of the certificate: a PEM or DER file, or the PEM itself.' }),
+    'apple-key-passphrase': Flags.string({ summary: 'Passphrase of the key or of the .p12 file.' }),
     'apple-wwdr': Flags.string({ summary: "Apple's intermediate certificate (WWDR G4)." }),
-    'apple-pass-type': Flags.string({ summary: 'Pass type identifier, checked against the certificate.' }),
-    'apple-team': Flags.string({ summary: 'Team identifier, checked against the certificate.' }),
+    'apple-pass-type': Flags.string({ summary: 'Pass type identifier that the certificate must have.' }),
+    'apple-team': Flags.string({ summary: 'Team identifier that the certificate must have.' }),
     'apple-prefix': Flags.string({
       summary:
-        'Path of the webServiceURL in passes of another provider, such as /passes, which is served for phones, too. ' +
-        'Repeatable, or separated by commas.',
+        'Additional path at which phones reach the server, such as /passes: the path of the webServiceURL in passes of ' +
+        'another provider. Repeatable, or separated by commas.',
       ...repeatable,
       default: [],
     }),
     'push-rate': Flags.integer({
       summary:
-        'Maximum number of passes per second for bulk pushes of this process to iPhones, which limits the fetches ' +
-        'that follow; 0 means as fast as Apple accepts.',
+        'Maximum number of passes per second in bulk pushes of this process to iPhones, which also limits the fetches ' +
+        'that follow; 0 means no limit.',
       default: 0,
       min: 0,
       max: 100_000,
     }),
     'google-key': Flags.string({
       summary:
-        'Service account key, or configuration of workload identity: a JSON file, or the JSON itself. With only an issuer ID, ' +
-        'the account of this machine is used.',
+        'Key of the service account, or configuration of workload identity: a JSON file, or the JSON itself (default ' +
+        'with an issuer ID: the account of this machine).',
     }),
     'google-issuer-id': Flags.string({ summary: 'Google Wallet issuer ID.' }),
     'sandbox-dir': Flags.string({
       summary:
-        'Folder of the sandbox, which servers of one machine can share (default: next to a SQLite file, else passes.sandbox in the working directory).',
+        'Folder of the sandbox, which all servers of this machine can share (default: next to the SQLite file; with ' +
+        'PostgreSQL, passes.sandbox in the working directory).',
     }),
     fault: Flags.string({
-      summary: 'Make a sandboxed platform fail: apns-410, apns-slow, google-500, google-quota … Repeatable.',
+      summary: 'Fault that a sandboxed platform simulates: apns-410, apns-slow, google-500, google-quota … Repeatable.',
       ...repeatable,
       default: [],
     }),
@@ -104,51 +112,53 @@ export const serveFlags = {
   ...settings('SECURITY', {
     'server-key': Flags.string({
       summary:
-        'Secret of at least 32 bytes, hex or base64url. Created next to a SQLite file; required with PostgreSQL.',
+        'Secret of at least 32 bytes, hex or base64url. Required with PostgreSQL (default: a file next to the SQLite ' +
+        'file, created at the first start).',
     }),
     'previous-server-keys': Flags.string({
-      summary: 'Former server keys, during a rotation, separated by commas.',
+      summary: 'Previous server keys, separated by commas, while the key is rotated.',
       default: '',
     }),
     'trusted-proxies': Flags.integer({
-      summary: 'Number of trusted proxies that add to X-Forwarded-For.',
+      summary: 'Number of trusted proxies in front of the server, each of which adds to X-Forwarded-For.',
       default: 0,
       min: 0,
     }),
     'allow-insecure-webhooks': Flags.boolean({
-      summary: 'For development: also send webhooks over plain http, and to hosts of the local network.',
+      summary: 'For development: allow webhooks to plain http addresses and to hosts of the local network.',
     }),
   }),
   ...settings('LIMITS', {
     'rate-limit': Flags.integer({
-      summary: 'Requests per second and token; 0 turns the limit off.',
+      summary: 'Maximum number of requests per second and token; 0 means no limit.',
       default: 100,
       min: 0,
     }),
     'rate-burst': Flags.integer({
-      summary: 'Maximum number of requests that an idle token can send at once; at least 1.',
+      summary: 'Maximum number of requests that an idle token can send at once; 0 counts as 1.',
       default: 200,
       min: 0,
     }),
     'max-connections': Flags.integer({
-      summary: 'Maximum number of connections; more are closed. Without trusted proxies, half of them per address.',
+      summary:
+        'Maximum number of open connections, 10-1,000,000. Without trusted proxies, one address can use half of them.',
       default: 5_000,
       min: 10,
       max: 1_000_000,
     }),
     'link-ttl': Flags.integer({
-      summary: 'Lifetime of hosted links of a pass without an expiry, in days.',
+      summary: 'Days for which hosted links work, if their pass has no expiry.',
       default: 400,
       min: 1,
     }),
     'retain-deliveries': Flags.integer({
-      summary: 'Days to keep finished webhook deliveries with their attempts and events; 0 means forever.',
+      summary: 'Days for which finished webhook deliveries are kept, with their attempts and events; 0 means forever.',
       default: 30,
       min: 0,
       max: 36_500,
     }),
     'retain-audit': Flags.integer({
-      summary: 'Days to keep the audit log; 0 means forever.',
+      summary: 'Days for which entries of the audit log are kept; 0 means forever.',
       default: 365,
       min: 0,
       max: 36_500,
@@ -156,16 +166,17 @@ export const serveFlags = {
   }),
   ...settings('OBSERVING', {
     'metrics-port': Flags.integer({
-      summary: 'Port for Prometheus metrics; off by default, 0 selects a free one.',
+      summary: 'Port for Prometheus metrics; 0 selects a free one (default: no metrics).',
       min: 0,
       max: 65_535,
     }),
     'metrics-host': Flags.string({
-      summary: 'Address for metrics. Anyone who can reach it can read them.',
+      summary: 'Address on which metrics are served, without authentication.',
       default: '127.0.0.1',
     }),
     'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
-      summary: 'Log level on stderr, as JSON: info includes all changes, debug also reads and jobs.',
+      summary:
+        'Least severe log entries to write to stderr, as JSON: info includes all changes, debug also reads and jobs.',
       default: 'info' as const,
     }),
   }),

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { filterFlag, followFlag, formerly, listFlags, pastFlag } from '../../cli/arguments/list-flags.ts'
+import { filterFlag, followFlag, formerly, listFlags, PAST, pastFlag } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
@@ -7,32 +7,33 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 export default class AuditList extends BaseCommand {
   static override summary = 'Show the audit log, newest first.'
   static override description =
-    'Works on the database. Different filters must all match; repeated values of one filter are alternatives. --all ' +
-    'writes all pages, in constant memory; with --json one entry per line. Entries do not contain the written ' +
-    'values. Scans are recorded in the ledger instead: --target with the ID of a scan shows the token that made it.'
+    'Works on the database. Different filters must all match; repeated values of one filter are alternatives. With ' +
+    '--all, pages are written in constant memory, and --json prints one entry per line. Entries do not contain the ' +
+    'changed values. Scans are recorded in the ledger instead, but --target with the ID of a scan shows which token ' +
+    'recorded it.'
   static override examples = [
     {
-      description: 'Actions of operators this week',
+      description: 'List actions of operators in the last seven days',
       command: '<%= config.bin %> audit list --actor operator --from 7d',
     },
     { description: 'Follow actions of operators', command: '<%= config.bin %> audit list --actor operator --follow' },
     {
-      description: 'History of one row',
+      description: 'List the actions on one object',
       command: '<%= config.bin %> audit list --target 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',
     },
     {
-      description: 'Webhook changes of a workspace, for a spreadsheet',
+      description: 'Write the webhook changes of a workspace for a spreadsheet',
       command: '<%= config.bin %> audit list --workspace acme --action webhook --all --csv > webhooks.csv',
     },
   ]
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Only this workspace (name or ID); all by default.' }),
-    actor: filterFlag('Only actions of this token (ID or name), or operator for the command line.'),
-    action: filterFlag('Only this action, such as pass.void, or all actions of a kind, such as webhook.'),
-    target: Flags.string({ summary: 'Only actions on the row with this ID.' }),
-    from: pastFlag('At or after this time: 2027-05-31T00:00:00Z, or 12h for twelve hours ago.', formerly('since')),
-    to: pastFlag('At or before this time.', formerly('until')),
+    workspace: Flags.string({ summary: 'Only actions in this workspace (name or ID) (default: all).' }),
+    actor: filterFlag('Only actions of this token (ID or name); "operator" for commands on the database.'),
+    action: filterFlag('Only this action, such as pass.void, or all actions on a kind of object, such as webhook.'),
+    target: Flags.string({ summary: 'Only actions on the object with this ID.' }),
+    from: pastFlag(`Only actions at or after this time: ${PAST}.`, formerly('since')),
+    to: pastFlag('Only actions at or before this time.', formerly('until')),
     ...listFlags,
     follow: followFlag,
   }

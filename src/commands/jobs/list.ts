@@ -41,13 +41,18 @@ const shape: ListShape<FailedJob> = {
 export default class JobsList extends BaseCommand {
   static override summary = 'Show waiting, failed, and quarantined jobs of the outbox.'
   static override description =
-    'Works on the database. A job is quarantined after workers stopped three times while they ran it. A quarantined ' +
-    'job, and a job that failed for the last time, remain until passes jobs retry or passes jobs delete.'
+    'Works on the database. A job is quarantined if workers stopped three times while they ran it. Quarantined jobs, ' +
+    'and jobs that failed for the last time, remain until passes jobs retry or passes jobs delete.'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Only failures of this workspace (name or ID).' }),
-    limit: Flags.integer({ summary: 'Number of failures, newest first.', default: 20, min: 1, max: 1000 }),
+    workspace: Flags.string({ summary: 'Only failed and quarantined jobs of this workspace (name or ID).' }),
+    limit: Flags.integer({
+      summary: 'Maximum number of failed and quarantined jobs to show, 1-1,000.',
+      default: 20,
+      min: 1,
+      max: 1000,
+    }),
     ...styleFlags,
   }
 

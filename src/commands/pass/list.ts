@@ -7,16 +7,16 @@ export default class PassList extends ClientCommand {
   static override summary = 'List passes, newest first.'
   static override description =
     'Different filters must all match; repeated values of one filter are alternatives. The total is printed to ' +
-    'stderr. --all writes all pages, in constant memory; with --json one pass per line. The server sorts all pages ' +
-    'by the columns of --sort-by, such as createdAt and label; other columns are sorted within the output.'
+    'stderr. With --all, pages are written in constant memory, and --json prints one pass per line. --sort with a ' +
+    'field of --sort-by, such as label, sorts all passes on the server; any other column sorts only the shown rows.'
   static override examples = [
-    { description: 'Find a person', command: '<%= config.bin %> pass list --search lovelace' },
+    { description: 'Find the pass of a person', command: '<%= config.bin %> pass list --search lovelace' },
     {
-      description: 'The door list of a day',
+      description: 'Write the guest list of a day for a door',
       command: '<%= config.bin %> pass list --status ISSUED --valid-on 2027-05-31 --no-redeemed --all --csv > door.csv',
     },
     {
-      description: 'Passes on an old version of a template, for a script',
+      description: 'List passes with an old version of a template, for a script',
       command:
         '<%= config.bin %> pass list --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --template-version lte:2 --all --json',
     },
@@ -24,7 +24,7 @@ export default class PassList extends ClientCommand {
   static override flags = {
     ...passFilterFlags,
     ...listFlags,
-    wallets: Flags.boolean({ summary: 'Include the wallets of each pass in the output of --json.' }),
+    wallets: Flags.boolean({ summary: 'Include the wallets of each pass in JSON output.' }),
   }
 
   async run() {

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { parsePath } from '../../cli/arguments/list-flags.ts'
+import { htmlFlag, languageFlag, parsePath } from '../../cli/arguments/list-flags.ts'
 import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argument.ts'
 import { drawing, terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/cli-error.ts'
@@ -11,16 +11,15 @@ export default class PassPreview extends ClientCommand {
   static override summary = 'Show a pass as phones show it, or the data that each platform gets.'
   static override description =
     'On a terminal, draws the pass as an iPhone shows it. With --json or --platform, or in a pipe, prints the ' +
-    'pass.json for Apple, and the class and object for Google. --out writes the signed file for Apple, --html a page ' +
-    'that shows the pass on an iPhone and an Android phone.'
+    'pass.json for Apple, and the class and object for Google.'
   static override examples = [
     '<%= config.bin %> pass preview 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --platform apple',
     {
-      description: 'The file that a phone installs',
+      description: 'Write the file that an iPhone installs',
       command: '<%= config.bin %> pass preview T-1 --external --out T-1.pkpass',
     },
     {
-      description: "The holder's view, for a browser",
+      description: 'Write a page with the pass on both phones, in Arabic',
       command: '<%= config.bin %> pass preview T-1 --external --language ar --html T-1.html',
     },
   ]
@@ -29,12 +28,12 @@ export default class PassPreview extends ClientCommand {
     ...passFlags,
     platform: Flags.option({ summary: 'Only this platform.', options: platforms })(),
     out: Flags.string({
-      summary: 'Write the signed Apple pass to this file (FILE.pkpass).',
+      summary: 'File for the signed Apple pass (FILE.pkpass).',
       exclusive: ['html'],
       parse: parsePath,
     }),
-    language: Flags.string({ summary: 'Language of the definition; its default if omitted.', exclusive: ['out'] }),
-    html: Flags.string({ summary: 'Write a page with the pass on both phones to this file.', parse: parsePath }),
+    language: languageFlag({ exclusive: ['out'] }),
+    html: htmlFlag,
   }
 
   async run() {

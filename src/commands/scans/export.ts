@@ -10,35 +10,38 @@ import { scanFilterFlags } from '../../cli/scan-list/formats.ts'
 export default class ScansExport extends ClientCommand {
   static override summary = 'Export the ledger of scans, newest first.'
   static override description =
-    'Has all filters of scans list, and writes all pages in constant memory. With --out, a journal next to the file ' +
-    '(FILE.journal) records the progress until the export is complete. Stop with Ctrl-C; run the same command again ' +
-    'to resume without gaps and duplicates. An interrupted export to stdout prints the --cursor to continue from.'
+    'Accepts the filters of scans list, and uses constant memory. With --out, a journal next to the file (FILE.journal) ' +
+    'records the progress until the export is complete. Stop with Ctrl-C; run the same command again to resume without ' +
+    'gaps and duplicates. An interrupted export to stdout prints the --cursor from which to continue.'
   static override examples = [
-    { description: 'The whole ledger', command: '<%= config.bin %> scans export --out ledger.csv' },
+    { description: 'Export the whole ledger', command: '<%= config.bin %> scans export --out ledger.csv' },
     {
-      description: 'Rejected scans of a day',
+      description: 'Export the rejected scans of a day',
       command:
         '<%= config.bin %> scans export --result denied --from 2027-05-31T00:00:00Z --to 2027-05-31T23:59:59Z > denied.csv',
     },
     {
-      description: 'For a script, through a pipe',
+      description: 'Export the scans of one context to another program',
       command: '<%= config.bin %> scans export --format jsonl --context 2027-05-31 | jq -r .externalPassId',
     },
   ]
   static override flags = {
     ...scanFilterFlags,
     // Relative times are not accepted, because the repeated command must select the same scans.
-    from: Flags.string({ summary: 'Scanned at or after this time, such as 2027-05-31T00:00:00Z.' }),
-    to: Flags.string({ summary: 'Scanned at or before this time.' }),
+    from: Flags.string({ summary: 'Only scans at or after this time, such as 2027-05-31T00:00:00Z.' }),
+    to: Flags.string({ summary: 'Only scans at or before this time.' }),
     format: Flags.option({
-      summary: 'csv (one header, metadata as JSON) or jsonl (one scan per line; same as --json).',
+      summary: 'Output format: CSV, or JSON with one scan per line, as with --json (default: csv).',
       options: ['csv', 'jsonl'] as const,
     })(),
     'raw-cells': rawCellsFlag,
-    out: outFlag('Output file; stdout if it is - or omitted.', formerly('output')),
-    restart: Flags.boolean({ summary: 'Ignore the journal, and start from scratch.', dependsOn: ['out'] }),
+    out: outFlag('Output file', formerly('output')),
+    restart: Flags.boolean({
+      summary: 'Ignore the journal of an earlier export, and start from scratch.',
+      dependsOn: ['out'],
+    }),
     cursor: Flags.string({
-      summary: 'Continue an export to stdout from this cursor; writes no header.',
+      summary: 'Cursor from which to continue an interrupted export to stdout; no header is written.',
       exclusive: ['out'],
     }),
   }

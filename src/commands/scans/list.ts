@@ -6,13 +6,13 @@ export default class ScansList extends ClientCommand {
   static override summary = 'List the ledger of scans, newest first.'
   static override description =
     'The ledger contains every attempt, accepted or not. Different filters must all match; repeated values of one ' +
-    'filter are alternatives. --all writes all pages, in constant memory; with --json one scan per line. For files, ' +
-    'use scans export.'
+    'filter are alternatives. With --all, pages are written in constant memory, and --json prints one scan per line. ' +
+    'To write a file, use scans export, which can be resumed.'
   static override examples = [
-    { description: 'Follow the doors', command: '<%= config.bin %> scans list --follow' },
-    { description: 'Rejected scans', command: '<%= config.bin %> scans list --result denied' },
+    { description: 'Follow new scans', command: '<%= config.bin %> scans list --follow' },
+    { description: 'List rejected scans', command: '<%= config.bin %> scans list --result denied' },
     {
-      description: 'All scans of a ticket',
+      description: 'List all scans of a ticket',
       command: '<%= config.bin %> scans list --pass T-1 --external --all',
     },
   ]

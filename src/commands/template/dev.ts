@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Args, Flags } from '@oclif/core'
+import { languageFlag } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { CliError, UsageError, withName } from '../../cli/command/cli-error.ts'
 import { untilStopped } from '../../cli/command/program.ts'
@@ -11,26 +12,33 @@ import { languagesOf, writtenOf } from '../../core/rules/template/definition-lan
 export default class TemplateDev extends BaseCommand {
   static override summary = 'Show a template file on both phones in a browser, and reload it on changes.'
   static override description =
-    'Serves a page on this machine: an iPhone and an Android phone, light and dark, and each field with its ' +
-    'warnings. A save appears at once, and the page keeps its scroll position. If the file cannot be read, the page ' +
-    'shows the error with line and column, and the phones keep the last version. Choose holder and language on the ' +
-    'page. Needs no server and no account.'
+    'Serves a page on this machine that shows an iPhone and an Android phone, light and dark, and each field with its ' +
+    'warnings. Saved changes appear at once, and the page keeps its scroll position. If the file is not valid, the page ' +
+    'shows the error with line and column, and the phones keep the last valid version. Select the holder and the ' +
+    'language on the page. Needs no passes server and no account.'
   static override examples = [
     '<%= config.bin %> template dev ticket.json',
     {
-      description: 'With holders from a file, on a fixed port',
+      description: 'Show holders from a file, on a fixed port',
       command: '<%= config.bin %> template dev ticket.json --rows attendees.csv --port 4000',
     },
     {
-      description: 'In Arabic',
+      description: 'Show the template in Arabic first',
       command: '<%= config.bin %> template dev ticket.json --language ar',
     },
   ]
   static override args = { file: Args.string({ description: 'Template file.', required: true }) }
   static override flags = {
-    rows: Flags.string({ summary: 'CSV file of holders to choose from (the input of issue); the first 100 rows.' }),
-    language: Flags.string({ summary: 'First language, one of the definition; its default if omitted.' }),
-    port: Flags.integer({ summary: 'Port on 127.0.0.1; a free one by default.', min: 0, max: 65_535, default: 0 }),
+    rows: Flags.string({
+      summary: 'CSV file with holders to select from, in the format of passes issue; the first 100 rows are used.',
+    }),
+    language: languageFlag(),
+    port: Flags.integer({
+      summary: 'Port of the page on 127.0.0.1; 0 selects a free one.',
+      min: 0,
+      max: 65_535,
+      default: 0,
+    }),
   }
 
   async run() {

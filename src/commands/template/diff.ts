@@ -6,8 +6,8 @@ import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/
 export default class TemplateDiff extends ClientCommand {
   static override summary = 'Show differences between template files and the server.'
   static override description =
-    'Compares with the newest version, including drafts: lines with - are on the server, lines with + in the file. ' +
-    'Changes nothing. Exits with 0 without differences, and with 3 otherwise.'
+    'Compares each file with the newest version of its template, including drafts. Lines with - show values on the ' +
+    'server, lines with + values in the file. Changes nothing. Exits with 0 without differences, and with 3 otherwise.'
   static override examples = [
     '<%= config.bin %> template diff ticket.json',
     {

@@ -5,11 +5,14 @@ import { warningText } from '../../cli/template/template-version.ts'
 export default class TemplateLint extends BaseCommand {
   static override summary = 'Check template files without a server.'
   static override description =
-    'Shows the errors of publishing with line and column, and warns about problems that holders would see on iPhones ' +
-    'and in Google Wallet. Images must exist. Only the server checks whether a platform accepts the overrides.'
+    'Shows errors that prevent publishing, with line and column, and warns about problems that holders would see on ' +
+    'iPhones and in Google Wallet. Image files must exist. Only the server checks whether a platform accepts overrides.'
   static override examples = [
     '<%= config.bin %> template lint ticket.json',
-    { description: 'Every template of a folder, in CI', command: '<%= config.bin %> template lint templates/ --json' },
+    {
+      description: 'Check every template of a folder, in CI',
+      command: '<%= config.bin %> template lint templates/ --json',
+    },
   ]
   static override strict = false
   static override args = templateFileArgs

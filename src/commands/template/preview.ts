@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
-import { parsePath } from '../../cli/arguments/list-flags.ts'
+import { htmlFlag, languageFlag } from '../../cli/arguments/list-flags.ts'
 import { namedArg } from '../../cli/arguments/named.ts'
 import type { CardJson } from '../../cli/card-picture.ts'
 import { drawing } from '../../cli/command/base-command.ts'
@@ -10,28 +10,27 @@ import { getVersion, warningText } from '../../cli/template/template-version.ts'
 export default class TemplatePreview extends ClientCommand {
   static override summary = 'Draw a sample pass of a template.'
   static override description =
-    'Variables have their example values. On a terminal, shows the colors, the fields that an iPhone shows and those ' +
-    'that it leaves out, and the barcode. --html writes a page with the pass on an iPhone and an Android phone, with ' +
-    'images, in one file. Both show warnings.'
+    'Variables have their example values. The drawing shows the colors, the barcode, the fields that an iPhone shows, ' +
+    'and below them the fields that it leaves out. Warnings are shown, too.'
   static override examples = [
     {
-      description: 'The newest version, including drafts',
+      description: 'Draw the newest version, including drafts',
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     },
     {
-      description: 'For a browser',
+      description: 'Write a page with both phones',
       command: '<%= config.bin %> template preview 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 2 --html ticket.html',
     },
     {
-      description: 'In another language',
+      description: 'Draw the pass in another language',
       command: '<%= config.bin %> template preview conference-ticket --language ja',
     },
   ]
   static override args = { id: namedArg('template') }
   static override flags = {
-    version: Flags.integer({ summary: 'Number of the version; the newest by default.', min: 1 }),
-    language: Flags.string({ summary: 'Language of the definition; its default if omitted.' }),
-    html: Flags.string({ summary: 'Write a page with both phones to this file.', parse: parsePath }),
+    version: Flags.integer({ summary: 'Number of the version (default: the newest, including drafts).', min: 1 }),
+    language: languageFlag(),
+    html: htmlFlag,
   }
 
   async run() {

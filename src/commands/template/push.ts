@@ -16,21 +16,21 @@ import { type Change, type Pushed, pushTemplate, showChanges } from '../../cli/t
 import { warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePush extends ClientCommand {
-  static override summary = 'Push template files to the server: images and drafts, and optionally publish them.'
+  static override summary = 'Upload template files with their images as drafts, and optionally publish them.'
   static override description =
     'A file contains {key, name, description, passType, definition}; definition.design.images has paths relative to ' +
-    'the file. The key identifies the template: the first push creates it, later ones change its draft (or create ' +
-    'the next draft if the newest version is published), and an equal file changes nothing. A file without a key ' +
-    'creates a new template, unless --template names one. On a terminal, --publish shows the changes for new passes, ' +
-    'and asks. Warnings show problems such as unreadable colors or cut texts.'
+    'the file. The key identifies the template: the first push creates it, and a later push changes its draft, or ' +
+    'creates the next draft if the newest version is published. An equal file changes nothing. A file without a key ' +
+    'creates a new template, unless --template is set. On a terminal, --publish shows the changes for new passes, and ' +
+    'asks for confirmation. Warnings point out problems such as unreadable colors or truncated texts.'
   static override examples = [
-    { description: 'Every template of a folder', command: '<%= config.bin %> template push templates/' },
+    { description: 'Upload every template of a folder', command: '<%= config.bin %> template push templates/' },
     {
-      description: 'A template, ready to issue from',
+      description: 'Upload and publish a template, so that passes can be issued',
       command: '<%= config.bin %> template push ticket.json --publish',
     },
     {
-      description: 'The next draft of a template without a key',
+      description: 'Change a template that has no key',
       command: '<%= config.bin %> template push ticket.json --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     },
   ]
@@ -38,9 +38,9 @@ export default class TemplatePush extends ClientCommand {
   static override args = templateFileArgs
   static override flags = {
     template: namedFlag('template', ' to change'),
-    project: namedFlag('project', ' of its passes'),
-    publish: Flags.boolean({ summary: 'Also publish the version.' }),
-    yes: Flags.boolean({ summary: 'Publish without asking.', dependsOn: ['publish'] }),
+    project: namedFlag('project', ' for new passes of the template'),
+    publish: Flags.boolean({ summary: 'Publish the version instead of only saving a draft.' }),
+    yes: Flags.boolean({ summary: 'Skip the confirmation prompt of --publish.', dependsOn: ['publish'] }),
   }
 
   async run() {

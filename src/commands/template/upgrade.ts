@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core'
-import { parsePath, rawCellsFlag, repeatable } from '../../cli/arguments/list-flags.ts'
+import { concurrencyFlag, parsePath, rawCellsFlag, repeatable, skipFlag } from '../../cli/arguments/list-flags.ts'
 import { namedFlag } from '../../cli/arguments/named.ts'
 import type { UpgradeSummary } from '../../cli/changes/upgrade.ts'
 import { InterruptedError } from '../../cli/command/cli-error.ts'
@@ -16,25 +16,26 @@ const statuses = PassStatus.options.filter((status) => status !== 'VOID')
 export default class TemplateUpgrade extends ClientCommand {
   static override summary = 'Upgrade the passes of a template or a project to a published version.'
   static override description =
-    'Each pass is updated like pass update --template-version: one revision, one pass.updated event, and an update ' +
-    'of its phones. Void passes do not change. A pass whose variables do not fit the version keeps its version and ' +
-    'is reported: --failures writes a file for passes update, to which you add a column for the missing variable.\n\n' +
-    'The estimated duration at Google assumes one issuer (several issuers work in parallel), and excludes messages ' +
-    'that are already queued.\n\n' +
+    'Each pass is updated as by pass update --template-version: it gets one revision and one pass.updated event, and ' +
+    'its phones are updated. Void passes do not change. A pass whose variables do not fit the version keeps its ' +
+    'version and is reported. Add a column for the missing variable to the file of --failures, and use it with passes ' +
+    'update.\n\n' +
+    'The estimated duration at Google assumes one issuer, because several issuers work in parallel, and excludes ' +
+    'messages that are already queued.\n\n' +
     'Asks for confirmation; without a terminal, --yes is required. Stop with Ctrl-C; run the same command again to ' +
     'resume, which upgrades no pass twice. Exits with 0 if every pass is upgraded, and with 1 if one failed.'
   static override examples = [
     {
-      description: 'Show the number of passes, and those that do not fit and why',
+      description: 'Show the number of passes, and why some do not fit',
       command: '<%= config.bin %> template upgrade --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
     },
     {
-      description: 'Upgrade a whole project to the newest version of each template, in a script',
+      description: 'Upgrade all passes of a project to the newest versions of their templates, in a script',
       command:
         '<%= config.bin %> template upgrade --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --failures failures.csv --yes',
     },
     {
-      description: 'Only valid passes, to version 3',
+      description: 'Upgrade only issued passes, to version 3',
       command:
         '<%= config.bin %> template upgrade --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --to 3 --status ISSUED',
     },
@@ -42,17 +43,17 @@ export default class TemplateUpgrade extends ClientCommand {
   static override flags = {
     template: namedFlag('template', ' whose passes to upgrade'),
     project: namedFlag('project', ' whose passes to upgrade; none for passes without a project', { mayBeNone: true }),
-    to: templateVersionFlag({ summary: 'The version; a number needs --template.', default: 'latest' }),
+    to: templateVersionFlag({ summary: 'Version to upgrade to; a number needs --template.', default: 'latest' }),
     status: Flags.option({
-      summary: 'Only passes with this status (all but VOID). Repeatable.',
+      summary: 'Only passes with this status (default: all except VOID). Repeatable.',
       options: statuses,
       ...repeatable,
     })(),
-    failures: Flags.string({ summary: 'Write failed passes with their error to this file.', parse: parsePath }),
+    failures: Flags.string({ summary: 'File for failed passes with their errors.', parse: parsePath }),
     'raw-cells': rawCellsFlag,
     'dry-run': Flags.boolean({ summary: 'Check every pass on the server, and change nothing.', default: false }),
-    yes: Flags.boolean({ summary: 'Skip the confirmation.' }),
-    concurrency: Flags.integer({ summary: 'Concurrent requests.', default: 8, min: 1, max: 16 }),
+    yes: skipFlag,
+    concurrency: concurrencyFlag,
   }
 
   async run() {

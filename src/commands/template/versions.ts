@@ -23,13 +23,13 @@ export default class TemplateVersions extends ClientCommand {
     '<%= config.bin %> template versions 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
     '<%= config.bin %> template versions 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --json',
     {
-      description: 'Version 3',
+      description: 'Show version 3 with its definition',
       command: '<%= config.bin %> template versions 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --version 3',
     },
   ]
   static override args = { id: namedArg('template') }
   static override flags = {
-    version: Flags.integer({ summary: 'Number of a version to show.', min: 1 }),
+    version: Flags.integer({ summary: 'Number of the version to show with its definition (default: a list).', min: 1 }),
     ...styleFlags,
   }
 

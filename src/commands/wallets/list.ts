@@ -29,22 +29,29 @@ const shape: ListShape<WalletItem> = {
 export default class WalletsList extends ClientCommand {
   static override summary = 'List wallets with the pass version that they have.'
   static override description =
-    'Reasons of an outdated wallet: not_pushed, not notified yet; refused, the platform rejected the notification; ' +
-    'silent, notified but not fetched since; behind, fetched, but the pass has changed since. The last line, and ' +
-    '`freshness` with --json, compares all phones with the objective that 99.9 % of reachable phones have the last ' +
-    'version within 5 minutes.'
+    'The reason of an outdated wallet is not_pushed (it was not notified yet), refused (the platform rejected the ' +
+    'notification), silent (it was notified, but did not fetch the pass), or behind (the pass has changed again since ' +
+    'it was fetched). The last line, and `freshness` with --json, show whether 99.9 % of reachable phones get a change ' +
+    'within 5 minutes.'
   static override examples = [
-    { description: 'Outdated for an hour', command: '<%= config.bin %> wallets list --stale --older-than 1h' },
-    { description: 'All wallets, for a script', command: '<%= config.bin %> wallets list --all --json' },
+    {
+      description: 'List wallets that have been outdated for an hour',
+      command: '<%= config.bin %> wallets list --stale --older-than 1h',
+    },
+    { description: 'List all wallets, for a script', command: '<%= config.bin %> wallets list --all --json' },
   ]
   static override flags = {
-    stale: Flags.boolean({ summary: 'Only outdated wallets; with --no-stale, only current wallets.', allowNo: true }),
+    stale: Flags.boolean({ summary: 'Only outdated wallets; with --no-stale, only others.', allowNo: true }),
     'older-than': Flags.string({
-      summary: 'Only passes that did not change for this time: 15m, 1h, 2d.',
+      summary: 'Only wallets whose pass has not changed for at least this time: 15m, 1h, 2d.',
       dependsOn: ['stale'],
     }),
-    project: named('project', filterFlag('Only passes of this project.')),
-    platform: Flags.option({ summary: 'Only this platform. Repeatable.', options: platforms, ...repeatable })(),
+    project: named('project', filterFlag('Only wallets with passes of this project.')),
+    platform: Flags.option({
+      summary: 'Only wallets of this platform. Repeatable.',
+      options: platforms,
+      ...repeatable,
+    })(),
     ...listFlags,
   }
 

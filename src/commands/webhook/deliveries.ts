@@ -11,30 +11,35 @@ import { eventTypes } from '../../core/events.ts'
 export default class WebhookDeliveries extends ClientCommand {
   static override summary = 'List deliveries, newest first, or show one with its attempts and payload.'
   static override description =
-    'Different filters must all match; repeated values of one filter are alternatives. Members can use it, too.'
+    'Different filters must all match; repeated values of one filter are alternatives. Tokens of members can also use ' +
+    'this command.'
   static override examples = [
-    { description: 'Failing deliveries', command: '<%= config.bin %> webhook deliveries --failing' },
+    { description: 'List failing deliveries', command: '<%= config.bin %> webhook deliveries --failing' },
     {
-      description: 'Scan events of one endpoint, for a script',
+      description: 'List scan events of one webhook, for a script',
       command:
         '<%= config.bin %> webhook deliveries --webhook 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --event pass.scanned --json',
     },
-    { description: 'Follow deliveries', command: '<%= config.bin %> webhook deliveries --follow' },
+    { description: 'Follow new deliveries', command: '<%= config.bin %> webhook deliveries --follow' },
     {
-      description: 'One delivery with its attempts and payload',
+      description: 'Show one delivery with its attempts and payload',
       command: '<%= config.bin %> webhook deliveries 0198c7a5-2b6e-7f0a-8c1d-94e3f5a6b7c8',
     },
   ]
   static override args = {
-    id: Args.string({ description: 'ID of a delivery to show.', parse: idOf('delivery') }),
+    id: Args.string({ description: 'ID of the delivery to show (default: a list).', parse: idOf('delivery') }),
   }
   static override flags = {
-    webhook: named('webhook', filterFlag('Only this webhook.')),
-    event: Flags.option({ options: eventTypes, ...repeatable })({ summary: 'Only this event. Repeatable.' }),
-    status: Flags.option({ options: DeliveryStatus.options, ...repeatable })({
-      summary: 'Only this status. Repeatable.',
+    webhook: named('webhook', filterFlag('Only deliveries to this webhook.')),
+    event: Flags.option({ options: eventTypes, ...repeatable })({
+      summary: 'Only deliveries of this event type. Repeatable.',
     }),
-    failing: Flags.boolean({ summary: 'Only deliveries whose last attempt failed, with or without a pending retry.' }),
+    status: Flags.option({ options: DeliveryStatus.options, ...repeatable })({
+      summary: 'Only deliveries with this status. Repeatable.',
+    }),
+    failing: Flags.boolean({
+      summary: 'Only deliveries whose last attempt failed, whether or not another attempt is due.',
+    }),
     ...listFlags,
     follow: followFlag,
   }

@@ -21,10 +21,10 @@ const OLDEST = NIL_UUID
 export default class WebhookListen extends ClientCommand {
   static override summary = 'Receive events on this machine during development, and forward them to your application.'
   static override description =
-    'Reads the events of the server over a connection from this machine, so the server need not reach this machine, ' +
-    'and stores nothing about it. Each event is sent to --forward-to, signed like a webhook, with a secret that ' +
-    'stays the same per profile. Ends with Ctrl-C, or after --seconds. With --json, one event per line: {"event": ' +
-    '"listening" | "delivery" | "problem", …}.'
+    'This machine opens the connection, so the server need not reach it, and the server stores nothing about the ' +
+    'listener. Each event is sent to --forward-to, signed like a webhook; each profile has its own secret, which does ' +
+    'not change. Ends with Ctrl-C, or after --seconds. With --json, prints one event per line: {"event": "listening" | ' +
+    '"delivery" | "problem", …}.'
   static override examples = [
     '<%= config.bin %> webhook listen --forward-to http://localhost:8080/hooks/passes',
     '<%= config.bin %> webhook listen --event pass.scanned,pass.voided --seconds 60 --json',
@@ -33,17 +33,19 @@ export default class WebhookListen extends ClientCommand {
       command: '<%= config.bin %> webhook listen --since 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10',
     },
     {
-      description: 'The secret for your application, without listening',
+      description: 'Print the secret for your application, without listening',
       command: '<%= config.bin %> webhook listen --print-secret',
     },
   ]
   static override flags = {
-    'forward-to': Flags.string({ summary: 'Address of your application.' }),
-    event: eventFlag('Event to receive. Repeatable, or with commas; all by default.'),
-    since: Flags.string({ summary: 'Start after the event with this ID, or with the oldest stored one: oldest.' }),
-    seconds: Flags.integer({ summary: 'End after this number of seconds.', min: 1 }),
+    'forward-to': Flags.string({ summary: 'Address of your application, which receives the events.' }),
+    event: eventFlag('Type of the events to receive (default: all). Repeatable, or separated by commas.'),
+    since: Flags.string({
+      summary: 'ID of the event after which to start, or oldest for all stored events (default: only new events).',
+    }),
+    seconds: Flags.integer({ summary: 'Seconds after which the command ends (default: only Ctrl-C ends it).', min: 1 }),
     'print-secret': Flags.boolean({
-      summary: 'Print the secret of the profile; needs no server.',
+      summary: 'Print the signing secret of the profile, without listening.',
       exclusive: ['forward-to', 'event', 'since', 'seconds'],
     }),
   }

@@ -13,14 +13,14 @@ import { envelopeText } from '../../core/rules/sending/retries.ts'
 export default class WebhookTrigger extends ClientCommand {
   static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
   static override description =
-    'With a webhook, the server sends it, signed, to that webhook only. Without one, this machine sends it, without ' +
-    'a server, to --forward-to or to every webhook listen of the profile, signed with the secret of webhook listen ' +
-    '--print-secret. The IDs of an example do not exist. Exits with 1 unless the response was 2xx.'
+    'With a webhook, the server sends the signed event to that webhook only. Without one, this machine sends it to ' +
+    '--forward-to, or to every running webhook listen of the profile, signed with the secret of webhook listen ' +
+    '--print-secret. Objects with the IDs in an example do not exist. Exits with 1 unless the response was 2xx.'
   static override examples = [
     '<%= config.bin %> webhook trigger pass.issued',
     '<%= config.bin %> webhook trigger pass.scanned --forward-to http://localhost:8080/hooks/passes',
     {
-      description: 'To a webhook on the server',
+      description: 'Let the server send an event to a webhook',
       command: '<%= config.bin %> webhook trigger pass.voided https://tickets.example.com/hooks',
     },
   ]
@@ -29,7 +29,7 @@ export default class WebhookTrigger extends ClientCommand {
     webhook: optionalNamedArg('webhook'),
   }
   static override flags = {
-    'forward-to': Flags.string({ summary: 'Address of your application.' }),
+    'forward-to': Flags.string({ summary: 'Address of your application, which receives the event.' }),
   }
 
   async run() {

@@ -42,7 +42,7 @@ test.each(['issue', 'pass list', 'project figures', 'scans stats'])(
 
 test('the help shows no default of a repeatable flag without one', async () => {
   const { stdout } = await run(['pass', 'update', '--help'], nowhere)
-  expect(stdout).toMatch(/--var=<value>\.\.\. +A variable as name=value/)
+  expect(stdout).toMatch(/--var=<value>\.\.\. +Variable as name=value/)
   expect(stdout).not.toContain('[default: ]')
 })
 
