@@ -226,8 +226,6 @@ export class Overviews extends Repository {
   }
 }
 
-
-
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
   // SQLite opens the file only when it reads from it.

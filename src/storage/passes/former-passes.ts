@@ -5,19 +5,19 @@ import { Repository } from '../db/repository.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
-/** The number of days for which phones of a former holder can download the pass as void. After that, it is not found. */
+/** The number of days for which phones of a former holder can download the pass as void. After that, the pass is not found. */
 export const FORMER_PASS_DAYS = 30
 
 const DAY_MS = 24 * 3_600_000
 
 const FORMER = mapping({
-  /** The serial number that this server gave the copy. */
+  /** The serial number that this server gave to the former holder's copy. */
   serialNumber: text,
   /** The serial number of another provider; null if the pass was not imported. */
   importedSerialNumber: optionalText,
   workspaceId: text,
   passId: text,
-  /** The template version of its last rendering. */
+  /** The template version that the copy shows. */
   templateVersionId: text,
   appleToken: text,
   updateTag: number,
@@ -25,7 +25,7 @@ const FORMER = mapping({
   endedAt: time,
 })
 
-/** A pass from the view of its former holder. */
+/** A transferred pass, as its former holder has it. */
 export interface FormerPass
   extends Omit<RecordOf<typeof FORMER>, 'importedSerialNumber' | 'updateTag' | 'endedAt'>,
     Pick<StoredPass, 'copyId'> {}
@@ -124,8 +124,8 @@ export class FormerPasses extends Repository {
   }
 
   /**
-   * Registers a phone that still has the former copy, for example from a backup, and schedules a push of its end. Returns whether
-   * the phone is new. The caller has locked the pass.
+   * Registers a phone that still has the former copy, for example from a backup, so that a push announces the end of the copy
+   * to it. Returns whether the phone is new. The caller has locked the pass.
    */
   async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')
@@ -164,7 +164,7 @@ export class FormerPasses extends Repository {
   /** Returns the devices of former holders that were not pushed yet. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
     const rows: { pass_id: string; device_id: string; push_token: string; apple_identity_id: string | null }[] =
-      await this.untold(workspaceId, passIds)
+      await this.unpushed(workspaceId, passIds)
         .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
         .join('passes', 'passes.id', 'former_passes.pass_id')
         .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
@@ -182,7 +182,7 @@ export class FormerPasses extends Repository {
   /** Records that Apple accepted pushes. */
   async setPushed(workspaceId: string, sent: Pick<OutdatedRegistration, 'passId' | 'pushToken'>[]): Promise<void> {
     const tokens = [...new Set(sent.map(({ pushToken }) => pushToken))]
-    await this.untold(workspaceId, [...new Set(sent.map(({ passId }) => passId))])
+    await this.unpushed(workspaceId, [...new Set(sent.map(({ passId }) => passId))])
       .whereRaw(isOneOf(this.db, 'push_token', tokens, 'text'))
       .update({ is_pushed: true })
   }
@@ -191,7 +191,7 @@ export class FormerPasses extends Repository {
     return this.db('former_registrations').where({ workspace_id: workspaceId, serial_number: copyId })
   }
 
-  private untold(workspaceId: string, passIds: string[]) {
+  private unpushed(workspaceId: string, passIds: string[]) {
     const ofPasses = this.db('former_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     return this.db('former_registrations')
       .where('former_registrations.workspace_id', workspaceId)

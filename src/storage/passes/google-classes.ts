@@ -27,8 +27,8 @@ export interface NewClass extends ClassClaim {
 }
 
 /**
- * The classes of template versions with a `google.classKey`. Lock a class to change it. Passes that join it are locked earlier or
- * are new.
+ * The classes of template versions with a `google.classKey`. Lock a class before you change it, and lock the passes that join
+ * it before the class.
  */
 export class GoogleClasses extends Repository {
   /** Returns classes by ID. Omits unknown ones. */
@@ -86,8 +86,8 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Records that a version was sent to Google. If a newer version was recorded before, records the older one, because
-   * it may have reached Google last.
+   * Records the version that was sent to Google, even if a newer one is recorded: concurrent sends can arrive in any order, so
+   * Google might have the older version.
    */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
     await this.one(workspaceId, id).update({ sent_version: version })
@@ -108,7 +108,7 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Returns the issuer of a class, which all of its passes share; null is the issuer of the server. Undefined if the class has no
+   * Returns the issuer that all passes of a class share; null for the issuer of the server, and `undefined` if the class has no
    * passes.
    */
   async findIssuer(workspaceId: string, id: string): Promise<Pick<IdentityIds, 'googleIdentityId'> | undefined> {
@@ -117,7 +117,7 @@ export class GoogleClasses extends Repository {
     return row && { googleIdentityId: row.google_identity_id }
   }
 
-  /** Returns the kinds and class names of the objects that were sent for a class. The class has a resource at Google for each. */
+  /** Returns the names of a class at Google. Google has a separate class for each kind of object. */
   async listNames(workspaceId: string, id: string): Promise<{ kind: GoogleKind; classSuffix: string }[]> {
     return this.db('google_objects')
       .join('passes', 'passes.id', 'google_objects.pass_id')

@@ -17,11 +17,11 @@ export interface SentObject {
   kind: GoogleKind
   objectSuffix: string
   classSuffix: string
-  /** The template version that it shows. */
+  /** The template version that the object shows. */
   templateVersionId: string
 }
 
-/** An object of a different kind than the pass has now. It is expired and can still be on phones. */
+/** An earlier object of a pass, for example from before its kind changed. It is expired, and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
 const FORMER = mapping({ kind: plain<GoogleKind>(), objectSuffix: text, templateVersionId: text })
@@ -41,7 +41,7 @@ const OBJECT = mapping({
   lastError: optionalText,
 })
 
-/** The Google object of a pass. Created when its link is opened for the first time. */
+/** The Google object of a pass. It is created when the link of the pass is opened for the first time. */
 export interface StoredGoogleObject extends RecordOf<typeof OBJECT> {
   /** Null for an imported object that another provider sent last, because its content is unknown. */
   sent: SentObject | null
@@ -61,7 +61,7 @@ interface Row extends RowOf<typeof OBJECT> {
   holders: number
 }
 
-/** The Google objects of passes: the current object, its number of holders, and the objects of former templates and holders. */
+/** The Google objects of passes: the current object, its number of holders, and the former objects. */
 export class GoogleObjects extends Repository {
   /** Returns the objects of passes. Omits passes without one. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
@@ -86,8 +86,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Turns the objects of a pass that goes to another holder into objects of a former holder. The caller has locked the pass.
-   * Returns whether Google must be updated.
+   * Turns the objects of a pass that is transferred into objects of a former holder. The caller has locked the pass. Returns
+   * whether Google must be updated.
    * @param unknown the content to assume for an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
@@ -101,7 +101,7 @@ export class GoogleObjects extends Repository {
     return rows.length > 0
   }
 
-  /** Records an object of a former holder that the pass lacks, so that it is expired at Google. */
+  /** Records an object of a former holder, so that it is expired at Google. */
   async insertTransferred(workspaceId: string, passId: string, object: FormerObject, holders = 0): Promise<void> {
     const change = { is_transferred: true, expired_at: null }
     await this.db('google_former_objects')
@@ -124,9 +124,9 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records that a version of the pass was sent to Google. The caller has locked the pass. If a newer version was
-   * recorded before, records the older one, because it may have reached Google last. If the object replaces another
-   * one, keeps that one as a former object and returns true.
+   * Records the version of the pass that was sent to Google, even if a newer one is recorded: concurrent sends can arrive in
+   * any order, so Google might have the older version. The caller has locked the pass. If the object replaces another one,
+   * keeps the replaced object as a former object and returns true.
    * @param digest the digest of the sent content. Without one, later updates cannot be skipped as equal
    * @param mark the mark that was given to `markSending` before the send
    */
@@ -167,8 +167,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records that Google already has a version, if the last sent content is equal and no send is in progress. Returns whether that
-   * is so.
+   * Records that Google already has a version, if the last sent content is equal and no send is in progress. Returns whether it
+   * recorded this.
    */
   async setEqual(
     workspaceId: string,
@@ -179,7 +179,7 @@ export class GoogleObjects extends Repository {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /** Marks a send as in progress. Until it is recorded, no update counts as equal. The mark identifies the send. */
+  /** Marks a send as in progress. Until `setSent` records it, no update counts as equal. The mark identifies the send. */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
@@ -200,7 +200,7 @@ export class GoogleObjects extends Repository {
     return { holders: held, installed_at: held > 0 ? at.getTime() : null, activated_at: null }
   }
 
-  /** Notes why Google refused the last update. */
+  /** Records why Google rejected the last update. */
   async setError(workspaceId: string, passId: string, error: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
   }
@@ -223,8 +223,8 @@ export class GoogleObjects extends Repository {
 
   /**
    * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user and arrive in any order, so
-   * holders are counted. The count is negative if a removal arrives before its save. Google's signature authenticates the call,
-   * so it needs no workspace. Returns the pass of the object, unless it is a former object.
+   * holders are counted. The count is negative if a removal arrives before the save that precedes it. Google's signature
+   * authenticates the call, so it needs no workspace. Returns the pass of the object, unless it is a former object.
    */
   async addHolders(
     objectSuffix: string,

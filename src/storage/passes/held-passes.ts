@@ -13,7 +13,7 @@ import { runPrepared } from '../db/prepared.ts'
 import { Repository } from '../db/repository.ts'
 import { type WalletTable, walletTables } from './wallet-tables.ts'
 
-/** The devices, or people if the platform reports no devices, that hold a pass now. */
+/** The number of devices that hold a pass, by platform; the number of people if the platform does not report devices. */
 type Devices = Record<Platform, number>
 
 /** A change of the number of holders on a platform from none to some, or to none. */
@@ -47,7 +47,7 @@ export class HeldPasses extends Repository {
       rows,
       `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
-    // Separate statements after the one that waits, so that they see what others committed while it waited.
+    // Count in separate statements, so that they see the changes that others committed while the insert waited.
     const counted = await this.count(
       workspaceId,
       previous.map((row) => row.pass_id),
@@ -97,9 +97,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Keeps the wallets of messaged platforms current after a message in the back field raised the walletVersion of
-   * passes by one, because these platforms do not show that field. Returns the passes whose wallets were not current
-   * before.
+   * Raises the sent version of passes on messaged platforms, after a message in the back field raised their walletVersion by
+   * one. These platforms do not show that field, so wallets that were current remain current. Returns the passes whose wallets
+   * were not current before.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])
@@ -150,18 +150,16 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** The rows that list filters use to find the passes that wallets hold, and their platforms. */
-
-/** Returns the passes that wallets of a platform hold, by ID; by default, of any platform. */
+/** Returns the passes that a wallet holds, by ID: on the given platform, or on any platform if none or several are given. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
-  // Each platform has a separate index; several are read as all.
+
   if (platform && others.length === 0) held.whereRaw(`held.${platform} > 0`)
   return joinPasses(db, held, 'held.pass_id').where('passes.workspace_id', workspaceId)
 }
 
-/** Returns the row of a pass that a wallet of one of the platforms holds; by default, of any. */
+/** Returns a subquery that finds a row if a wallet of one of the platforms holds the pass; of any platform by default. */
 export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   const rows = db('held_passes')
     .whereRaw('held_passes.workspace_id = passes.workspace_id and held_passes.pass_id = passes.id')
@@ -174,7 +172,10 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   return rows.limit(1)
 }
 
-/** Adds the condition that a wallet of the platforms, by default of any, lacks the newest version. Matches `/wallets`. */
+/**
+ * Adds the condition that a wallet of one of the platforms lacks the newest version, or that none does. Agrees with the
+ * response of `/wallets`.
+ */
 export function whereStale(
   db: Knex,
   where: Knex.QueryBuilder,

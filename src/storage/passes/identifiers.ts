@@ -19,7 +19,7 @@ export interface ScannedCode {
 
 interface Match {
   n: number
-  /** The passes that have the identifier now, and those that had it, as JSON. */
+  /** The IDs of the passes that have the identifier now, and of those that had it earlier, as JSON. */
   now: string | string[]
   once: string | string[]
 }
@@ -27,9 +27,9 @@ interface Match {
 /** The codes that scanners read from passes, as SHA-256 digests. */
 export class Identifiers extends Repository {
   /**
-   * Returns the passes of each code: those that have it now; otherwise, those that had it. If a project is given and has either,
-   * returns only passes of that project. A stale code of the project thus takes precedence over a current code elsewhere. A
-   * caller with a project scope finds passes only in the named project.
+   * Returns the IDs of the passes that have each code now or, if none has it, of the passes that had it earlier. If the given
+   * project has passes of either kind, returns only these: a stale code of the project takes precedence over a current code
+   * elsewhere. A caller that is limited to projects finds only passes of the given project.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(
@@ -93,8 +93,6 @@ export function toHex(digest: Uint8Array): string {
   return Buffer.from(digest).toString('hex')
 }
 
-/** The index rows by which lists and scans find a pass. */
-
 /** Inserts the index rows of new passes: codes, variables, and validity dates. */
 export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass[]): Promise<void> {
   await insertRows(
@@ -131,12 +129,12 @@ export async function isActiveIdentifier(
 }
 
 /**
- * The maximum number of stale codes per pass. Doors download all of them. An older code is unknown and rejected. The previous
- * code is always among them (decisions/0003).
+ * The maximum number of stale codes per pass, which doors download. Older codes are rejected as unknown. The previous code is
+ * always kept (decisions/0003).
  */
 export const MAX_STALE = 100
 
-/** The maximum number of codes that a change deletes, for passes with more codes from before the limit existed. */
+/** The maximum number of codes that one change deletes. */
 const TRIMMED = 1_000
 
 /** Makes an identifier of a pass the active one. The previous one becomes stale. */

@@ -14,7 +14,7 @@ export interface ImportedDevice {
   pushToken: string
 }
 
-/** A pass that another provider issued. Names are null if they follow this server's scheme. */
+/** A pass that another provider issued. An identifier is null if it follows this server's scheme. */
 export interface ImportedPass extends NewPass {
   status: 'ISSUED' | 'VOID'
   importedSerialNumber: string | null
@@ -31,14 +31,14 @@ export interface TakenNames {
   googleObjectIds: Set<string>
 }
 
-/** The name and identities of a pass of this server. */
+/** A serial number that this server assigned, with the identities of its pass. */
 interface OwnCopy {
   id: string
   apple_identity_id: string | null
   google_identity_id: string | null
 }
 
-/** The version of passes that were downloaded from the other provider. Phones with it are outdated after the next change. */
+/** The wallet version of the content from the other provider. Phones with this content are outdated after the next change. */
 const HELD_VERSION = 1
 
 /** Imports passes from another provider with their holders. */
@@ -76,8 +76,8 @@ export class ImportedPasses extends Repository {
   }
 
   /**
-   * Returns the names that passes of this server have or had under the same identities, in any workspace. A unique index checks
-   * the names of other imports.
+   * Returns which of the names passes of this server have or had under the same identities, in any workspace. Names of other
+   * imports are not among them, because a unique index rejects duplicates.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },
@@ -147,7 +147,7 @@ export class ImportedPasses extends Repository {
               object_suffix: googleObjectId,
               sent_version: HELD_VERSION,
               sent_at: at.getTime(),
-              // Google does not report holders. Assume that an object was saved.
+              // The other provider's holders are unknown, so assume that each object was saved once.
               holders: 1,
               installed_at: at.getTime(),
             },
@@ -184,7 +184,7 @@ function toImportedRow(workspaceId: string, pass: ImportedPass, at: Date) {
   }
 }
 
-/** Returns an imported pass as it is read back, based on the result of `asStored`. */
+/** Returns an imported pass as a later read would, based on the result of `asStored`. */
 export function asImported(stored: StoredPass, pass: ImportedPass): StoredPass {
   const { status, scanPayload, googleObjectId, importedSerialNumber } = pass
   return { ...stored, status, scanPayload, googleObjectId, serialNumber: importedSerialNumber ?? stored.copyId }

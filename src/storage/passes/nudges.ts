@@ -7,7 +7,7 @@ import { Repository } from '../db/repository.ts'
 /** The result of a check of due passes. */
 export interface Nudged {
   devices: number
-  /** Their passes, without duplicates. */
+  /** The passes of these devices, without duplicates. */
   passIds: string[]
   /** Whether more passes can be due and the limit of devices was not reached. */
   isMore: boolean
@@ -30,7 +30,7 @@ export interface DeviceOfPass {
   deviceId: string
 }
 
-/** The maximum number of passes per check. Each one costs a row and a lookup of its devices. */
+/** The maximum number of passes per check. */
 const PASSES = 500
 
 /** The clause that keeps the row of the first push of a version: retries do not change it. */
@@ -40,7 +40,7 @@ const NEWER = `on conflict (pass_id) do update set version = excluded.version, p
 /** The number of pairs per statement. */
 const CHUNK = 500
 
-/** Passes whose phones were pushed, and when to check whether the phones downloaded them (decisions/0018). */
+/** Passes whose phones were pushed, and the next time at which to check whether the phones downloaded them (decisions/0018). */
 export class Nudges extends Repository {
   /** Records pushes of versions. Only the first push of a version counts. */
   async insert(workspaceId: string, pushes: { passId: string; version: number }[], at: Date): Promise<void> {
@@ -95,7 +95,7 @@ export class Nudges extends Repository {
     const devices = forgotten.map((row) => ({ passId: row.pass_id, deviceId: row.device_id }))
     await forgetPushes(this.db, workspaceId, devices, pushedBefore)
     const stale = new Set<string>(await this.stale(workspaceId, ids).distinct().pluck('apple_registrations.pass_id'))
-    // Passes from the first one with devices above the limit stay due.
+    // If there are more devices than the limit, the pass of the first excess device and all later passes stay due.
     await this.settle(
       rows.filter(({ pass_id }) => first === undefined || pass_id < first),
       stale,
@@ -105,7 +105,7 @@ export class Nudges extends Repository {
     return { devices: forgotten.length, passIds, isMore: first === undefined && rows.length === PASSES }
   }
 
-  /** Returns the devices that lack the pushed version of passes; none for a pass that changed since. */
+  /** Returns the devices that have not downloaded the pushed version of passes; none for a pass that changed after the push. */
   private stale(workspaceId: string, passIds: string[]): Knex.QueryBuilder {
     return this.db('apple_registrations')
       .join('nudges', 'nudges.pass_id', 'apple_registrations.pass_id')
@@ -116,7 +116,7 @@ export class Nudges extends Repository {
       .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
   }
 
-  /** Deletes passes without outdated devices, and schedules the next check of the others, if any. */
+  /** Deletes the rows of passes without outdated devices, and schedules the next check of the other passes, if there is one. */
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
     if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()
@@ -130,8 +130,8 @@ export class Nudges extends Repository {
 }
 
 /**
- * Marks the devices that were not pushed since `pushedBefore` as not pushed, so that the next job of their passes pushes them.
- * Returns the pass of each.
+ * Marks the devices whose last push was at or before `pushedBefore` as not pushed, so that the next job of their passes pushes
+ * them again. Returns the pass of each marked device.
  */
 export async function forgetPushes(
   db: Knex,

@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
 import type { StoredPass } from './pass-row.ts'
 
-/** Adds the increment of `version`, which counts every stored change, including changes of the status. */
+/** Adds the increment of `version` to a change. `version` counts every stored change, including changes of the status. */
 export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
 /**
- * Adds the increment of `wallet_version`, which orders the versions that phones show, and of `modified_at`, which is in whole
- * seconds and strictly increases.
+ * Also adds the increment of `wallet_version`, which orders the versions that phones show, and of `modified_at`, which consists
+ * of whole seconds and strictly increases.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   const second = secondOf(at)
@@ -45,11 +45,9 @@ export function lockPasses(db: Knex, workspaceId: string) {
 }
 
 /**
- * Records when a pass was ISSUED: from issued_at until issued_until, except between lapsed_from and lapsed_until, when it was
- * expired. Allows queries for any time.
+ * The assignment for a pass that is issued at `:at`. A pass is ISSUED from issued_at until issued_until, except from
+ * lapsed_from until lapsed_until, when it was expired. These columns show whether it was ISSUED at any time.
  */
-
-/** The assignment for a pass that is issued at `:at`. */
 export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 
 /** Returns the columns for a pass that becomes void, whether or not it was issued. */

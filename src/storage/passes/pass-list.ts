@@ -24,7 +24,7 @@ export interface PassListRequest extends ListRequest {
   status?: PassStatus[] | undefined
   externalPassId?: string[] | undefined
   search?: string[] | undefined
-  /** Project IDs, or `null` for passes without a project. */
+  /** Project IDs, or the text `null` for passes without a project. */
   projectId?: string[] | undefined
   templateId?: string[] | undefined
   groupKey?: string[] | undefined
@@ -33,9 +33,9 @@ export interface PassListRequest extends ListRequest {
   validOn?: string[] | undefined
   redeemed?: boolean[] | undefined
   redeemedContext?: string[] | undefined
-  /** Whether a wallet holds the pass; if `platform` is given, a wallet of one of its values. */
+  /** Whether a wallet holds the pass. If `platform` is given, only wallets of these platforms count. */
   installed?: boolean[] | undefined
-  /** Without `installed`, a wallet of one of these platforms must hold the pass. */
+  /** If `installed` is not given, a wallet of one of these platforms must hold the pass. */
   platform?: Platform[] | undefined
   /** Whether a wallet of these platforms that holds the pass lacks its newest version. */
   stale?: boolean[] | undefined
@@ -79,11 +79,11 @@ function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, fa
   return { query: passesOfStatuses(db, workspaceId, request, facts), id: 'passes.id' }
 }
 
-/** Filters that are selective on their own. */
+/** Filters that each match few passes. */
 const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'label'] as const
 
 /**
- * Whether to iterate over the passes that wallets hold. They can be few among many, and without statistics SQLite would scan all
+ * Whether to iterate over the passes that wallets hold. Such passes can be few, and without statistics SQLite would scan all
  * passes to find them. PostgreSQL decides for itself.
  */
 function isLedByHeld(db: Knex, request: PassListRequest): boolean {
@@ -137,7 +137,7 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
   return [...asked].reduce((sum, status) => sum + seen[status], 0)
 }
 
-/** Ids ascend with the time of creation: their order is the order of createdAt, with its tiebreak. */
+/** Returns the sort keys of the list. IDs ascend with the time of creation, so `createdAt` sorts by ID. */
 function specFor(id: string): ListSpec {
   return {
     name: 'passes',
@@ -179,8 +179,8 @@ function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
 }
 
 /**
- * Returns the passes of a workspace that have all of the variables. The query iterates over those with the first variable, which
- * are ordered by ID for each value, so that neither a rare nor a common value reads more than a page.
+ * Returns the passes of a workspace that have all of the variables. The query iterates over the passes with the first variable.
+ * An index has them in the order of their IDs for each value, so that neither a rare nor a common value reads more than a page.
  */
 function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: string; value: string }[]) {
   const valuesByName = new Map<string, Set<string>>()
@@ -190,7 +190,7 @@ function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: strin
   }
   const holding = (name: string) => db('pass_variables').where({ workspace_id: workspaceId, name }).select('pass_id')
   const [[name, values], ...others] = [...valuesByName] as [[string, Set<string>], ...[string, Set<string>][]]
-  // A pass has one value per name, so no pass is in two of these.
+  // A pass has one value per name, so no pass is in two of these queries.
   const holders = db.unionAll([...values].map((value) => holding(name).where({ value }))).as('holders')
   const query = joinPasses(db, db.from(holders), 'holders.pass_id').where('passes.workspace_id', workspaceId)
   for (const [name, values] of others) query.whereIn('holders.pass_id', holding(name).whereIn('value', [...values]))
@@ -199,16 +199,14 @@ function passesWithVariables(db: Knex, workspaceId: string, pairs: { name: strin
 
 interface Facts {
   now: number
-  /** Whether no pass of the workspace that is past its expiry is still stored as ISSUED. */
+  /** Whether every expired pass of the workspace is stored as EXPIRED, so that an index finds them all. */
   isSwept: boolean
   issuing: string[]
   /** Deleted projects that passes still refer to. */
   leaving: string[]
 }
 
-/**
- * Runs a query only for the filter EXPIRED. If true, all expired passes are stored as EXPIRED and found by an index.
- */
+/** Returns `Facts.isSwept`; false if the list has no filter for EXPIRED, so that no query is needed. */
 async function isSwept(db: Knex, workspaceId: string, request: PassListRequest, at: Date): Promise<boolean> {
   if (!request.status?.includes('EXPIRED')) return false
   return (await lapsedPasses(db, workspaceId, at.getTime()).first('passes.id')) === undefined
@@ -220,7 +218,7 @@ async function listIssuing(db: Knex, workspaceId: string, request: PassListReque
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
-/** Returns deleted projects that passes still refer to, which are almost always none. Empty if no filter needs them. */
+/** Returns deleted projects that passes still refer to. There is almost never one. Empty if no filter needs them. */
 async function listLeaving(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
   if (!request.projectId?.includes('null')) return []
   return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
@@ -278,8 +276,8 @@ function conditions(db: Knex, facts: Facts) {
 const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
 
 /**
- * Adds the condition on the visible status. ISSUED passes past their expiry are EXPIRED, even before a sweep marks them. An
- * unissued pass is ISSUING while a worker holds its job.
+ * Adds the condition on the visible status. ISSUED passes past their expiry count as EXPIRED, even before a schedule marks
+ * them. An unissued pass is ISSUING while a worker holds its job.
  */
 function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept, issuing }: Facts): void {
   if (status === 'QUEUED' || status === 'ISSUING') {
@@ -295,7 +293,7 @@ function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { n
   }
 }
 
-/** Passes of a deleted project count as passes without a project. */
+/** Adds the condition on the project. Passes of a deleted project count as passes without a project. */
 function whereProject(
   db: Knex,
   where: Knex.QueryBuilder,

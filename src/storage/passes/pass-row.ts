@@ -39,7 +39,7 @@ const PASS = mapping({
   templateId: text,
   templateVersionId: text,
   templateVersion: number,
-  /** Null also if the project was deleted. */
+  /** Null if the pass has no project, or its project was deleted. */
   projectId: optionalText,
   variables: json<Variables>(),
   redemption: nullable(json<RedemptionPolicy>()),
@@ -76,12 +76,12 @@ const JOINED = mapping({
   latestTemplateVersion: optionalNumber,
   templateName: text,
   projectName: optionalText,
-  /** The address that phones must use from now on, while the workspace moves to another server; null is this server. */
+  /** The address of another server, if the phones of the workspace are moving to it. */
   webServiceUrl: optionalText,
 })
 
 export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINED> {
-  /** The name of the present holder's copy: the ID of the pass until it is transferred. */
+  /** The ID of the current holder's copy: at first the ID of the pass, and a new ID after each transfer. */
   copyId: string
   /** The serial number at Apple: the copy ID, or the serial number of the provider that issued the pass. */
   serialNumber: string
@@ -148,7 +148,7 @@ export function selectPass(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilde
 const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passes.id and jobs.kind = 'issue-pass'
   and jobs.claim_token is not null limit 1) is null then 'QUEUED' else 'ISSUING' end`
 
-/** The stored statuses of a pass that is not issued yet. Only an earlier version stored ISSUING. */
+/** The stored statuses of a pass that is not issued yet. Only earlier versions of the program stored ISSUING. */
 export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 
 /**
@@ -227,7 +227,7 @@ export function asStored(
   })
 }
 
-/** The columns that a pass of this server lacks until it is transferred or gets a message. */
+/** The columns that are empty in a new pass, unless it was imported. */
 const NOTHING_IMPORTED = {
   scan_payload: null,
   google_object_id: null,
@@ -237,14 +237,14 @@ const NOTHING_IMPORTED = {
   message_count: 0,
 }
 
-/** The fields that an update can change, and the columns derived from them. */
+/** The fields that an update can change. */
 export type PassContent = Pick<
   StoredPass,
   'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
 > &
   Pick<NewPass, 'googleClassId' | 'group'>
 
-/** Returns the columns of the fields that an update can change. */
+/** Returns the columns of the fields that an update can change, and the columns that are derived from these fields. */
 export function toContentColumns(content: PassContent) {
   return {
     label: content.label,

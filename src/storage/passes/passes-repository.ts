@@ -37,7 +37,7 @@ export interface PassChange extends PassContent {
   status: PassStatus
   /** The SHA-256 digest of the new scannable code. */
   identifierDigest: Uint8Array
-  /** Set if they change. */
+  /** The new code, and the new payload of an imported pass; omitted if unchanged. */
   scanCode?: string
   scanPayload?: string | null
   /** Set if the pass goes to another holder. */
@@ -80,8 +80,8 @@ export class Passes extends Repository {
   }
 
   /**
-   * Returns the wallet version and the copy ID of a pass, and prevents changes to them until the transaction ends. Any number of
-   * phones can register concurrently.
+   * Returns the wallet version and the copy ID of a pass, and prevents changes to them until the transaction ends. The lock is
+   * shared, so that any number of phones can register concurrently.
    */
   async lockShown(workspaceId: string, id: string): Promise<Pick<StoredPass, 'walletVersion' | 'copyId'> | undefined> {
     const row = await this.row(workspaceId, id).select('wallet_version', 'serial_number').forShare().first()

@@ -22,7 +22,7 @@ const REGISTRATION = mapping({
   lastError: optionalText,
 })
 
-/** A device that holds a pass in Apple Wallet, and the versions that it was pushed for and has downloaded. */
+/** A device that holds a pass in Apple Wallet, with the versions of its last push and of its last download. */
 export interface StoredRegistration extends RecordOf<typeof REGISTRATION> {}
 
 /** A device that must be pushed because its pass changed. */
@@ -37,7 +37,7 @@ type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
 /** The devices that hold passes in Apple Wallet, and their progress with changes. */
 export class Registrations extends Repository {
-  /** Returns whether the device is new to the pass. A known device can send a new push token. */
+  /** Registers a device, or updates the push token of a registered device. Returns whether the device is new to the pass. */
   async insert(
     workspaceId: string,
     registration: Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'>,
@@ -56,12 +56,12 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Schedules another push to a device that has not downloaded a version, even if it is being pushed for it now. Returns whether
-   * the device lacks the version.
+   * Marks a device as not pushed if it has not downloaded a version, even if a push for this version is in progress. Returns
+   * whether the device lacks the version.
    */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    // A different and always lower value, because the figures count increases.
+    // Store a different value, so that `setPushed` detects the change, and a lower one, because the figures count increases.
     return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
 
@@ -73,11 +73,11 @@ export class Registrations extends Repository {
 
   /**
    * Finds a pass by its serial number. This is the only read of a pass without a workspace: the caller must compare the pass's
-   * own token, which authenticates the phone. Searches given identities only, because other providers can use the same number for
-   * several passes.
+   * own token, which authenticates the phone. Searches only the given identities, because imported passes of different
+   * identities can have the same number.
    */
   async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
-    // Serial numbers of other providers can have any form.
+    // Only serial numbers of this server are UUIDs. Those of other providers can have any form.
     const values = { own: Uuid.safeParse(serialNumber).data ?? null, serialNumber }
     const rows = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', values, () =>
       selectPass(
@@ -112,7 +112,7 @@ export class Registrations extends Repository {
     return (await ofPasses.select(REGISTRATION.columns)).map(REGISTRATION.read)
   }
 
-  /** Devices that were not pushed yet for what their pass now shows. */
+  /** Returns the devices that were not pushed yet for the current wallet version of their pass. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
     return this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
@@ -144,7 +144,10 @@ export class Registrations extends Repository {
     return (await fetched.first('device_id')) !== undefined
   }
 
-  /** Records accepted pushes. A push never overrides a newer one, nor one that was marked for repetition since it was read. */
+  /**
+   * Records accepted pushes. Skips devices that were pushed for a newer version, or marked for another push, after
+   * `pushedVersion` was read.
+   */
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
     if (newer.length === 0) return
@@ -197,8 +200,8 @@ export class Registrations extends Repository {
 
   /**
    * Announces a change of passes: gives the devices that hold them the next update tag and locks the tag counter until the
-   * transaction ends. The tag is stored with devices, because an update of a pass writes to every index of lists
-   * (decisions/0014).
+   * transaction ends. The tag is stored with devices and not with passes, because an update of a pass writes to the indexes of
+   * all pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     // Lock passes and devices before the counter, so that waiting for them does not delay other announcements.
@@ -228,14 +231,14 @@ export class Registrations extends Repository {
 /** A registration that was removed because its token is invalid. */
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
-/** Restricts passes to those of some Apple identities; null is the identity of the server. */
+/** Restricts passes to those of some Apple identities; null for the identity of the server. */
 export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
   const ids = identityIds.filter((id) => id !== null)
   passes.whereIn('passes.apple_identity_id', ids)
   if (identityIds.includes(null)) passes.orWhereNull('passes.apple_identity_id')
 }
 
-/** The order in which devices are locked, to prevent deadlocks. It is the order of their key, as for writes by device. */
+/** The order in which registrations are locked, to prevent deadlocks: the order of their primary key. */
 export const IN_ORDER = ['device_id', 'pass_id']
 
 const CHUNK = 500

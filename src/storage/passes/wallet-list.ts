@@ -33,21 +33,19 @@ const WALLET = mapping({
   platform: plain<Platform>(),
   /** The device ID; null if the platform does not report one. */
   deviceId: optionalText,
-  /**
-   * The wallet version that the wallet has; 0 if it never reported a download, so that it has the version that it was added with.
-   */
+  /** The wallet version that the wallet shows; 0 if it has not downloaded any update since the pass was added. */
   heldVersion: number,
   heldSince: time,
   fetchedAt: optionalTime,
   pushedVersion: number,
   pushedAt: optionalTime,
-  /** The wallet version of the pass, and when it was set. */
+  /** The wallet version of the pass, which it has had since `changedAt`. */
   walletVersion: number,
   changedAt: time,
   lastError: optionalText,
 })
 
-/** A wallet that holds a pass: a device, or the object of everyone who saved the pass if the platform reports no devices. */
+/** A wallet that holds a pass: a device or, if the platform reports no devices, the object that all holders share. */
 export interface StoredWallet extends RecordOf<typeof WALLET> {}
 
 type Row = RowOf<typeof WALLET>
@@ -58,7 +56,7 @@ export interface WalletCounts {
   current: number
   /** Outdated devices whose pushes were rejected. */
   refused: number
-  /** Reachable devices that have been outdated for longer than the accepted time. */
+  /** Outdated devices without rejected pushes, whose pass changed longer ago than the accepted time. */
   late: number
 }
 
@@ -103,7 +101,10 @@ export class Wallets extends Repository {
     return { rows: shown.map(WALLET.read), total, limit, offset, nextCursor, hasMore }
   }
 
-  /** Returns the progress of devices with changes that were made before a time, one pass per device. */
+  /**
+   * Counts devices by state, once for each of their passes. An outdated device is late if its pass changed at or before
+   * `changedBefore`.
+   */
   async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
@@ -177,8 +178,8 @@ export class Wallets extends Repository {
   }
 
   /**
-   * Marks the devices that were not pushed since `pushedBefore` as not pushed. Returns their number and their passes, without
-   * duplicates.
+   * Marks the devices whose last push was at or before `pushedBefore` as not pushed. Returns their number and their passes,
+   * without duplicates.
    */
   async forgetPushes(
     workspaceId: string,
@@ -207,7 +208,10 @@ export class Wallets extends Repository {
       })
   }
 
-  /** Like `readPage`, in parts like `inParts`. If few wallets are outdated, the next one can be a million passes away. */
+  /**
+   * Like `readPage`, but with statements of limited size, as in `inParts`: if few wallets are outdated, the next one can be a
+   * million passes away.
+   */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped
     const rows: Row[] = []
@@ -247,7 +251,7 @@ export class Wallets extends Repository {
   }
 }
 
-/** A place in the list: starts at a pass and skips a number of wallets. */
+/** A page of the list: it starts at the pass `from`, and skips a number of wallets. */
 interface Place {
   limit: number
   skipped: number

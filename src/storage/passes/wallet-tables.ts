@@ -4,14 +4,14 @@ import { GoogleObjects } from './google-objects.ts'
 import { Registrations } from './registrations.ts'
 
 /**
- * The table with the wallets of one platform, and how to read it as SQL; its rows are `wallet`, joined to `passes`. In
- * the table of a messaged platform, `sent_version` is the walletVersion that was last sent.
+ * The table with the wallets of one platform, and the SQL to read it. In the SQL, `wallet` is a row of the table, joined to its
+ * row of `passes`. In the table of a messaged platform, `sent_version` is the walletVersion that was last sent.
  */
 export interface WalletTable {
   table: string
-  /** The condition under which a row holds its pass; every row does by default. */
+  /** The condition that the wallet of a row holds its pass; by default, the wallets of all rows do. */
   holds?: string
-  /** The condition under which a wallet lacks the newest version. */
+  /** The condition that a wallet lacks the newest version. */
   isStale: string
   /** The number of devices, or people, that hold the pass of the rows, as an aggregate. */
   devices: string
@@ -24,7 +24,7 @@ export interface WalletTable {
 export const walletTables: Record<Platform, WalletTable> = {
   apple: {
     table: 'apple_registrations',
-    // A device that never fetched an update holds the first version, with which it was added.
+    // A device without downloads has version 1, with which the pass was added, although its `fetched_version` is 0.
     isStale: 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version',
     devices: 'count(*)',
     device: 'wallet.device_id',
@@ -39,7 +39,7 @@ export const walletTables: Record<Platform, WalletTable> = {
   },
   google: {
     table: 'google_objects',
-    // The number is negative if a removal arrived before its save.
+    // The number is negative if a removal arrived before the save that precedes it.
     holds: 'wallet.holders > 0',
     isStale: 'wallet.sent_version < passes.wallet_version',
     devices: 'sum(case when wallet.holders > 0 then wallet.holders else 0 end)',

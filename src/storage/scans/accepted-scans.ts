@@ -17,9 +17,9 @@ const ACCEPTED = mapping({
   /** Empty for a scan without a context. */
   scanContextKey: { read: (key: string | null) => key, write: (key: string | null) => key ?? NO_CONTEXT },
   scannedAt: time,
-  /** The window that the use was debited from, if several windows matched. */
+  /** The window from whose limit the use was debited, if several windows matched. */
   debitedWindow: optionalText,
-  /** The validity date as YYYY-MM-DD, if the scan was made as of a date. Such a scan has no time of day. */
+  /** The validity date as YYYY-MM-DD, if the scan was evaluated as of a date. Such a scan has no time of day. */
   validityDate: optionalText,
 })
 
@@ -101,7 +101,7 @@ export class AcceptedScans extends Repository {
     return row !== undefined
   }
 
-  /** Returns false if the scan does not count, because it was reversed or never accepted. */
+  /** Deletes an accepted scan. Returns false if there is none, because the scan was reversed or never accepted. */
   async delete(workspaceId: string, scanId: string): Promise<boolean> {
     return (await this.db('accepted_scans').where({ workspace_id: workspaceId, scan_id: scanId }).delete()) > 0
   }
@@ -114,8 +114,9 @@ export class AcceptedScans extends Repository {
   }
 
   /**
-   * Returns the parts of the histories that every evaluation needs, in order. Reads counts and ends of index ranges, with one
-   * statement for all passes. A caller that records the evaluated scan must lock the passes, in the same batch or earlier.
+   * Returns the part of each history that every evaluation needs, in the order of `asked`. Reads counts and ends of index
+   * ranges, with one statement for all passes. A caller that records the evaluated scan must lock the passes before, at the
+   * latest in the same round trip.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
@@ -131,7 +132,7 @@ export class AcceptedScans extends Repository {
     return found
   }
 
-  /** Returns the counts of each plan by key, in order. Runs no query if no policy counts by window or period. */
+  /** Returns the counts of each plan by key, in the order of `asked`. Runs no query if no policy counts by window or period. */
   async listRangeCounts(workspaceId: string, asked: AskedCounts[]): Promise<RedemptionHistory['counts'][]> {
     const found = asked.map(({ plan }) => createRangeCounts(plan))
     for (const isKeyless of [false, true]) {

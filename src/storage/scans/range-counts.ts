@@ -45,7 +45,8 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // If the debited window contains the segment, too, all windows of the segment overlap with it.
+      // If the debited window contains the segment, all other windows of the segment overlap with it, so they do not count the
+      // use.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

@@ -13,7 +13,7 @@ export interface ReplayFilter {
   to: Date
 }
 
-/** An item of the ledger with the fields by which pages continue. */
+/** An entry of the ledger, with its pass and gate. */
 export interface ReplayEntry extends LedgerEntry {
   passId: string
   gate: string | null
@@ -61,8 +61,8 @@ export class Replays extends Repository {
   }
 
   /**
-   * Returns the ledger of passes: for several passes up to `limit` items in any order, for one pass the next items by operational
-   * time.
+   * Returns up to `limit` entries of passes. For one pass, these are the next entries by scan time; for several passes, their
+   * order is undefined.
    */
   async listEntries(
     workspaceId: string,
@@ -81,7 +81,7 @@ export class Replays extends Repository {
       return {
         ...entry,
         gate: context?.gate ?? null,
-        // A policy can have 30 KB. Parse it when the entry is evaluated, between slices, not for all rows at once.
+        // A policy can have 30 KB, so parse it when the entry is evaluated, and not for all rows at once.
         get redemption() {
           return redemption === null ? null : policyOf(redemption)
         },

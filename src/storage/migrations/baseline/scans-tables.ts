@@ -129,7 +129,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
     table.uuid('template_id')
     table.specificType('scan_context_key', sortedText).notNullable()
     table.bigInteger('scanned_at').notNullable()
-    // The window to which the use was debited, if several windows of the policy matched.
+    // The window from whose limit the use was debited, if several windows of the policy matched.
     table.text('debited_window')
     // Set if the scan was evaluated as of a date. The time of day in `scanned_at` is then meaningless.
     table.text('validity_date')
