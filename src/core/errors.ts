@@ -17,64 +17,76 @@ export const errorTable = {
   TENANT_SUSPENDED: [403, 'The workspace is suspended.'],
   VALIDATION_ERROR: [
     400,
-    'The request does not match the schema. details.issues lists the first 100 problems, and ' +
-      'details.omittedIssues counts the rest.',
+    'The request does not match the schema. details.issues lists the first 100 problems, and details.omittedIssues ' +
+      'is the number of further problems.',
   ],
   INVALID_INPUT: [
     400,
-    'The body is too large (413), has an unsupported content type, charset or encoding (415), or is not valid.',
+    'The body is not valid (400), is too large (413), or has an unsupported content type, charset, or encoding (415).',
   ],
-  MISSING_REQUIRED_FIELD: [400, 'At least one field must be given.'],
+  MISSING_REQUIRED_FIELD: [400, 'The body has no field. Send at least one.'],
   INVALID_FORMAT: [400, 'The body is not well-formed JSON in UTF-8.'],
   SYSTEM_VARIABLE_READONLY: [400, 'Variable names with a dot are reserved for the system and cannot be written.'],
   NOT_FOUND: [404, 'Project, scan, delivery, image or route not found.'],
   PASS_NOT_FOUND: [404, 'Pass not found.'],
-  TEMPLATE_NOT_FOUND: [404, 'Template or version not found, or the template has no published version.'],
+  TEMPLATE_NOT_FOUND: [404, 'Template or template version not found, or the template has no published version.'],
   WEBHOOK_NOT_FOUND: [404, 'Webhook not found.'],
   NOTIFICATION_NOT_FOUND: [404, 'Reserved: see PASS_NOTIFICATION_NOT_FOUND.'],
   PASS_NOTIFICATION_NOT_FOUND: [404, 'Notification not found.'],
   PASS_NOTIFICATION_BROADCAST_NOT_FOUND: [404, 'Broadcast not found.'],
-  CONFLICT: [409, 'The state of the resource or a limit of the workspace (details.limit) does not allow the request.'],
+  CONFLICT: [409, 'The state of the resource or a limit of the workspace (details.limit) does not allow this request.'],
   VERSION_CONFLICT: [409, 'Reserved: see PRECONDITION_FAILED.'],
   PRECONDITION_FAILED: [412, 'The pass has changed since the revision in If-Match. Read it again.'],
   DUPLICATE_PASS: [
     409,
-    'A pass of another template already has the externalPassId. In an import, another pass already has it or ' +
-      'a name of the other provider.',
+    'A pass of another template has the externalPassId. In an import, another pass has the externalPassId, the ' +
+      'serialNumber, or the googleObjectId.',
   ],
   IDEMPOTENCY_CONFLICT: [409, 'Reserved: reuse of an idempotency key returns the existing record.'],
   SCANNER_SNAPSHOT_STALE: [409, 'The snapshot is older than 24 hours. Read a new one.'],
-  TEMPLATE_VERSION_NOT_NEWER: [409, 'A pass can only be updated to a newer version, but the requested one is older.'],
+  TEMPLATE_VERSION_NOT_NEWER: [
+    409,
+    'The requested template version is older than the version of the pass. A pass can only be updated to a newer ' +
+      'version.',
+  ],
   WEBHOOK_MANAGED_EXTERNALLY: [409, 'Reserved.'],
   WEBHOOK_SUBSCRIPTION_OWNERSHIP_CONFLICT: [409, 'Reserved.'],
   TEMPLATE_PASS_TYPE_LOCKED: [409, 'The pass type cannot change after the first publish.'],
   PASS_ALREADY_ISSUED: [409, 'Reserved: create is idempotent on externalPassId.'],
   PASS_ALREADY_VOIDED: [409, 'The pass is void.'],
   PASS_NOT_ISSUED: [409, 'The pass is not issued.'],
-  PASS_ISSUING_FAILED: [500, 'The pass could not be rendered. Shown in the error of pass.failed.'],
-  PASS_NOTIFICATION_ALREADY_SENT: [409, 'Delivery has started. Send a new notification instead.'],
-  PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED: [409, 'The broadcast has started.'],
+  PASS_ISSUING_FAILED: [500, 'The pass could not be rendered. This code appears in the event pass.failed.'],
+  PASS_NOTIFICATION_ALREADY_SENT: [
+    409,
+    'The delivery of the notification has started. Send a new notification instead.',
+  ],
+  PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED: [
+    409,
+    'The dispatch of the broadcast has started, so it cannot be canceled.',
+  ],
   APPLE_SIGNING_FAILED: [500, 'The Apple package could not be signed.'],
-  APPLE_APNS_FAILED: [502, 'The push to Apple failed. Shown on the notification.'],
+  APPLE_APNS_FAILED: [502, 'The push to Apple failed. This code appears in the notification.'],
   GOOGLE_API_FAILED: [
     502,
-    'The Google Wallet API rejected the request. Shown on the notification, the version or the pass. ' +
-      'details.permanent: it will not be retried.',
+    'The Google Wallet API rejected the request. This code appears in the notification, the template version, or ' +
+      'the pass. If details.permanent is true, the request is not retried.',
   ],
   GOOGLE_JWT_FAILED: [500, 'The Google save link could not be signed.'],
   PROVIDER_UNAVAILABLE: [503, 'A wallet platform does not respond.'],
-  LINK_REVOKED: [410, 'The link was revoked, its pass is void, failed or expired, or its workspace is suspended.'],
-  LINK_INVALID: [404, 'The link is malformed, tampered with or expired.'],
+  LINK_REVOKED: [410, 'The link was revoked, the pass is void, failed, or expired, or the workspace is suspended.'],
+  LINK_INVALID: [404, 'The link is malformed, altered, or expired.'],
   TOKEN_SIGNATURE_INVALID: [401, 'Reserved.'],
   TOKEN_CLOCK_SKEW: [401, 'Reserved.'],
   RATE_LIMITED: [429, 'Too many requests. Retry after the number of seconds in Retry-After.'],
   TOO_MANY_REQUESTS: [
     429,
-    'The workspace has too many concurrent requests or bodies. Retry after the number of seconds in Retry-After.',
+    'The workspace has too many concurrent requests or request bodies. Retry after the number of seconds in ' +
+      'Retry-After.',
   ],
   PASS_NOTIFICATION_RATE_LIMITED: [
     429,
-    'More than 3 google notifications for the pass in 24 hours. SKIPPED ones count.',
+    'The pass already has 3 google notifications within 24 hours, including SKIPPED notifications. Retry after the ' +
+      'number of seconds in Retry-After.',
   ],
   INTERNAL_ERROR: [500, 'Unexpected error. Include the correlation ID when you report it.'],
   SERVICE_UNAVAILABLE: [
@@ -88,7 +100,7 @@ export const errorTable = {
 /** An error code. Clients can rely on the set of codes. */
 export type ErrorCode = keyof typeof errorTable
 
-/** A problem of a request: its path, and how to fix it. */
+/** A problem of a request: the path of the value, and how to fix the value. */
 export interface Issue {
   path: (string | number)[]
   message: string
@@ -236,8 +248,9 @@ interface RescheduleOptions {
 }
 
 /**
- * A failed run of a job that can succeed later without intervention. It is retried after 2, 4, 8 … seconds (at most 5
- * minutes), and 20 times in total (core/rules/sending/retries.ts). Any other error of a job counts as an attempt.
+ * A failed run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at most
+ * 5 minutes), and 20 times in total (core/rules/sending/retries.ts). A run that throws another error always counts as an
+ * attempt.
  */
 export class RescheduleError extends Error {
   override readonly name = 'RescheduleError'
@@ -251,7 +264,7 @@ export class RescheduleError extends Error {
   }
 }
 
-/** A permanently failed run of a job: another run would fail in the same way until someone intervenes. */
+/** A permanently failed run of a job: another run would fail in the same way until an operator fixes the cause. */
 export class DiscardError extends Error {
   override readonly name = 'DiscardError'
 }

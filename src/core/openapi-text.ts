@@ -2,7 +2,7 @@ import type { Contract } from './contract/contract.ts'
 import { errorTable } from './errors.ts'
 import { subscribableEvents } from './events.ts'
 
-/** The texts of the API description that do not belong to an endpoint. */
+/** The texts of the API description, except those of endpoints. */
 
 const events = new Intl.ListFormat('en').format(subscribableEvents.map((type) => `\`${type}\``))
 
@@ -15,20 +15,24 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
   templateVersions: {
     name: 'Template versions',
     description:
-      'One definition that renders on both platforms. A version is a draft until it is published irreversibly.',
+      'A version contains one definition, which renders on both platforms. A version is a draft until you publish ' +
+      'it, which cannot be undone.',
   },
   images: { name: 'Images', description: 'Images of templates, identified by their content.' },
   passes: {
     name: 'Passes',
     description:
-      'Issued from a published version and pinned to it. Creation is idempotent, and each update makes a ' +
-      'revision. A pass goes from QUEUED through ISSUING to ISSUED (or FAILED), and ends as EXPIRED or VOID.',
+      'Passes are issued from a published template version, and keep this version until they are upgraded. ' +
+      'Creation is idempotent, and each update creates a revision. The status of a pass is QUEUED, then ISSUING, ' +
+      'then ISSUED or FAILED, and at the end EXPIRED or VOID.',
   },
   notifications: { name: 'Notifications', description: 'Messages to the wallets that hold one pass.' },
   broadcasts: { name: 'Broadcasts', description: 'One message to every issued pass of a project.' },
   webhooks: {
     name: 'Webhooks',
-    description: 'Your endpoints, which receive a signed POST for each event. Managed by owners.',
+    description:
+      'Your endpoints, which receive a signed POST for each event. Only tokens with the role owner can manage ' +
+      'webhooks.',
   },
   deliveries: { name: 'Deliveries', description: 'The deliveries to webhooks, with their attempts.' },
   events: {
@@ -46,16 +50,19 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
   doors: {
     name: 'Doors',
     description:
-      'Phones that scan at a gate, each with a separate token. Owners invite them. Each of their requests has ' +
-      '`X-Door-Version` and `X-Door-Pending`.',
+      'Phones that scan at a gate, each with a separate token. Owners invite phones. Each request of a door has ' +
+      'the headers `X-Door-Version` and `X-Door-Pending`.',
   },
   identities: { name: 'Identities', description: 'The Apple signers and Google issuers of passes.' },
   wallets: {
     name: 'Wallets',
-    description: 'The version of a pass on each phone, and a way to push outdated phones again.',
+    description: 'The version of each pass in each wallet, and an endpoint to push outdated phones again.',
   },
   workspace: { name: 'Workspace', description: "The limits and usage of a token's workspace." },
-  tokens: { name: 'Access tokens', description: 'Created by the operator with `passes token create`. Shown once.' },
+  tokens: {
+    name: 'Access tokens',
+    description: 'The operator creates access tokens with `passes token create`. A token is shown once.',
+  },
 }
 
 const isReserved = (meaning: string) => meaning.startsWith('Reserved')
@@ -68,7 +75,7 @@ function errorRows(choose: (meaning: string) => boolean): string[] {
 
 /** In Markdown. */
 export const DESCRIPTION = `Issues Apple Wallet and Google Wallet passes and manages them: updates, notifications, scans at the door, webhooks.
-The server validates every request and response of this page against the source from which the page is generated.
+The server validates every request and response against the same definition from which this page is generated.
 
 ## Access
 
@@ -79,33 +86,35 @@ scopes. Each endpoint lists the scope that it requires. A resource of another wo
 
 - Bodies are JSON. Unknown properties and parameters are rejected with \`VALIDATION_ERROR\`. Its \`details.issues\` lists the
   first 100 problems, and \`details.omittedIssues\` counts the others.
-- Integers beyond 2^53 and numbers too large for a double (\`1e400\`) are rejected: send them as text.
+- Integers beyond 2^53 and numbers too large for a double (\`1e400\`) are rejected. Send such numbers as strings.
 - IDs are UUIDs. Times are ISO 8601. Responses show them in UTC.
-- Every response has an \`X-Correlation-Id\`: that of the request, or a new one. Jobs, deliveries and log lines that
-  the request causes have it too.
-- A response with a single pass has its revision as \`ETag\`. With \`If-Match\`, an update is rejected if the pass has changed.
+- Every response has an \`X-Correlation-Id\`: the ID of the request, or a new ID. Jobs, deliveries, and log lines that
+  the request causes have the same ID.
+- A response with a single pass has the revision of the pass as \`ETag\`. If you send this value as \`If-Match\`, an update is
+  rejected if the pass has changed since.
 - Each token can send 100 requests per second, in bursts of 200, unless the operator set other limits. A 429 or 503 has the
   number of seconds to wait in \`Retry-After\`.
-- A workspace has limits, for example for concurrent requests: \`GET /v1/workspace\` shows them. A request that would exceed one
-  is rejected with 409 \`CONFLICT\`, and \`details\` has \`limit\`, \`allowed\` and \`used\`.
+- A workspace has limits, which \`GET /v1/workspace\` shows. A request that would exceed a limit is rejected with 409
+  \`CONFLICT\`, and \`details\` has \`limit\`, \`allowed\`, and \`used\`.
 - Creating a pass is idempotent on \`externalPassId\`, a notification or broadcast on \`idempotencyKey\`, a scan on \`externalRef\`.
 
 ## Lists
 
 Every list returns \`items\`, \`total\`, \`limit\`, \`offset\`, \`nextCursor\` and \`hasMore\`. Pass \`nextCursor\` as \`cursor\` until \`hasMore\` is
-false. A cursor is only valid with its sort and filters. Different parameters must all match. The values of a repeated parameter
-are alternatives, at most 20 unless the parameter has a lower limit. Time bounds are inclusive. \`offset\` is deprecated: later pages cost more with it.
+false. A cursor is only valid with the sort order and filters of its request. An item must match all parameters. If a parameter is
+repeated, an item must match one of the values. A parameter can have 20 values unless it has a lower limit. Time bounds
+are inclusive. \`offset\` is deprecated, because later pages cost more.
 
 ## Events
 
 Webhooks receive ${events}, as
 \`{id, type, timestamp, correlationId, data}\`, signed in \`X-Service-Signature: t=<unix seconds>,v1=<hex>\`: the HMAC-SHA256 of
-\`<t>.<raw body>\` with the endpoint's secret. Failed deliveries are retried for three days. Deduplicate by \`id\`.
-\`GET /v1/events\` streams the same envelopes to a client behind a firewall, or on a laptop.
+\`<t>.<raw body>\` with the endpoint's secret. Failed deliveries are retried for three days. A delivery can arrive twice, so deduplicate by \`id\`.
+If your program cannot receive requests, for example behind a firewall, read the same envelopes from \`GET /v1/events\`.
 
 ## Errors
 
-The body of an error is \`{errorCode, message, correlationId, details}\` (without \`errorCode\` when recording a scan).
+The body of an error is \`{errorCode, message, correlationId, details}\`. Errors of \`POST /v1/scans\` have no \`errorCode\`.
 
 | errorCode | status | meaning |
 |---|---|---|
@@ -121,4 +130,5 @@ ${errorRows(isReserved).join('\n')}
 
 ## Versions
 
-The path contains the version of the API. Fields and event types can be added. Deprecated ones stay and are marked.`
+The path contains the version of the API. New fields and event types can be added within a version. Deprecated fields remain, and are
+marked as deprecated.`

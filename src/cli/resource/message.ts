@@ -105,7 +105,7 @@ export const commands: ResourceCommands = {
     print: ({ id }) => `Notification ${id} is canceled: it is not sent.`,
   }),
   'broadcast:send': callCommand({
-    summary: 'Notify every issued pass of a project, now or later.',
+    summary: 'Send a notification to every issued pass of a project, now or later.',
     description:
       'Reaches the passes that are issued at the time of sending. Shows their number, and asks for confirmation; ' +
       'without a terminal, --yes is required.',

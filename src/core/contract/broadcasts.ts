@@ -16,9 +16,9 @@ export type GoogleVia = z.output<typeof GoogleVia>
 /** The request body that creates a broadcast. */
 export const BroadcastCreate = MessageCreate.extend({
   googleVia: GoogleVia.default('object').describe(
-    'With class, all holders of a pass of a class receive one message of the class. This takes one request ' +
-      'per class instead of one per pass. Holders of void and expired passes receive it too, and holders who ' +
-      'add a pass later see it on the back.',
+    'With object, the server sends a message to each pass. With class, it sends one message per Google class, ' +
+      'which takes fewer requests, but also reaches holders of void and expired passes. Holders who add a pass later ' +
+      'see a class message on the back of the pass.',
   ),
 })
 export type BroadcastCreate = z.output<typeof BroadcastCreate>
@@ -29,7 +29,10 @@ export const Broadcast = z.strictObject({
   projectId: Uuid,
   body: Notification.shape.body,
   platforms: z.array(Platform),
-  googleVia: GoogleVia.describe('object if class was requested but other projects share its classes.'),
+  googleVia: GoogleVia.describe(
+    'The way the broadcast is sent to Google. It is object if class was requested, but passes of other projects ' +
+      'share the classes.',
+  ),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: BroadcastStatus,
@@ -45,23 +48,22 @@ export const BroadcastForecast = z.strictObject({
   projectId: Uuid,
   platforms: z.array(Platform),
   sendAt: UtcTimestamp.nullable(),
-  passCount: Count.describe('Issued passes.'),
+  passCount: Count.describe('Passes with the status ISSUED.'),
   apple: z.strictObject({
-    passCount: Count.describe('The issued passes that a device registered; 0 if not targeted.'),
+    passCount: Count.describe('Issued passes that an Apple device holds. 0 if the broadcast does not target apple.'),
   }),
   google: z.strictObject({
-    passCount: Count.describe('The issued passes that are installed; 0 if not targeted.'),
-    classes: Count.describe('With googleVia class, the number of class messages; else 0.'),
+    passCount: Count.describe('Issued passes in Google Wallet. 0 if the broadcast does not target google.'),
+    classes: Count.describe('The number of class messages with googleVia class. 0 with googleVia object.'),
     others: Count.describe(
-      'With googleVia class, installed passes that are not issued and whose holders also receive the message; ' +
-        'else 0.',
+      'Passes in Google Wallet that are not ISSUED, but whose holders also receive a class message. 0 with ' +
+        'googleVia object.',
     ),
-    overCap: Count.describe('Issued passes that have used up their 3 google notifications of 24 hours.'),
+    overCap: Count.describe('Issued passes that already had their 3 google notifications within 24 hours.'),
     seconds: Count.describe(
-      `The seconds that Google needs for these messages alone, at ${REQUESTS_PER_SECOND} per second for ` +
-        'each issuer, with issuers in parallel. Requests that already wait for an issuer are not included. Those ' +
-        'of this workspace (waitingJobs of GET /v1/workspace, all kinds together) are sent first, and those of ' +
-        'other workspaces with the same issuer alternate with these.',
+      `The seconds to send these messages to Google, at ${REQUESTS_PER_SECOND} per second for each issuer, with ` +
+        'issuers in parallel. Requests that already wait are not included: requests of this workspace are sent ' +
+        'before these messages, and requests of other workspaces with the same issuer take turns with them.',
     ),
   }),
 })
@@ -79,10 +81,7 @@ export const BroadcastStats = z.strictObject({
   skipped: Count,
   classErrors: z
     .array(z.string())
-    .describe(
-      'With googleVia class, the distinct errors of class messages, at most 10. The error of a single pass is ' +
-        'on its notification.',
-    ),
+    .describe('The distinct errors of class messages, at most 10. Errors of single passes are in their notifications.'),
 })
 export type BroadcastStats = z.output<typeof BroadcastStats>
 
@@ -90,14 +89,14 @@ export type BroadcastStats = z.output<typeof BroadcastStats>
 export const broadcasts = {
   create: route('POST', '/v1/projects/{id}/broadcasts', {
     scope: 'pass-notifications:write',
-    summary: 'Notify every issued pass of a project, now or later',
+    summary: 'Send a notification to every issued pass of a project, now or later',
     description:
-      'Every pass that is issued at the time of dispatch receives an ordinary notification. If a pass has used ' +
-      'up its google notifications of 24 hours, its own notification shows it. With dryRun, nothing is stored, ' +
-      'and the response contains the recipients. googleVia class is rejected if passes of other projects share ' +
-      'the same classes. A text by language can have every language of any version of the passes, and must ' +
-      'have the default of each. If the idempotencyKey is already used, the response is the existing broadcast ' +
-      'with 200.',
+      'Every pass that is ISSUED at the time of dispatch gets a notification. If a pass already had 3 google ' +
+      'notifications within 24 hours, its notification to google is FAILED. With dryRun, nothing is stored, and ' +
+      'the response has the number of recipients. googleVia class is rejected if passes of other projects share ' +
+      'the classes. If the body has a text for each language, it must contain the default language of every ' +
+      'version of the passes. If the idempotencyKey is already used, the response is 200 with the existing ' +
+      'broadcast.',
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     body: BroadcastCreate,
     responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },
@@ -111,7 +110,7 @@ export const broadcasts = {
   }),
   get: route('GET', '/v1/projects/{id}/broadcasts/{broadcastId}', {
     scope: 'pass-notifications:read',
-    summary: 'Read the dispatch progress of a broadcast',
+    summary: 'Read a broadcast with its dispatch status',
     responses: { 200: Broadcast },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND'],
   }),
@@ -123,8 +122,8 @@ export const broadcasts = {
   }),
   cancel: route('DELETE', '/v1/projects/{id}/broadcasts/{broadcastId}', {
     scope: 'pass-notifications:write',
-    summary: 'Cancel a broadcast that is still scheduled',
-    description: 'Deletes it and frees its idempotency key.',
+    summary: 'Cancel a scheduled broadcast',
+    description: 'Deletes the broadcast. Its idempotencyKey can be used again.',
     responses: { 204: null },
     errors: ['PASS_NOTIFICATION_BROADCAST_NOT_FOUND', 'PASS_NOTIFICATION_BROADCAST_ALREADY_DISPATCHED'],
   }),

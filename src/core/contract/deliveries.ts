@@ -6,7 +6,7 @@ import { anyOf, listQuery } from './schemas/list-parameters.ts'
 
 const DeliveryEventType = z.enum(eventTypes)
 
-/** PENDING until the next attempt, else the result of the last one. */
+/** PENDING while an attempt is due or scheduled, else the final result. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
@@ -29,7 +29,7 @@ export const Delivery = z.strictObject({
 })
 export type Delivery = z.output<typeof Delivery>
 
-/** The body that was sent. Written without spaces, it has the same bytes. */
+/** The body of a delivery. Serialized without spaces, it has the same bytes as the body that was sent. */
 export const Envelope = z.strictObject({
   id: Uuid,
   type: DeliveryEventType,
@@ -63,7 +63,7 @@ export const DeliveryListFilters = {
   status: anyOf(DeliveryStatus).optional(),
   lastAttempt: anyOf(z.literal('failed'))
     .optional()
-    .describe('Deliveries with a lastError: those waiting for a retry, and those that are FAILED.'),
+    .describe('Matches deliveries whose last attempt failed: deliveries that wait for a retry, and FAILED deliveries.'),
 }
 
 /** Routes of webhook deliveries. */
@@ -83,8 +83,8 @@ export const deliveries = {
     scope: 'webhooks:write',
     summary: 'Send a delivery again',
     description:
-      'Makes a new attempt with the same ID and a new signature, regardless of the status. If the webhook is ' +
-      'disabled or deleted, nothing is sent: 409.',
+      'Makes a new attempt with the same delivery ID and a new signature, regardless of the status of the ' +
+      'delivery. If the webhook is disabled or deleted, nothing is sent, and the response is 409.',
     responses: { 202: Delivery },
     errors: ['CONFLICT'],
   }),
@@ -101,12 +101,12 @@ export const events = {
     scope: 'webhooks:read',
     summary: 'Follow events as they happen',
     description:
-      'Server-sent events over a connection that the client opens: `id:` is the ID of the event, and `data:` ' +
-      'its envelope. Each event of the workspace is sent once, in the same order for all clients, regardless ' +
-      'of webhooks. The first item is an ID without data, from which the client can resume. `Last-Event-ID` ' +
-      'resumes after an event, and the nil UUID starts with the oldest stored event. If the event is past ' +
-      'retention, the response is 409 with `oldest` in details. The server sends a comment every 15 seconds. ' +
-      'The stream ends when its token expires, when the client stops reading, and when the server stops. Then ' +
+      'Streams all events of the workspace as server-sent events, regardless of webhooks. `id:` is the ID of an ' +
+      'event, and `data:` is its envelope. Each event is sent once, in the same order to all clients. The first ' +
+      'message has an ID without data, from which the client can resume. To resume after an event, send its ID as ' +
+      '`Last-Event-ID`; the nil UUID starts with the oldest stored event. If events after the ID are no longer ' +
+      'stored, the response is 409 with `oldest` in details. The server sends a comment every 15 seconds. The ' +
+      'stream ends if the token becomes invalid, if the client stops reading, or if the server stops. After that, ' +
       'reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
     query: z.strictObject({ type: anyOf(FollowedEventType).optional() }),

@@ -3,14 +3,14 @@ import { Uuid } from '../ids.ts'
 import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { anyOf, booleanParam, listQuery } from './schemas/list-parameters.ts'
 
-/** The maximum lifetime of an invitation and of a door's token, in days. */
+/** The maximum lifetime of an invitation, and the lifetime of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30
 
 /** The headers that a door sends with each request. Invalid values are ignored, so that they never stop a door. */
 export const doorHeaders = {
-  /** The version of its page: 1 to 64 letters, digits, dots, plus, minus, or underscores. */
+  /** The version of the door page: 1 to 64 letters, digits, dots, plus, minus, or underscores. */
   version: 'x-door-version',
-  /** The number of scans that are not uploaded yet: 0 to 9999999. */
+  /** The number of scans that the door has not uploaded yet: 0 to 9999999. */
   pending: 'x-door-pending',
 } as const
 
@@ -19,17 +19,20 @@ const DoorName = text(1, 100)
 
 /** A phone or another browser that scans at a gate with a separate token. */
 export const Door = z.strictObject({
-  id: Uuid.describe('The deviceId of its scans.'),
+  id: Uuid.describe('The ID of the door, which is the deviceId of its scans.'),
   name: z.string(),
   projectId: Uuid,
   projectName: z.string().nullable().describe('Null after the project is deleted.'),
-  gate: z.string().describe('The context.gate of its scans.'),
+  gate: z.string().describe('The gate of the door, which is the context.gate of its scans.'),
   createdAt: UtcTimestamp,
-  expiresAt: UtcTimestamp.describe(`The expiry of its token: ${MAX_DOOR_DAYS} days after the claim.`),
-  lastSeenAt: UtcTimestamp.nullable().describe('Up to 15 seconds late. Null until its first request after the claim.'),
+  expiresAt: UtcTimestamp.describe(`The expiry of the door's token: ${MAX_DOOR_DAYS} days after the claim.`),
+  lastSeenAt: UtcTimestamp.nullable().describe(
+    'The time of the latest request of the door, at most 15 seconds late. Null until the first request after the ' +
+      'claim.',
+  ),
   version: z.string().nullable().describe('The latest value of X-Door-Version.'),
   pendingScans: Count.nullable().describe(
-    'The latest value of X-Door-Pending: scans decided offline and not uploaded yet.',
+    'The latest value of X-Door-Pending: the number of offline scans that the door has not uploaded yet.',
   ),
   revokedAt: UtcTimestamp.nullable(),
 })
@@ -38,7 +41,9 @@ export type Door = z.output<typeof Door>
 /** An invitation that lets phones scan at a gate. */
 export const DoorInvitation = z.strictObject({
   id: Uuid,
-  url: z.string().describe('The page of a door. The code is in the fragment, which browsers do not send to servers.'),
+  url: z
+    .string()
+    .describe('The link to the door page. The fragment, which browsers do not send to servers, contains the code.'),
   code: z.string().describe('Shown once: only a hash is stored.'),
   expiresAt: UtcTimestamp,
 })
@@ -47,7 +52,11 @@ export type DoorInvitation = z.output<typeof DoorInvitation>
 /** The response to a claim. */
 export const DoorClaim = z.strictObject({
   door: Door,
-  token: z.string().describe('Has the scopes scans:read and scans:write for this project only. Shown once.'),
+  token: z
+    .string()
+    .describe(
+      'The access token of the door, shown once. It has the scopes scans:read and scans:write for this project only.',
+    ),
 })
 export type DoorClaim = z.output<typeof DoorClaim>
 
@@ -58,9 +67,10 @@ export const doors = {
     role: 'owner',
     summary: 'Invite phones to scan at a gate',
     description:
-      'Anyone who opens the url can claim a door, at most `uses` times and until expiresAt, at most ' +
-      `${MAX_DOOR_DAYS} days ahead. A project can have 100 invitations at a time, and 5,000 doors and uses ` +
-      'together. Revoked and expired ones do not count.',
+      `Anyone who opens the url can claim a door until expiresAt, which must be at most ${MAX_DOOR_DAYS} days ` +
+      'ahead. An invitation can be claimed at most `uses` times. A project can have at most 100 invitations. Doors ' +
+      'and remaining uses of invitations together can be at most 5,000. Revoked and expired doors and invitations ' +
+      'do not count.',
     body: z.strictObject({
       projectId: Uuid,
       gate: Gate,
@@ -74,7 +84,7 @@ export const doors = {
     scope: 'scans:write',
     role: 'owner',
     summary: 'Cancel an invitation',
-    description: 'No more doors can be claimed with it. Claimed doors stay.',
+    description: 'No more doors can be claimed with the invitation. Doors that were claimed with it are not affected.',
     responses: { 204: null },
   }),
   claim: route('POST', '/v1/doors/claim', {
@@ -82,8 +92,8 @@ export const doors = {
     isPublic: true,
     summary: 'Claim a door with the code of an invitation',
     description:
-      'If the code cannot be claimed, the response is 404, and details.reason is used_up, ended (or expired), ' +
-      'or unknown. Two claims create two doors.',
+      'If the code cannot be claimed, the response is 404, and details.reason is used_up, ended (canceled or ' +
+      'expired), or unknown. Each claim creates a door, so a repeated request creates a second door.',
     maxBodyBytes: 4096,
     body: z.strictObject({ code: text(1, 128), name: DoorName }),
     responses: { 201: DoorClaim },
@@ -93,7 +103,9 @@ export const doors = {
     scope: 'scans:read',
     forDoors: true,
     summary: 'List doors',
-    description: 'A door sees only itself. Ended doors stay in the list, since the ledger names them.',
+    description:
+      'With the token of a door, the list contains only this door. Revoked and expired doors stay in the list, ' +
+      'because scans refer to them.',
     query: listQuery(['createdAt'], { projectId: anyOf(Uuid).optional(), revoked: booleanParam.optional() }),
     responses: { 200: pageOf(Door) },
   }),
@@ -103,8 +115,8 @@ export const doors = {
     forDoors: true,
     summary: 'Rename a door, or move it to another gate',
     description:
-      'Requires at least one field. Recorded scans keep their gate. A door can use its own token to change its ' +
-      'gate only.',
+      'Requires at least one field. Recorded scans keep their gate. With the token of a door, only the gate of ' +
+      'this door can be changed.',
     body: z.strictObject({ name: DoorName.optional(), gate: Gate.optional() }),
     responses: { 200: Door },
     errors: ['MISSING_REQUIRED_FIELD'],
@@ -114,8 +126,8 @@ export const doors = {
     role: 'owner',
     summary: 'Revoke a door',
     description:
-      'Its token becomes invalid on each server within 5 seconds. Offline decisions that it has not uploaded ' +
-      'are lost.',
+      "The door's token becomes invalid on each server within 5 seconds. The phone keeps offline decisions that it " +
+      'has not uploaded, and uploads them if it is invited again to the same project.',
     responses: { 204: null },
   }),
 }

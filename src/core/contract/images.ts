@@ -24,9 +24,10 @@ export const images = {
     scope: 'templates:write',
     summary: 'Upload an image',
     description:
-      'The body is the PNG or JPEG file: at most 16 million pixels, 16,384 on a side, and 32 scans for a JPEG; ' +
-      'not animated. The same content always has the same ID, with 200 if it exists already. If 8 images of ' +
-      'the workspace are waiting to be decoded, the response is 429.',
+      'The body is a PNG or JPEG file, not animated, with at most 16 million pixels, and at most 16,384 pixels per ' +
+      'side. A JPEG can have at most 32 scans. The ID is derived from the content: if the image exists, the ' +
+      'response is 200 with the existing image. If 8 images of the workspace are waiting to be decoded, the ' +
+      'response is 429.',
     rawBody: { contentTypes: ImageType.options, maxBytes: MAX_IMAGE_BYTES },
     responses: { 200: Image, 201: Image },
     errors: ['INVALID_INPUT', 'CONFLICT'],

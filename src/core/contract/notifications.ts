@@ -5,13 +5,12 @@ import { translatable } from './schemas/language-tags.ts'
 import { pageQuery } from './schemas/list-parameters.ts'
 import { byPlatform, Platform } from './schemas/platform.ts'
 
-/** The delivery state of one platform. SKIPPED if it was not targeted or does not apply. */
+/** The delivery state of one platform. SKIPPED if the platform was not targeted, or has no wallet with the pass. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
 /**
- * SCHEDULED before sendAt, PENDING during delivery, then the result of all platforms: PARTIAL if one accepted it and
- * another failed, SKIPPED if the pass was on no targeted platform.
+ * SCHEDULED before sendAt, and PENDING during delivery. After that, PARTIAL if one platform accepted the notification and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
  */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>
@@ -22,7 +21,7 @@ export const MessageOptions = z.strictObject({
     .strictObject({
       header: translatable(text(0, 255))
         .optional()
-        .describe("Shown above the text. If empty or omitted, the organization's name is shown."),
+        .describe('The header above the text. If empty or omitted, the header is the name of the organization.'),
     })
     .optional(),
 })
@@ -34,8 +33,8 @@ const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string
 export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,
-  broadcastId: Uuid.optional().describe('Set if a broadcast created it.'),
-  body: translatable(z.string()).describe('As sent: a text, or one for each language.'),
+  broadcastId: Uuid.optional().describe('Set if a broadcast created the notification.'),
+  body: translatable(z.string()).describe('The text of the message, or a text for each language.'),
   options: MessageOptions,
   sendAt: UtcTimestamp.nullable(),
   status: NotificationStatus,
@@ -49,10 +48,16 @@ export type Notification = z.output<typeof Notification>
 /** The request body that creates a notification or a broadcast. */
 export const MessageCreate = z.strictObject({
   body: translatable(text(1, 1000)).describe(
-    'A text, or one for each language of the definition, including the default.',
+    'The text of the message, or a text for each language of the definition. The default language is required.',
   ),
-  platforms: z.array(Platform).min(1).optional().describe('All configured platforms by default.'),
-  sendAt: Timestamp.optional().describe('A time that is not in the future sends immediately.'),
+  platforms: z
+    .array(Platform)
+    .min(1)
+    .optional()
+    .describe('The platforms to notify. Default: all configured platforms.'),
+  sendAt: Timestamp.optional().describe(
+    'The time to send the message. If omitted or not in the future, the message is sent immediately.',
+  ),
   idempotencyKey: text(8, 100).optional(),
   options: MessageOptions.default({}),
 })
@@ -64,11 +69,11 @@ export const notifications = {
     scope: 'pass-notifications:write',
     summary: 'Send a notification to a pass, now or later',
     description:
-      'The pass must be issued. At most 3 notifications that target google can be due within 24 hours, ' +
-      'including those that end as SKIPPED because no Google user has the pass. Retry-After of the 429 is the ' +
-      'number of seconds by which the send would have to move. If the text is by language, holders see their ' +
-      'language, or the default. If the idempotencyKey is already used, the response is the existing ' +
-      'notification with 200, regardless of the rest of the request.',
+      'The pass must be ISSUED. At most 3 notifications that target google can be due within 24 hours; SKIPPED ' +
+      'notifications count, too. Beyond this limit, the response is 429, and Retry-After is the number of seconds ' +
+      'by which sendAt must be later. If the body has a text for each language, holders see their language or the ' +
+      'default. If the idempotencyKey is already used, the response is 200 with the existing notification, ' +
+      'regardless of the other fields.',
     body: MessageCreate,
     responses: { 200: Notification, 201: Notification },
     errors: ['PASS_NOT_FOUND', 'PASS_NOT_ISSUED', 'PASS_NOTIFICATION_RATE_LIMITED', 'CONFLICT'],
@@ -82,14 +87,14 @@ export const notifications = {
   }),
   get: route('GET', '/v1/passes/{id}/notifications/{notificationId}', {
     scope: 'pass-notifications:read',
-    summary: 'Read the progress of a notification',
+    summary: 'Read a notification with its delivery status',
     responses: { 200: Notification },
     errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND'],
   }),
   cancel: route('DELETE', '/v1/passes/{id}/notifications/{notificationId}', {
     scope: 'pass-notifications:write',
-    summary: 'Cancel a notification that is still scheduled',
-    description: 'Deletes it and frees its idempotency key.',
+    summary: 'Cancel a scheduled notification',
+    description: 'Deletes the notification. Its idempotencyKey can be used again.',
     responses: { 204: null },
     errors: ['PASS_NOT_FOUND', 'PASS_NOTIFICATION_NOT_FOUND', 'PASS_NOTIFICATION_ALREADY_SENT'],
   }),

@@ -69,9 +69,12 @@ export const Pass = z.strictObject({
   hostedLinks: z.strictObject({
     ...byPlatform(() => HostedLink),
     smart: HostedLink,
-    group: HostedLink.describe('A page with all passes of the group. Revoking the links of any of them revokes it.'),
+    group: HostedLink.describe(
+      'A link to a page with all passes of the group. It is revoked if the links of any pass of the group are ' +
+        'revoked.',
+    ),
   }),
-  wallets: PassWallets.optional().describe('Only if the request has include=wallets.'),
+  wallets: PassWallets.optional().describe('Set if the request has include=wallets.'),
 })
 export type Pass = z.output<typeof Pass>
 
@@ -83,14 +86,16 @@ export const PassCreate = z.strictObject({
   label: text(1, 255),
   templateId: Uuid,
   variables: Variables.default({}),
-  groupKey: GroupKey.optional().describe('Overrides the template. Null means no group.'),
+  groupKey: GroupKey.optional().describe(
+    'The group of the pass, which overrides the group that the template defines. Null means no group.',
+  ),
 })
 export type PassCreate = z.output<typeof PassCreate>
 
 /** Each item of a batch is parsed separately as a PassCreate, so that an invalid item does not affect the others. */
 const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<unknown, z.input<typeof PassCreate>>
 
-/** A pass that another provider issued. The request names its template. */
+/** A pass that another provider issued, without its template, which the request names once. */
 export const PassImport = PassCreate.omit({ templateId: true }).extend(importedFields).superRefine(checkImport)
 export type PassImport = z.output<typeof PassImport>
 
@@ -105,7 +110,7 @@ export const BatchResult = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'Only on success: true if this item created the pass, false if the pass already existed and is unchanged.',
+      'Set on success: true if this item created the pass, false if the pass already existed and is unchanged.',
     ),
   pass: Pass.optional(),
   error: z
@@ -142,15 +147,16 @@ export const PassUpdate = z.strictObject({
   variables: Variables.optional(),
   templateVersion: z.union([PositiveInt, z.literal('latest')]).optional(),
   groupKey: GroupKey.optional().describe(
-    'Null removes the pass from its group. If omitted, a group that the template defines follows the variables.',
+    'The new group of the pass. Null removes the pass from its group. If omitted, and if the template defines the ' +
+      'group, the group follows the variables.',
   ),
   notify: z
     .boolean()
     .optional()
     .describe(
-      'If true, Android phones alert for changed fields with a changeMessage, as iPhones do automatically. ' +
-        'This sends a notification to google, within its limit of 3 in 24 hours. Beyond the limit, the pass ' +
-        'changes silently there.',
+      'Whether Android phones alert their holder about changed fields with a changeMessage, as iPhones do ' +
+        'automatically. The alert counts as one of the 3 google notifications that a pass can get in 24 hours. ' +
+        'Beyond this limit, the pass changes without an alert.',
     ),
 })
 export type PassUpdate = z.output<typeof PassUpdate>
@@ -158,7 +164,7 @@ export type PassUpdate = z.output<typeof PassUpdate>
 /** The request body that transfers a pass to another holder. */
 export const PassTransfer = z.strictObject({
   label: text(1, 255).describe('The name of the new holder.'),
-  variables: Variables.optional().describe('Merged over the stored ones, as in an update.'),
+  variables: Variables.optional().describe('Variables to change, as in an update. Other variables keep their values.'),
 })
 export type PassTransfer = z.output<typeof PassTransfer>
 
@@ -167,7 +173,7 @@ const UpdatedPass = Pass.extend({
     .boolean()
     .optional()
     .describe(
-      'Only if the request has notify: whether Android phones are alerted. In a dry run, whether they would be.',
+      'Set if the request has notify: whether Android phones alert their holder, or in a dry run, whether they would.',
     ),
 })
 
@@ -179,7 +185,8 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Create a pass',
     idempotent: true,
-    description: 'Idempotent on externalPassId: if the pass exists, the response is 200 with the unchanged pass.',
+    description:
+      'If a pass with this externalPassId exists, nothing changes, and the response is 200 with the existing pass.',
     body: PassCreate,
     responses: { 200: Pass, 201: Pass },
     errors: createErrors,
@@ -188,9 +195,9 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Create up to 100 passes',
     description:
-      'Each item follows the rules of a single create. The errors of an item are in its result. Results have ' +
-      'the order of the request. Each success shows whether the item created its pass. totalCreated counts all ' +
-      'successes, including passes that already existed.',
+      'Creates each pass as POST /v1/passes does, independently of the others. results has one result per item, in ' +
+      'the order of the request, with the pass or the error. totalCreated counts all successes, including passes ' +
+      'that already existed.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),
@@ -201,17 +208,18 @@ export const passes = {
     role: 'owner',
     summary: 'Import up to 100 passes of another provider',
     description:
-      'Wallets that hold the passes keep them and receive the next update. Each item is independent and emits ' +
-      'no event. Repeating an item changes nothing. If its content differs, the error is CONFLICT. If another ' +
-      'pass has one of its names, the error is DUPLICATE_PASS. dryRun returns the result of each item without ' +
-      'creating passes.',
+      'Holders keep the passes in their wallets, and receive the next update from this server. Each pass is ' +
+      'imported independently, without an event. If the pass was imported before, nothing changes; if its content ' +
+      'differs, its error is CONFLICT. If another pass has its externalPassId, serialNumber, or googleObjectId, ' +
+      'its error is DUPLICATE_PASS. With dryRun, the response has the result of each item, and nothing is created.',
     idempotent: true,
     query: z.strictObject({ dryRun: booleanParam.default(false) }),
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({
       templateId: Uuid,
       identityId: Uuid.optional().describe(
-        'An Apple or Google identity. If omitted, and for the other platform, the identity of new passes is used.',
+        'The Apple or Google identity of the passes. For the other platform, and if omitted, passes get the ' +
+          'identity that new passes get.',
       ),
       passes: z.array(ImportItem).min(1).max(100),
     }),
@@ -229,11 +237,11 @@ export const passes = {
     scope: 'passes:read',
     summary: 'List passes',
     description:
-      'The values of a repeated parameter are alternatives. Different parameters must all match. A parameter ' +
-      'can have at most 20 values; search, variable, and label with labelMatch=contains at most 5. ' +
-      'projectId=null matches passes without a project. revision and templateVersion take a number, alone or ' +
-      'after gte: or lte:. installed filters by whether a wallet holds the pass, and platform limits the ' +
-      'wallets to consider. stale filters by whether one of these lacks the newest version.',
+      'A pass must match all parameters. If a parameter is repeated, it must match one of the values. A parameter ' +
+      'can have at most 20 values; search, variable, and label with labelMatch=contains can have at most 5. ' +
+      'projectId=null matches passes without a project. revision and templateVersion are a number, or a bound such ' +
+      'as gte:3 or lte:7. installed=true matches passes that a wallet holds. stale=true matches passes with a ' +
+      'wallet that lacks the newest version. platform limits installed and stale to the wallets of a platform.',
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },
   }),
@@ -241,10 +249,10 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Update a pass',
     description:
-      'Variables are merged over the stored ones. Null removes one. Each change creates one new revision. With ' +
-      'If-Match, nothing is written if the pass has changed since. With dryRun, nothing is written, and the ' +
-      'response has no ETag. bulk marks the request as one of many: wallets are updated after interactive ' +
-      'changes.',
+      'Variables in the request replace the stored values, and null removes a variable. Other variables keep their ' +
+      'values. Each change creates one new revision. If If-Match does not contain the current revision, nothing is ' +
+      'written, and the response is 412. With dryRun, nothing is written, and the response has no ETag. Set bulk ' +
+      'if the request is one of many: the server then updates wallets with a lower priority.',
     query: z.strictObject({ dryRun: booleanParam.default(false), bulk: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassUpdate,
@@ -263,11 +271,11 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Give a pass a new scan code',
     description:
-      'Use it if the code was leaked. Scans of the old code are rejected as `stale_identifier`, and wallets ' +
-      'that hold the pass show the new code. Creates one new revision and one pass.updated with changedFields ' +
-      '`scanCode`. Each call creates another code, so send If-Match if you might send the request twice. If ' +
-      'nothing on the pass shows the scan code, such as with a barcode whose message consists of variables, ' +
-      'the response is 409. Change the variables instead.',
+      'Use this endpoint if the scan code was leaked. Scans of the old code are rejected as `stale_identifier`, ' +
+      'and wallets show the new code after an update. The request creates one revision, and one event pass.updated ' +
+      'with changedFields `scanCode`. Each request creates another code, so send If-Match if you might send the ' +
+      'request twice. If the pass does not show its scan code, for example because the barcode contains a variable ' +
+      'instead, the response is 409: change the variable.',
     headers: z.object({ 'if-match': IfMatch.optional() }),
     responses: { 200: Pass },
     errors: ['PASS_NOT_FOUND', 'PASS_ALREADY_VOIDED', 'PRECONDITION_FAILED', 'CONFLICT'],
@@ -276,11 +284,11 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Give a pass to another holder',
     description:
-      'Updates the pass and its scan code with one revision and one pass.updated, and revokes all previous ' +
-      'links. Wallet passes of the previous holder become void: Apple devices can fetch the void pass for 30 ' +
-      'days and are rejected afterwards, and the Google object expires. The new holder adds the pass with a ' +
-      'new link. Each call is a transfer, so send If-Match if you might send the request twice. If the content ' +
-      'of the barcode would not change, the response is 409. Change the variables in the barcode.',
+      'Changes the label, the variables, and the scan code with one revision and one event pass.updated, and ' +
+      'revokes all previous links. In wallets of the previous holder, the pass becomes void: Apple devices can ' +
+      'fetch the void pass for 30 days, and the Google object expires. The new holder adds the pass with a new ' +
+      'link. Each request is another transfer, so send If-Match if you might send the request twice. If the ' +
+      'content of the barcode would not change, the response is 409: change the variables in the barcode.',
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassTransfer,
     responses: { 200: Pass },
@@ -296,23 +304,23 @@ export const passes = {
   revokeLinks: route('POST', '/v1/passes/{id}/links/revoke', {
     scope: 'passes:write',
     summary: 'Revoke the hosted links of a pass',
-    description: 'Installed wallet passes are unaffected. A later read returns new links.',
+    description: 'Passes in wallets are not affected. The next read of the pass returns new links.',
     responses: { 200: z.strictObject({ id: Uuid, revokedAt: UtcTimestamp, revokedCount: Count }) },
     errors: ['PASS_NOT_FOUND'],
   }),
   wallets: route('GET', '/v1/passes/{id}/wallets', {
     scope: 'passes:read',
-    summary: 'Read which version each wallet of a pass holds',
+    summary: 'Read the version of a pass in each wallet',
     responses: { 200: PassWallets },
     errors: ['PASS_NOT_FOUND'],
   }),
   preview: route('GET', '/v1/passes/{id}/preview', {
     scope: 'passes:read',
-    summary: 'Preview the data of a pass for each platform',
+    summary: 'Preview a pass on each platform',
     description:
-      'format=html returns a page with the pass as an iPhone and an Android phone show it. ' +
-      'platform=apple&format=pkpass returns the signed file, which contains every language. language=de shows ' +
-      'the pass as phones in that language do.',
+      'format=html returns a page that shows the pass as an iPhone and an Android phone show it. ' +
+      'platform=apple&format=pkpass returns the signed package, which contains all languages. language=de selects ' +
+      'the texts that phones in this language show.',
     rendersDefinition: true,
     query: PassPreviewQuery,
     files: ['application/vnd.apple.pkpass', 'text/html'],

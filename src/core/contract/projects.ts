@@ -14,9 +14,11 @@ export const Project = z.strictObject({
   name: z.string(),
   description: z.string(),
   color: ProjectColor,
-  appleIdentityId: Uuid.nullable().describe('The Apple signer of new passes. Null means the default of the workspace.'),
+  appleIdentityId: Uuid.nullable().describe(
+    'The ID of the Apple identity of new passes. Null means the default of the workspace.',
+  ),
   googleIdentityId: Uuid.nullable().describe(
-    'The Google issuer of new passes. Null means the default of the workspace.',
+    'The ID of the Google identity of new passes. Null means the default of the workspace.',
   ),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
@@ -40,7 +42,9 @@ export const ProjectFigures = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        at: UtcTimestamp.describe('The start of the bucket in the zone. The first bucket can start before from.'),
+        at: UtcTimestamp.describe(
+          'The start of the hour, day, week, or month in the zone. The first item can start before from.',
+        ),
         issued: Count,
         voided: Count,
         expired: Count,
@@ -49,8 +53,8 @@ export const ProjectFigures = z.strictObject({
         opened: z
           .strictObject({ ...byPlatform(() => Count), other: Count })
           .describe(
-            'Opened hosted links, by the platform that the visitor was offered. Link previews and crawlers are not ' +
-              'counted.',
+            'Opened hosted links, by the wallet that the visitor was offered. other counts pages that offer both. ' +
+              'Link previews and crawlers do not count.',
           ),
         installed: ofEach.describe('Passes added to their first wallet of a platform.'),
         removed: ofEach.describe('Passes removed from their last wallet of a platform.'),
@@ -84,7 +88,10 @@ export const projects = {
       unique: z
         .boolean()
         .default(false)
-        .describe('Reject with 409 if the workspace has a project of this name. details.projectId is its ID.'),
+        .describe(
+          'Whether to reject the request with 409 if the workspace has a project with this name. details.projectId ' +
+            'is the ID of the existing project.',
+        ),
     }),
     responses: { 201: Project },
     errors: ['CONFLICT'],
@@ -98,8 +105,9 @@ export const projects = {
     scope: 'templates:write',
     summary: 'Update a project',
     description:
-      'Requires at least one field. Another identity (GET /v1/identities; null: the default) applies to passes ' +
-      'that are created afterwards. Each pass permanently belongs to the identities under which it was created.',
+      'Requires at least one field. A new identity (see GET /v1/identities) applies to passes that are created ' +
+      'after the change. Null selects the default identity of the workspace. Existing passes keep their identities ' +
+      'permanently.',
     body: z.strictObject({
       name: name.optional(),
       description: description.optional(),
@@ -113,7 +121,8 @@ export const projects = {
   delete: route('DELETE', '/v1/projects/{id}', {
     scope: 'templates:write',
     summary: 'Delete a project',
-    description: 'Its templates and passes remain without a project. Scheduled broadcasts are canceled.',
+    description:
+      'The templates and passes of the project remain, without a project. Scheduled broadcasts are canceled.',
     responses: { 204: null },
   }),
   stats: route('GET', '/v1/projects/{id}/stats', {
@@ -125,10 +134,11 @@ export const projects = {
     scope: 'passes:read',
     summary: 'Count the activity of a project over time',
     description:
-      `The figures of each hour, day, week (from Monday), or month in the zone, at most ${MAX_BUCKETS}, ` +
-      'including empty ones, from `from` (inclusive) to `to` (exclusive). Counts are stored per hour in ' +
-      'UTC. Each such hour counts in the bucket that contains its start, including the hours of `from` and ' +
-      '`to`. In zones whose offset is not a whole number of hours, days are shifted by that fraction.',
+      'Returns an item for each hour, day, week (from Monday), or month in the zone, from `from` (inclusive) to ' +
+      `\`to\` (exclusive), also if all counts are 0. The response has at most ${MAX_BUCKETS} items. The server ` +
+      'stores counts per hour in UTC, and an hour counts in the item that contains the start of the hour. The ' +
+      'hours that contain `from` and `to` count completely. In zones whose offset is not a whole number of hours, ' +
+      'days are shifted by the fraction of an hour.',
     query: z.strictObject({
       from: Timestamp,
       to: Timestamp.optional().describe('Default: now.'),

@@ -24,11 +24,11 @@ export const SnapshotItem = z.strictObject({
     z.strictObject({
       scannedAt: UtcTimestamp,
       scanContextKey: z.string().nullable(),
-      validityDate: CalendarDate.optional().describe('Only if the scan has a validity date.'),
+      validityDate: CalendarDate.optional().describe('Set if the scan has a validity date.'),
     }),
   ),
   door: DoorView.optional(),
-  groupId: Uuid.optional().describe('Only if the pass is in a group. The same for all passes of the group.'),
+  groupId: Uuid.optional().describe('Set if the pass is in a group. All passes of the group have the same groupId.'),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
@@ -39,9 +39,9 @@ export const OfflineScan = z
     qrPayload: text(1, MAX_PAYLOAD_CHARACTERS).optional(),
     passId: Uuid.optional(),
     scannedAt: Timestamp.describe(
-      'The time of the scan, regardless of its validity date. A time before the creation of the pass, or more ' +
-        'than 24 hours ahead of the server, is replaced by the nearest valid time. metadata.deviceTime then has ' +
-        'the original.',
+      'The time at which the device scanned, regardless of validityDate. If the time is before the creation of the ' +
+        'pass, or more than 24 hours ahead of the server, the server uses the nearest valid time and stores the ' +
+        'original in metadata.deviceTime.',
     ),
     validityDate: CalendarDate.optional(),
     result: z.enum(['accepted', 'denied']),
@@ -71,17 +71,17 @@ export const scanner = {
     forDoors: true,
     summary: 'Read a door list for offline scanning',
     description:
-      'The passes of a project, or of the whole workspace, that were created before generatedAt, each in its ' +
-      'state when its page is read, without erased ones. A page can have fewer items than limit. The cursor ' +
-      'belongs to the snapshot and is valid for 24 hours. With since, only the changes are returned: items to ' +
-      'replace by passId or to add, and in removed the items to delete. Once you have applied the changes of all ' +
-      'pages, send the ID of the response as the next since. With 409 SCANNER_SNAPSHOT_STALE, read the ' +
-      'whole list.',
+      'Returns the passes of a project, or of the whole workspace, that were created before generatedAt and are ' +
+      'not erased. Each pass has its state at the time of the request for its page. A page can have fewer items ' +
+      'than limit. The cursor belongs to the snapshot and is valid for 24 hours. With since, the response contains ' +
+      'only changes: add the items, or replace them by passId, and delete the passes in removed. Once you have ' +
+      'applied the changes of all pages, send the ID of the snapshot as the next since. If the response is 409 ' +
+      'SCANNER_SNAPSHOT_STALE, read the whole list again.',
     compressed: true,
     query: z.strictObject({
       projectId: Uuid.optional(),
       since: Uuid.optional().describe(
-        'The ID of a snapshot with the same projectId that was read completely, at most 24 hours ago.',
+        'The ID of a snapshot with the same projectId. You must have read all its pages, at most 24 hours ago.',
       ),
       limit: integerParam(1, 1000).default(500),
       cursor: z.string().min(1).max(512).optional(),
@@ -95,7 +95,10 @@ export const scanner = {
         removed: z
           .array(Uuid)
           .optional()
-          .describe('Only with since: passes to remove from the list, such as erased ones. Each page has its own.'),
+          .describe(
+            'Only with since: the IDs of passes to delete from the list, such as erased passes. Each page has ' +
+              'different IDs.',
+          ),
         nextCursor: z.string().nullable(),
         hasMore: z.boolean(),
       }),
@@ -107,8 +110,8 @@ export const scanner = {
     forDoors: true,
     summary: 'Upload scans that a device decided offline',
     description:
-      'Each scan is stored as the device decided it. metadata.conflict is set if the server would have decided ' +
-      'differently.',
+      'The server stores the decision of the device for each scan. If the server would have decided differently, ' +
+      'metadata.conflict of the scan has the reason of the server.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),

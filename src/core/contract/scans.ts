@@ -29,7 +29,7 @@ const filters = {
   scanContextKey: anyOf(ContextKey).optional(),
 }
 
-/** The filters of GET /v1/scans. `result=denied` matches the ledger's result: every attempt that was not accepted. */
+/** The filters of GET /v1/scans. `result=denied` matches every attempt that was not accepted, as in the ledger. */
 const ScanListQuery = pageQuery({
   passId: anyOf(Uuid).optional(),
   result: anyOf(ScanResult).optional(),
@@ -39,7 +39,7 @@ const ScanListQuery = pageQuery({
   ...windowParams(scannedWindow),
 }).superRefine((query, context) => checkWindow(scannedWindow, query, context))
 
-/** Accepts both spellings of the window, as the list does. Of several bounds of the contexts, the widest applies. */
+/** The filters of GET /v1/scans/stats. If a bound of the context keys is repeated, the widest range applies. */
 const ScanStatsQuery = z
   .strictObject({
     ...filters,
@@ -67,7 +67,7 @@ const ScanStatsQuery = z
       context.addIssue({
         code: 'custom',
         path: ['by'],
-        message: 'Give either groupBy or by, and projectId to narrow it',
+        message: 'Give either groupBy or by. To filter by a project, use projectId',
       })
     }
     if (query.from === undefined && query.scannedSince === undefined) {
@@ -77,7 +77,7 @@ const ScanStatsQuery = z
 
 const figures = {
   totalPasses: Count,
-  redeemed: Count.describe('Passes with an accepted scan in the filter that was not reversed.'),
+  redeemed: Count.describe('Passes with an accepted scan that matches the filters and was not reversed.'),
   open: Count.describe('totalPasses - redeemed.'),
   totalScans: Count.describe('All attempts, without reversals.'),
   totalDenied: Count,
@@ -97,7 +97,7 @@ export type ScanStatsByProject = z.output<typeof ScanStatsByProject>
 /** The maximum number of gates in the figures. */
 export const MAX_GATES = 1_000
 
-/** Figures of each gate, as named by the scans. */
+/** Figures of each gate, by the `context.gate` of the scans. */
 export const ScanStatsByGate = z.strictObject({
   items: z
     .array(
@@ -105,14 +105,14 @@ export const ScanStatsByGate = z.strictObject({
         gate: z
           .string()
           .nullable()
-          .describe('Gates with the same first 100 characters are counted as one. Null means scans without a gate.'),
+          .describe('The first 100 characters of context.gate. Null for scans without a gate.'),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
-        reversed: Count.describe('Scans that were reversed there.'),
+        reversed: Count.describe('Reversals that were made at this gate.'),
       }),
     )
     .max(MAX_GATES)
-    .describe('Most scans first.'),
+    .describe('Gates with the most scans first.'),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
 /** Attempts over time, in buckets of `by`. */
@@ -120,7 +120,9 @@ export const ScanStatsByTime = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        at: UtcTimestamp.describe('The start of the bucket in the zone. The first bucket can start before from.'),
+        at: UtcTimestamp.describe(
+          'The start of the hour, day, week, or month in the zone. The first item can start before from.',
+        ),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
       }),
@@ -161,7 +163,7 @@ export type ScanReversal = z.output<typeof ScanReversal>
 const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
-  facts: z.record(z.string(), z.unknown()).describe('The facts of the check.'),
+  facts: z.record(z.string(), z.unknown()).describe('The values that the check compared.'),
 })
 
 /** Whether a pass would be accepted at a time, and why. */
@@ -191,11 +193,11 @@ const PolicyReplay = z
 
 const ReasonChanges = z
   .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))
-  .describe('By recorded reason and new reason, most frequent first.')
+  .describe('Changed results by recorded reason (from) and new reason (to), most frequent first.')
 
 /** The result of a replay under another policy. */
 export const PolicyReplayResult = z.strictObject({
-  scans: Count.describe('Attempts in the window, without reversals.'),
+  scans: Count.describe('Attempts between from and to, without reversals.'),
   changed: Count,
   byReason: ReasonChanges,
   byGate: z
@@ -210,8 +212,8 @@ const DoorClock = z.object({
     .string()
     .optional()
     .describe(
-      'The IANA time zone of the door, such as Europe/Berlin: times in `message` are in this zone. Without it, or if the ' +
-        'server does not know the zone, they are in the zone of the redemption policy.',
+      'The IANA time zone for times in `message`, such as Europe/Berlin. If the header is missing or the server ' +
+        'does not know the zone, times are in the zone of the redemption policy.',
     ),
 })
 
@@ -222,10 +224,11 @@ export const scans = {
     forDoors: true,
     summary: 'Scan a pass',
     description:
-      'Every attempt is recorded and returns 200, accepted or not. With externalRef, you can send it again: a ' +
-      'replay returns the first decision. A token that is bound to projects finds only passes of these ' +
-      'projects. If it is bound to several, projectId is required. `message` is in the language of ' +
-      'Accept-Language if doors support it, else in English. Errors of this endpoint have no errorCode.',
+      'Every attempt is recorded and returns 200, accepted or not. If you send a request with the same externalRef ' +
+      'again, the response has the first decision, and nothing is recorded. A token that is restricted to projects ' +
+      'finds only passes of these projects. If the token is restricted to several projects, projectId is required. ' +
+      '`message` is in the language of Accept-Language if it is one of the 15 supported languages, and in English ' +
+      'otherwise. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,
     errors: ['NOT_FOUND', 'CONFLICT'],
     headers: DoorClock,
@@ -237,8 +240,9 @@ export const scans = {
     forDoors: true,
     summary: 'List the ledger of scans',
     description:
-      'Newest scannedAt first. A result is accepted, denied, or reversal. result=denied matches all attempts ' +
-      'that were not accepted; duplicate, unknown and ambiguous narrow it.',
+      'Scans with the newest scannedAt come first. The result of an item is accepted, denied, or reversal. ' +
+      'result=denied matches all attempts that were not accepted. result=duplicate, unknown, and ambiguous match ' +
+      'only attempts that were denied for this cause.',
     query: ScanListQuery,
     responses: { 200: pageOf(ScanItem) },
   }),
@@ -247,10 +251,10 @@ export const scans = {
     forDoors: true,
     summary: 'Count scans and redeemed passes',
     description:
-      `With groupBy=project, the figures of each project. With groupBy=gate, those of at most ${MAX_GATES} ` +
-      'gates. With by, the attempts of each hour, day, week (from Monday), or month in the zone (default UTC), ' +
-      `at most ${MAX_BUCKETS}, including empty ones, from \`from\` (inclusive) to \`to\` (exclusive, default ` +
-      'now), at the given gates.',
+      `groupBy=project returns the figures of each project, and groupBy=gate the figures of at most ${MAX_GATES} ` +
+      'gates. by returns the attempts of each hour, day, week (from Monday), or month in the zone (default UTC), ' +
+      `from \`from\` (inclusive) to \`to\` (exclusive, default now). The response has at most ${MAX_BUCKETS} items, ` +
+      'including items without attempts. gate limits by to attempts at the given gates.',
     query: ScanStatsQuery,
     responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate, ScanStatsByTime]) },
   }),
@@ -258,7 +262,7 @@ export const scans = {
     scope: 'scans:read',
     forDoors: true,
     summary: 'Read a scan',
-    description: 'Has the same bytes as the data of pass.scanned.',
+    description: 'The response has the same bytes as the data of the event pass.scanned.',
     responses: { 200: ScanItem },
     errors: ['NOT_FOUND'],
   }),
@@ -267,8 +271,8 @@ export const scans = {
     forDoors: true,
     summary: 'Reverse an accepted scan',
     description:
-      'A scan can be reversed once. Its use becomes available again, but a pass that became void stays void. ' +
-      'The ledger keeps the scan and adds the reversal as a separate item.',
+      'A scan can be reversed once. The scan no longer counts as a use of the pass. If the scan voided the pass, ' +
+      'the pass stays void. The ledger keeps the scan, and gets the reversal as a separate item.',
     headers: DoorClock,
     body: ScanReversal.default({}),
     responses: { 200: ScanResponse },
@@ -278,10 +282,10 @@ export const scans = {
     scope: 'scans:read',
     summary: 'Replay recorded scans against another policy',
     description:
-      'Evaluates the attempts of a window, at most 1,000,000, as if all passes of the project (or of one ' +
-      'template) had this policy. Nothing is recorded. Results that do not depend on a policy are kept, such ' +
-      'as those of an unknown code, a void pass, or an expiry date. Scans accepted before the window count. A ' +
-      'workspace can run one replay at a time.',
+      'Evaluates the attempts between from and to, at most 1,000,000, as if all passes of the project (or of one ' +
+      'template) had this policy. Nothing is recorded. Scans that were accepted before from count as uses. Results ' +
+      'that do not depend on a policy do not change, such as the result for an unknown code, a void pass, or an ' +
+      'expired pass. A workspace can run one replay at a time.',
     body: PolicyReplay,
     responses: { 200: PolicyReplayResult },
     errors: ['NOT_FOUND', 'CONFLICT'],

@@ -7,7 +7,7 @@ import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
 
-/** A version of a template: the draft, which can change, or an immutable published version. */
+/** A version of a template: a draft, which can change, or a published version, which cannot. */
 export const TemplateVersion = z.strictObject({
   id: Uuid,
   templateId: Uuid,
@@ -26,7 +26,7 @@ export const TemplateVersionDetail = TemplateVersion.extend({
   lastError: PlatformRejection.nullable(),
 })
 
-/** A sample pass of a version: the neutral card, and the content for each configured platform. */
+/** A sample pass of a version: the card that the previews draw, and the content for each configured platform. */
 const TemplatePreview = z.strictObject({
   card: z.looseObject({}),
   apple: z.looseObject({}).nullable(),
@@ -74,8 +74,8 @@ export const templateVersions = {
     scope: 'templates:write',
     summary: 'Publish a draft irreversibly',
     description:
-      'The definition is validated completely and for each configured platform. Warnings report problems that ' +
-      `wallets accept but holders notice. They do not prevent publishing:\n\n${WARNINGS}\n\nTo accept a ` +
+      'Publishing validates the definition, also for each configured platform. Warnings report problems that ' +
+      `wallets accept but holders notice. Warnings do not prevent publishing:\n\n${WARNINGS}\n\nTo accept a ` +
       'warning, add its code to the definition: `accept: ["contrast-low"]`.',
     rendersDefinition: true,
     responses: { 200: TemplateVersionDetail },
@@ -85,9 +85,9 @@ export const templateVersions = {
     scope: 'templates:read',
     summary: 'Preview a sample pass of a version',
     description:
-      'The variables have the values of their examples, else their defaults, else samples. format=html returns ' +
-      'a page with the pass as an iPhone and an Android phone show it. language=de shows the pass as phones in ' +
-      'that language do.',
+      'Each variable has the value of its example, or of its default if it has no example, or a sample value. ' +
+      'format=html returns a page that shows the pass as an iPhone and an Android phone show it. language=de ' +
+      'selects the texts that phones in this language show.',
     rendersDefinition: true,
     query: z.strictObject({
       format: z.enum(['json', 'html']).default('json'),

@@ -42,7 +42,7 @@ export const templates = {
   list: route('GET', '/v1/templates', {
     scope: 'templates:read',
     summary: 'List templates',
-    description: 'Use projectId=null for templates without a project.',
+    description: 'projectId=null matches templates without a project.',
     query: listQuery(['createdAt', 'updatedAt', 'name'], {
       projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
       key: anyOf(TemplateKey).optional(),
@@ -71,7 +71,9 @@ export const templates = {
   update: route('PATCH', '/v1/templates/{id}', {
     scope: 'templates:write',
     summary: 'Update a template',
-    description: 'The first publish locks the pass type. Existing passes keep their project.',
+    description:
+      'After the first publish, the pass type cannot change. If the project changes, existing passes keep their ' +
+      'project.',
     body: z.strictObject({
       name: name.optional(),
       description: description.optional(),
@@ -101,7 +103,10 @@ export const templates = {
           .int()
           .min(0)
           .optional()
-          .describe('Reject with 409 if the newest version is not this one (0: there is none yet).'),
+          .describe(
+            'The expected number of the newest version, or 0 if the template should have no version. If it ' +
+              'differs, the response is 409.',
+          ),
       })
       .default({}),
     responses: { 201: TemplateVersionDetail },

@@ -17,13 +17,13 @@ export type PlatformRejection = z.output<typeof PlatformRejection>
 
 const State = z.enum(['current', 'stale'])
 
-/** The version that each wallet of a pass holds. Versions count the changes that wallets show. */
+/** The version of a pass in each wallet. The version increases with each change that wallets show. */
 export const PassWallets = z.strictObject({
   passId: Uuid,
   walletVersion: PositiveInt,
   apple: z.array(
     z.strictObject({
-      deviceId: z.string().describe('The digest of the device, as in the list of wallets.'),
+      deviceId: z.string().describe('The digest of the device, as in GET /v1/wallets.'),
       registeredAt: UtcTimestamp,
       pushedAt: UtcTimestamp.nullable(),
       pushedVersion: Count.nullable(),
@@ -61,21 +61,23 @@ const WalletItem = z.strictObject({
     .string()
     .nullable()
     .describe(
-      'A digest that distinguishes devices of Apple within the workspace; null at Google, which does not identify them.',
+      'A digest that identifies an Apple device within the workspace. Null for Google, which does not identify ' +
+        'devices.',
     ),
-  holds: PositiveInt.describe('The wallet version that it holds.'),
-  since: UtcTimestamp.describe('The time at which it fetched the version, or at which the device was registered.'),
-  current: PositiveInt.describe('The wallet version of the pass.'),
+  holds: PositiveInt.describe('The version of the pass in this wallet.'),
+  since: UtcTimestamp.describe('The time at which the wallet fetched this version, or at which the device registered.'),
+  current: PositiveInt.describe('The current version of the pass.'),
   changedAt: UtcTimestamp.describe('The time of the last change of the pass.'),
   lastPushAt: UtcTimestamp.nullable(),
   reason: StaleReason.nullable().describe(
-    'Null if the wallet holds the current version. not_pushed: not notified yet. refused: the platform ' +
-      'rejected the notification (see lastError). silent: notified, but has not fetched since. behind: fetched ' +
-      'after the notification, but received an older version.',
+    'The reason that the wallet has an old version, or null if it has the current version. not_pushed: the wallet ' +
+      'was not notified yet. refused: the platform rejected the notification (see lastError). silent: the wallet was ' +
+      'notified, but has not fetched the pass since. behind: the wallet fetched the pass after the notification, but ' +
+      'the pass has changed again.',
   ),
   lastError: z.string().nullable(),
 })
-/** A wallet that holds a pass, with its version and the current one. */
+/** A wallet that holds a pass, with the version in the wallet and the current version. */
 export type WalletItem = z.output<typeof WalletItem>
 
 /** A message from a device about a pass. It is not authenticated. */
@@ -86,8 +88,10 @@ const DeviceLog = z.strictObject({
   device: z
     .string()
     .nullable()
-    .describe('The digest of the device that the message names, as in the list of wallets. Null if it names none.'),
-  at: UtcTimestamp.describe('The time at which it was received.'),
+    .describe(
+      'The digest of the device that the message names, as in GET /v1/wallets. Null if the message names no device.',
+    ),
+  at: UtcTimestamp.describe('The time at which the server received the message.'),
   message: z.string().describe('The message of the device, up to 500 characters.'),
 })
 export type DeviceLog = z.output<typeof DeviceLog>
@@ -103,12 +107,18 @@ export type Freshness = z.output<typeof Freshness>
 const Freshness = z.strictObject({
   objective: z.number(),
   withinSeconds: PositiveInt,
-  phones: Count.describe('Devices with a pass in Apple Wallet, counted once for each of their passes.'),
+  phones: Count.describe('Apple devices with a pass. A device with several passes counts once per pass.'),
   current: Count,
-  settling: Count.describe('Outdated, with a pass that changed less than withinSeconds ago.'),
-  late: Count.describe('Outdated for longer, although Apple accepted every push.'),
-  refused: Count.describe('Outdated and unreachable: Apple rejected the last push.'),
-  share: z.number().nullable().describe('The share of reachable phones that are not late. Null if there are none.'),
+  settling: Count.describe('Phones with an old version of a pass that changed less than withinSeconds ago.'),
+  late: Count.describe(
+    'Phones with an old version of a pass that changed at least withinSeconds ago, although Apple accepted the ' +
+      'last push.',
+  ),
+  refused: Count.describe('Phones with an old version that are unreachable, because Apple rejected the last push.'),
+  share: z
+    .number()
+    .nullable()
+    .describe('The share of reachable phones that are not late, from 0 to 1. Null if no phone is reachable.'),
   isMet: z.boolean().nullable(),
 })
 
@@ -125,10 +135,10 @@ const WalletQuery = pageQuery({
 export const wallets = {
   list: route('GET', '/v1/wallets', {
     scope: 'passes:read',
-    summary: 'List which wallets hold which version',
+    summary: 'List wallets with the version that each holds',
     description:
-      'Wallets of the newest passes first. stale=true lists wallets without the newest version. olderThan ' +
-      'limits it to passes that have not changed for that many seconds.',
+      'Wallets of the newest passes come first. stale=true lists only wallets without the newest version. With ' +
+      'olderThan, stale=true lists only wallets of passes that have not changed for this number of seconds.',
     query: WalletQuery,
     responses: { 200: pageOf(WalletItem) },
   }),
@@ -136,8 +146,8 @@ export const wallets = {
     scope: 'passes:read',
     summary: 'Count the phones that hold the latest version in time',
     description:
-      `The objective: ${FRESHNESS.objective * 100} % of reachable phones hold the latest version of their ` +
-      `passes within ${FRESHNESS.withinSeconds / 60} minutes.`,
+      `Compares the phones with the objective that ${FRESHNESS.objective * 100} % of reachable phones have the ` +
+      `latest version of their passes within ${FRESHNESS.withinSeconds / 60} minutes.`,
     query: z.strictObject({ projectId: anyOf(Uuid).optional() }),
     readsMuch: true,
     responses: { 200: Freshness },
@@ -146,9 +156,9 @@ export const wallets = {
     scope: 'passes:read',
     summary: 'List log messages of devices',
     description:
-      'Messages to the log endpoint of the PassKit web service that name a pass, newest first. They are not ' +
-      'authenticated: anyone who knows the serial number of a pass can write one. The newest 50 of a pass and ' +
-      '5,000 of a workspace are kept for 30 days.',
+      'Lists messages about a pass that devices sent to the log endpoint of the PassKit web service, newest first. ' +
+      'Messages are not authenticated: anyone who knows the serial number of a pass can send one. The server keeps ' +
+      'messages for 30 days, but at most the newest 50 per pass and 5,000 per workspace.',
     query: pageQuery({ projectId: anyOf(Uuid).optional(), passId: anyOf(Uuid).optional() }),
     responses: { 200: pageOf(DeviceLog) },
   }),
@@ -156,8 +166,8 @@ export const wallets = {
     scope: 'passes:write',
     summary: 'Resend pushes to phones that have not fetched an update',
     description:
-      'Pushes Apple devices that lack the newest version and whose last push is at least silentFor seconds ' +
-      `ago. No device is pushed twice within ${NUDGE_SPACING_SECONDS / 60} minutes by this endpoint.`,
+      'Sends a push to Apple devices that lack the newest version, if their last push is at least silentFor ' +
+      `seconds ago. This endpoint pushes no device twice within ${NUDGE_SPACING_SECONDS / 60} minutes.`,
     body: z.strictObject({
       projectId: Uuid.optional(),
       silentFor: z
@@ -165,7 +175,7 @@ export const wallets = {
         .min(NUDGE_SPACING_SECONDS)
         .max(MAX_OLDER_SECONDS)
         .default(3600)
-        .describe('Seconds since the last push.'),
+        .describe('The minimum number of seconds since the last push to a device.'),
       limit: z.int().min(1).max(MAX_NUDGED).default(MAX_NUDGED).describe('The maximum number of devices.'),
     }),
     readsMuch: true,

@@ -17,7 +17,7 @@ export const Webhook = z.strictObject({
   events: z.array(SubscribableEvent),
   description: z.string(),
   status: WebhookStatus,
-  /** The reason that it is disabled, or `null` if it is enabled. */
+  /** The reason that the webhook is disabled, or `null` if it is enabled. */
   disabledReason: z.string().nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
@@ -28,7 +28,7 @@ export type Webhook = z.output<typeof Webhook>
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 
-/** A URL, as far as a schema can check it. The server decides whether it sends requests there. */
+/** The syntax of a URL. Before each request, the server checks whether it can send to the address. */
 const url = text(1, 2048)
   .regex(/^https?:\/\/[^\s#]+$/, {
     error: 'Must be an absolute https address without a fragment',
@@ -65,7 +65,10 @@ export const webhooks = {
       unique: z
         .boolean()
         .default(false)
-        .describe('Reject with 409 if the workspace has a webhook with this url. details.webhookId is its ID.'),
+        .describe(
+          'Whether to reject the request with 409 if the workspace has a webhook with this url. details.webhookId ' +
+            'is the ID of the existing webhook.',
+        ),
     }),
     responses: { 201: WebhookWithSecret },
     errors: ['CONFLICT'],
@@ -89,7 +92,7 @@ export const webhooks = {
     ...owner,
     scope: 'webhooks:write',
     summary: 'Delete a webhook',
-    description: 'Stops sending events to it. Its deliveries stay readable.',
+    description: 'The server sends no more events to the endpoint. You can still read the deliveries of the webhook.',
     responses: { 204: null },
   }),
   enable: route('POST', '/v1/webhooks/{id}/enable', {
@@ -97,7 +100,7 @@ export const webhooks = {
     scope: 'webhooks:write',
     idempotent: true,
     summary: 'Enable a webhook',
-    description: 'Events from the time while it was disabled are not sent later.',
+    description: 'Events that occurred while the webhook was disabled are not sent.',
     responses: { 200: Webhook },
   }),
   disable: route('POST', '/v1/webhooks/{id}/disable', {
@@ -105,7 +108,7 @@ export const webhooks = {
     scope: 'webhooks:write',
     idempotent: true,
     summary: 'Disable a webhook',
-    description: 'Pending deliveries end as FAILED.',
+    description: 'Pending deliveries become FAILED.',
     responses: { 200: Webhook },
   }),
   test: route('POST', '/v1/webhooks/{id}/test', {
@@ -113,9 +116,8 @@ export const webhooks = {
     scope: 'webhooks:write',
     summary: 'Send a test event',
     description:
-      'Sends a delivery of a webhook.test event, or with `type` of an example of another event, to this ' +
-      'endpoint only and regardless of its subscriptions. Read the delivery for its result. The IDs in an ' +
-      'example do not exist.',
+      'Sends a webhook.test event to this endpoint only, regardless of its subscriptions. With `type`, sends an ' +
+      'example of another event, with IDs that do not exist. To get the result, read the delivery in the response.',
     body: z.strictObject({ type: z.enum(eventTypes).default('webhook.test') }).default({ type: 'webhook.test' }),
     responses: { 202: Delivery },
     errors: ['WEBHOOK_NOT_FOUND', 'CONFLICT'],
@@ -125,9 +127,8 @@ export const webhooks = {
     scope: 'webhooks:write',
     summary: 'Rotate the signing secret',
     description:
-      'For 24 hours after a rotation, deliveries are signed with the old secrets too, newest first. Only this ' +
-      'response contains the new secret. At most ten earlier secrets sign at once. Beyond that, the response ' +
-      'is 429 with Retry-After.',
+      'Only this response contains the new secret. For 24 hours after a rotation, deliveries are also signed with ' +
+      'the previous secret. If ten previous secrets are still in use, the response is 429 with Retry-After.',
     responses: { 200: WebhookWithSecret },
     errors: ['WEBHOOK_NOT_FOUND', 'TOO_MANY_REQUESTS'],
   }),

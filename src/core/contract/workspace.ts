@@ -9,9 +9,9 @@ const limited = {
   passes: Count.describe('Passes of every status. Passes are never deleted.'),
   storedBytes: Count.describe('Images, definitions of template versions and variables of passes.'),
   waitingJobs: Count.describe('Background jobs that are due or scheduled.'),
-  draftsPerTemplate: Count.describe('The usage is that of the template with the most drafts.'),
+  draftsPerTemplate: Count.describe('Drafts of one template. The usage is that of the template with the most drafts.'),
   scheduledSends: Count.describe('Notifications and broadcasts whose sendAt is in the future.'),
-  requestsInFlight: Count.describe('At the process that responds, including this request.'),
+  requestsInFlight: Count.describe('Requests in progress in the server process that responds, including this request.'),
 }
 
 /** The workspace of the token, with its limits and usage. */
@@ -26,7 +26,7 @@ const Workspace = z.strictObject({
     .nullable()
     .optional()
     .describe(
-      'Ed25519 key in PEM, which signs the heads of the ledger of scans and of the audit log. Null until the ' +
+      'The Ed25519 public key (PEM) for the signatures of the ledger of scans and of the audit log. Null until the ' +
         'first entry is chained.',
     ),
   limits: z.strictObject(limited).optional(),
@@ -38,11 +38,11 @@ export const workspace = {
   get: route('GET', '/v1/workspace', {
     scope: null,
     forDoors: true,
-    summary: 'Read the workspace of this token with its limits and usage',
+    summary: 'Read the workspace of the token with its limits and usage',
     description:
-      'A request that would exceed a limit is rejected with 409 `CONFLICT`, and too many concurrent requests ' +
-      'with 429 `TOO_MANY_REQUESTS`. `details` has `limit` (a name below), `allowed`, and `used`. An operator ' +
-      'changes limits with `passes workspace limits`.',
+      'A request that would exceed a limit is rejected with 409 `CONFLICT`, or with 429 `TOO_MANY_REQUESTS` if the ' +
+      'limit is requestsInFlight. `details` has `limit` (a property of limits), `allowed`, and `used`. An operator ' +
+      'can change limits with `passes workspace limits`.',
     responses: { 200: Workspace },
   }),
 }
@@ -56,7 +56,7 @@ const CurrentToken = z.strictObject({
   workspaceId: Uuid,
   workspaceName: z.string(),
   expiresAt: UtcTimestamp.nullable(),
-  projectIds: z.array(Uuid).optional().describe('Only for a token that is bound to these projects.'),
+  projectIds: z.array(Uuid).optional().describe('Set if the token is restricted to these projects.'),
 })
 
 /** Routes of access tokens. */
@@ -64,7 +64,7 @@ export const tokens = {
   current: route('GET', '/v1/tokens/current', {
     scope: null,
     forDoors: true,
-    summary: 'Read what the token of this request may do',
+    summary: 'Read the role and scopes of the token',
     responses: { 200: CurrentToken },
   }),
 }

@@ -13,7 +13,7 @@ const moment = text(1, 255).optional()
 /** The maximum distance of a coordinate from 0, in degrees. */
 export const maxDegrees = { latitude: 90, longitude: 180 } as const
 
-/** Degrees: a number, or a placeholder for one. */
+/** Degrees: a number, or a text with a placeholder. */
 const degrees = (max: number) => z.union([z.number().min(-max).max(max), text(1, 255)]).optional()
 
 const position = { latitude: degrees(maxDegrees.latitude), longitude: degrees(maxDegrees.longitude) }
@@ -30,7 +30,7 @@ export const EventFacts = z.strictObject({
 export type EventFacts = InOneLanguage<z.output<typeof EventFacts>>
 
 const Stop = z.strictObject({
-  /** The IATA code of an airport, else the carrier's code of the station. */
+  /** The IATA code of an airport, or the code that the carrier uses for a station. */
   code: said,
   name: called,
   terminal: said,
@@ -63,7 +63,7 @@ export type TripFacts = InOneLanguage<z.output<typeof TripFacts>>
 
 const moments = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt']
 
-/** Returns the kind of a fact by its key, or `undefined` if any text is valid. */
+/** Returns the required format of an event or trip property by its key, or `undefined` if any text is valid. */
 export function factKind(key: string): 'moment' | 'timeZone' | keyof typeof maxDegrees | undefined {
   if (moments.includes(key)) return 'moment'
   return key === 'timeZone' || key === 'latitude' || key === 'longitude' ? key : undefined

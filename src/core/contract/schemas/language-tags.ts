@@ -10,7 +10,7 @@ const Language = z
     'Must be a language such as pt, pt-BR or zh-Hans',
   )
 
-/** The language of a preview. A language of the definition. */
+/** The language of a preview, which must be a language of the definition. */
 export const PreviewLanguage = z.string().min(1).max(35)
 
 /** The languages of a definition. */

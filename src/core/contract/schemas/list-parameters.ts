@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { sortDirections } from '../../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
-/** The shared parameters of list endpoints. A parameter is one text, or a list if it is repeated. */
+/** The shared parameters of list endpoints. The value of a parameter is a text, or a list of texts if the parameter is repeated. */
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-/** Digits of a number up to 9007199254740991. The value is checked separately. */
+/** The digits of a number up to 9007199254740991. A separate check rejects larger numbers of 16 digits. */
 const DIGITS = '\\d{1,16}'
 
 /** Returns the schema of an integer parameter. Clients can pass a number. */
@@ -34,7 +34,7 @@ export function integerParam(minimum: number, maximum: number) {
 /** The maximum number of values of one parameter. The database checks each value for each row. */
 export const MAX_ALTERNATIVES = 20
 
-/** The maximum number of values of a substring filter, which costs more. */
+/** The maximum number of values of a substring filter, which costs more than other filters. */
 export const MAX_SUBSTRINGS = 5
 
 /** Returns the schema of a repeatable parameter. Its values are alternatives. */
@@ -85,7 +85,7 @@ export const numericFilter = z
   })
   .refine(({ value }) => Number.isSafeInteger(value), `Must be at most ${Number.MAX_SAFE_INTEGER}`)
 
-/** Returns the parameters of a time window under both of its spellings. Both bounds are inclusive. */
+/** Returns the parameters of a time window. Each bound has two names. Both bounds are inclusive. */
 export function windowParams<const N extends readonly [from: string, to: string, since: string, until: string]>(
   names: N,
 ) {
@@ -96,7 +96,7 @@ export function windowParams<const N extends readonly [from: string, to: string,
 
 type WindowNames = readonly [from: string, to: string, since: string, until: string]
 
-/** Rejects a bound that is given in both spellings. */
+/** Rejects a bound that is given under both of its names. */
 export function checkWindow(names: WindowNames, query: Record<string, unknown>, context: z.RefinementCtx): void {
   const [from, to, since, until] = names
   for (const [name, other] of [
@@ -107,15 +107,14 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
       context.addIssue({
         code: 'custom',
         path: [other],
-        message: `Is another spelling of ${name}; use only one of them`,
+        message: `Has the same meaning as ${name}: use only one of the two`,
       })
     }
   }
 }
 
 /**
- * Returns the query with its window under one name, regardless of the spelling. Of several values for one bound, the
- * widest applies.
+ * Returns the query with the bounds of its window, regardless of their names in the query. If a bound is repeated, the widest window applies.
  */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
   query: Q,
@@ -144,7 +143,7 @@ function windowOf([from, to, since, until]: WindowNames, query: Record<string, u
   return { ...(start && { from: start }), ...(end && { to: end }) }
 }
 
-/** Rejects a parameter that qualifies another one which is missing. */
+/** Rejects a parameter that is only valid with another parameter, if the other parameter is missing. */
 export function checkQualifier(
   name: string,
   qualified: string,
@@ -152,6 +151,6 @@ export function checkQualifier(
   context: z.RefinementCtx,
 ): void {
   if (query[name] !== undefined && query[qualified] === undefined) {
-    context.addIssue({ code: 'custom', path: [name], message: `Requires ${qualified}, which it qualifies` })
+    context.addIssue({ code: 'custom', path: [name], message: `Requires the parameter ${qualified}` })
   }
 }

@@ -15,22 +15,30 @@ const ImportedDevice = z.strictObject({
 
 /** The fields of an imported pass, in addition to those of its template. */
 export const importedFields = {
-  serialNumber: name(255).optional().describe('Its serial number in Apple Wallet.'),
-  passTypeIdentifier: text(1, 255).optional().describe('Must be that of the identity.'),
+  serialNumber: name(255).optional().describe('The serial number of the pass in Apple Wallet.'),
+  passTypeIdentifier: text(1, 255)
+    .optional()
+    .describe('The pass type of the pass. Must be the pass type of the identity.'),
   authenticationToken: z
     .string()
     .regex(/^[\x21-\x7e]{16,255}$/, 'Must be 16 to 255 printable ASCII characters, as Apple requires')
     .optional()
-    .describe('Phones send it with the serial number.'),
+    .describe('The token that phones send with the serial number to fetch the pass.'),
   googleObjectId: z
     .string()
     .max(255)
     .regex(/^\d{1,32}\.[\w.-]+$/, 'Must be the ID of an object at Google: issuer, dot, name')
     .optional()
-    .describe("Its object in Google Wallet, of the template's kind."),
-  scanPayload: text(1, 2048).optional().describe('The content of its barcode. If omitted, the template defines it.'),
+    .describe('The ID of the object in Google Wallet. The object must have the kind of the template.'),
+  scanPayload: text(1, 2048)
+    .optional()
+    .describe('The content of the barcode. If omitted, the template defines the content.'),
   status: z.enum(['ISSUED', 'VOID']).default('ISSUED'),
-  devices: z.array(ImportedDevice).max(MAX_IMPORTED_DEVICES).default([]).describe('The Apple devices that hold it.'),
+  devices: z
+    .array(ImportedDevice)
+    .max(MAX_IMPORTED_DEVICES)
+    .default([])
+    .describe('The Apple devices that hold the pass.'),
 }
 
 /** Checks the fields of an import that depend on each other. */
@@ -41,12 +49,12 @@ export function checkImport(
   const addIssue = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
   const { serialNumber, authenticationToken, devices } = pass
   if (serialNumber === undefined && authenticationToken !== undefined)
-    addIssue(['authenticationToken'], 'Requires a serialNumber')
+    addIssue(['authenticationToken'], 'Requires serialNumber')
   if (devices.length > 0 && (serialNumber === undefined || authenticationToken === undefined))
-    addIssue(['devices'], 'Requires the serialNumber and the authenticationToken that the phones know')
+    addIssue(['devices'], 'Requires serialNumber and authenticationToken, which the devices use to fetch the pass')
   const seen = new Set<string>()
   for (const [n, { deviceLibraryIdentifier: id }] of devices.entries()) {
-    if (seen.has(id)) addIssue(['devices', n], 'Is listed twice')
+    if (seen.has(id)) addIssue(['devices', n], 'This device is listed twice')
     seen.add(id)
   }
 }

@@ -14,7 +14,7 @@ import {
 } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
-/** The filters by creation time: two names per bound, the second in the calendar of a time zone. */
+/** The filters by creation time. Each bound has two names. */
 export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
 
 const MAX_VARIABLE_FILTERS = 5
@@ -26,7 +26,7 @@ const VariableFilter = z
   .regex(/^[^:]+:/, 'Must be key:value')
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
-const INCLUDED = 'wallets adds the response of GET /v1/passes/{id}/wallets.'
+const INCLUDED = 'include=wallets adds the response of GET /v1/passes/{id}/wallets to each pass.'
 /** The additional parts of a pass in responses. */
 export const Include = anyOf(z.enum(['wallets']))
   .optional()

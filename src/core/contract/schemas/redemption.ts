@@ -16,7 +16,7 @@ export const policyBounds = {
   validForHours: 87_840,
 } as const
 
-/** Returns the schema of a policy with the given leaves: those of a policy, or of its template. */
+/** Returns the schema of a policy with the given schemas of its values, which differ between a pass and a definition. */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
   dateTime: D
@@ -51,7 +51,7 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
   })
 }
 
-/** A redemption policy, as enforced by scans. A window without start or end is open on that side. */
+/** The redemption policy of a pass, which scans enforce. A window without start or end has no bound on that side. */
 export const RedemptionPolicy = policyOf({
   integer,
   dateTime: Timestamp,

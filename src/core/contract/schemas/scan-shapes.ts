@@ -3,11 +3,11 @@ import { Uuid } from '../../ids.ts'
 import { Count, text, UtcTimestamp } from './common.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
-/** The result of an attempt, as the operator sees it. */
+/** The result of an attempt, as door staff see it. */
 export const ScanResult = z.enum(['accepted', 'duplicate', 'unknown', 'ambiguous', 'denied', 'reversal'])
 export type ScanResult = z.output<typeof ScanResult>
 
-/** The reason for the result, as the operator sees it. */
+/** The reason for the result, as door staff see it. */
 export const ScanReasonCode = z.enum([
   'valid',
   'stale_identifier',
@@ -25,7 +25,7 @@ export const ScanReasonCode = z.enum([
 ])
 export type ScanReasonCode = z.output<typeof ScanReasonCode>
 
-/** The result in the ledger. Attempts that were not accepted are denied. */
+/** The result in the ledger. Every attempt that was not accepted is denied. */
 export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
 export type LedgerResult = z.output<typeof LedgerResult>
 
@@ -61,13 +61,16 @@ export type ScanContext = z.output<typeof ScanContext>
 /** The context of a scan with the fields that the service adds. */
 const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().describe(
-    'Only on an offline scan, if the device decided differently from the server or its clock was out of ' +
-      'range: the reason that the server would have given.',
+    'The reason that the server would have returned. Set on an offline scan if the server would have decided ' +
+      'differently, or if the time of the device was out of range.',
   ),
-  validateAsOf: z.iso.date().optional().describe('The validity date of the evaluation (YYYY-MM-DD).'),
+  validateAsOf: z.iso
+    .date()
+    .optional()
+    .describe('The date for which the scan was evaluated instead of the current time (YYYY-MM-DD).'),
   deviceTime: UtcTimestamp.optional().describe(
-    'Only on an offline scan, if its time was before the creation of the pass or more than a day ahead of ' +
-      'the server: that time. The scan is evaluated and recorded at the nearest valid time.',
+    'The time that the device reported. Set on an offline scan if this time was before the creation of the pass, ' +
+      'or more than a day ahead of the server. The scan is evaluated and recorded at the nearest valid time.',
   ),
 })
 
@@ -84,12 +87,16 @@ export const ScanItem = z.strictObject({
   recordedAt: UtcTimestamp,
   deviceId: z.string().nullable(),
   metadata: ScanMetadata,
-  reversesScanId: Uuid.optional().describe('On a reversal: the reversed scan.'),
-  reversalReason: z.string().nullable().optional().describe('On a reversal: the reason, if given.'),
+  reversesScanId: Uuid.optional().describe('The ID of the reversed scan. Set on a reversal.'),
+  reversalReason: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('The reason of a reversal, or null if none was given. Set on a reversal.'),
 })
 export type ScanItem = z.output<typeof ScanItem>
 
-/** The record of a scan in the response to its recording. */
+/** A scan in the response to POST /v1/scans. */
 export const ScanRecord = z.strictObject({
   id: Uuid,
   passId: Uuid.nullable(),
@@ -109,36 +116,41 @@ export const ScanRecord = z.strictObject({
 })
 export type ScanRecord = z.output<typeof ScanRecord>
 
-/** The details that the definition of a pass shows to the operator. */
+/** The door instructions of a pass: variables and a notice for door staff. */
 export const DoorView = z
   .strictObject({
     fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(10),
     notice: z.string().nullable(),
   })
   .describe(
-    'Only if the template defines a door view: its variables that have a value, and an instruction. Texts of ' +
-      'more than 500 characters are truncated.',
+    'Set if the definition has door instructions. fields are the variables to show, without those that have no ' +
+      'value. notice is an instruction for door staff. Texts of more than 500 characters are truncated.',
   )
 export type DoorView = z.output<typeof DoorView>
 
 /** The group of a pass, with the number of admitted passes. */
 export const DoorGroup = z
   .strictObject({
-    size: Count.describe('Passes of the group. A void pass counts only if it was admitted.'),
-    used: Count.describe('Passes that were admitted in the scan context of the attempt.'),
+    size: Count.describe('The number of passes in the group. A void pass counts only if it was admitted.'),
+    used: Count.describe('The number of passes that were admitted in the scan context of the attempt.'),
     open: z
       .array(z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() }))
       .max(20)
-      .describe('Other passes that are not admitted yet and neither void nor expired, ordered by ID.'),
+      .describe(
+        'Other passes of the group that were not admitted yet and are neither void nor expired, ordered by ID.',
+      ),
     hasMore: z
       .literal(true)
       .optional()
-      .describe('The group has more than 100 passes. The figures are those of the first 100 by ID.'),
+      .describe(
+        'Set if the group has more than 100 passes. In that case, size, used, and open are those of the first 100 ' +
+          'passes by ID.',
+      ),
   })
-  .describe('Only if the pass is in a group.')
+  .describe('Set if the pass is in a group.')
 export type DoorGroup = z.output<typeof DoorGroup>
 
-/** The properties of a pass that an operator sees, at the time of the response. */
+/** The properties of a pass that door staff see, at the time of the response. */
 export const PassSummary = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),
@@ -169,8 +181,13 @@ export const ScanResponse = z.strictObject({
   pass: PassSummary.nullable().describe('Null unless exactly one pass matches.'),
   message: z.string().describe('The message for the operator.'),
   priorScanCount: Count.describe('Accepted scans of the pass before this attempt.'),
-  isFirstScan: z.boolean().describe('Whether the attempt is accepted and is the first accepted scan.'),
-  idempotentReplay: z.boolean().describe('Whether the externalRef already existed, so that nothing was recorded.'),
+  isFirstScan: z.boolean().describe('Whether this is the first accepted scan of the pass.'),
+  idempotentReplay: z
+    .boolean()
+    .describe(
+      'Whether a scan with the externalRef already existed, so that the response repeats its decision and nothing ' +
+        'was recorded.',
+    ),
   candidates: z.array(PassSummary).max(20).describe('The passes to choose from if several match.'),
 })
 export type ScanResponse = z.output<typeof ScanResponse>

@@ -335,8 +335,8 @@ describe.each(dialects)('on %s', (dialect) => {
   test.each([
     [{ by: 'hour' }, 'Is required with by'],
     [{ by: 'hour', from: '2026-03-01T00:00:00Z', groupBy: 'project' }, 'Give either groupBy or by'],
-    [{ zone: 'Asia/Tokyo' }, 'Requires by'],
-    [{ gate: 'North' }, 'Requires by'],
+    [{ zone: 'Asia/Tokyo' }, 'Requires the parameter by'],
+    [{ gate: 'North' }, 'Requires the parameter by'],
     [{ by: 'hour', from: '2026-03-01T00:00:00Z', zone: 'Mars' }, 'IANA'],
     [{ by: 'hour', from: '2026-03-02T00:00:00Z', to: '2026-03-02T00:00:00Z' }, 'Must be before to'],
     [{ by: 'hour', from: '2025-03-01T00:00:00Z' }, 'more than 1000 hours'],
