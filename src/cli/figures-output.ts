@@ -3,10 +3,10 @@ import type { ProjectFigures } from '../core/contract/projects.ts'
 import type { ScanStatsByTime } from '../core/contract/scans.ts'
 import { formatRows } from './bulk/csv.ts'
 import { UsageError } from './command/cli-error.ts'
-import { type Column, count, table } from './command/output.ts'
+import { type Column, count, localZone, table } from './command/output.ts'
 
 export function zoneOf({ zone }: { zone?: string | undefined }): string {
-  return zone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
+  return zone ?? localZone()
 }
 
 type Item = ProjectFigures['items'][number]

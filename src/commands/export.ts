@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, InterruptedError, UsageError } from '../cli/command/cli-error.ts'
-import { count } from '../cli/command/output.ts'
+import { count, counted } from '../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../cli/command/program.ts'
 import { startProgress } from '../cli/command/progress.ts'
 import { databaseFlags, parsePlatforms, serveFlags } from '../cli/settings/server-flags.ts'
@@ -96,7 +96,7 @@ export default class Export extends BaseCommand {
   private report(file: string, counts: Counts, identities: Record<Platform, Set<string>>) {
     const { passes, devices, googleObjects, unissued, devicesLeftOut, valuesLeftOut } = counts
     this.log(
-      `${many(passes, 'pass', 'passes')} with ${many(devices, 'phone')} and ${many(googleObjects, 'object')} at Google in ${file}`,
+      `${counted(passes, 'pass', 'passes')} with ${counted(devices, 'phone')} and ${counted(googleObjects, 'object')} at Google in ${file}`,
     )
     const of = { apple: [...identities.apple], google: [...identities.google] }
     for (const [platform, found] of Object.entries(of)) {
@@ -123,10 +123,6 @@ export default class Export extends BaseCommand {
 type Counts = Record<'passes' | 'devices' | 'googleObjects' | 'unissued' | 'devicesLeftOut' | 'valuesLeftOut', number>
 
 const CSV = { delimiter: ',', newline: '\n', bom: false, rawCells: false } as const
-
-function many(n: number, one: string, several = `${one}s`): string {
-  return `${count(n)} ${n === 1 ? one : several}`
-}
 
 function taken(file: string): CliError {
   return new CliError(`${file} already exists; --force replaces it.`, { code: 'FILE_EXISTS' })

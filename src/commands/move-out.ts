@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core'
 import { skipFlag } from '../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { InterruptedError, UsageError } from '../cli/command/cli-error.ts'
-import { count, table } from '../cli/command/output.ts'
+import { count, counted, localTime, table } from '../cli/command/output.ts'
 import { onInterrupt } from '../cli/command/program.ts'
 import { type Progress, startProgress } from '../cli/command/progress.ts'
 import { confirm } from '../cli/command/prompt.ts'
@@ -129,7 +129,7 @@ export default class MoveOut extends BaseCommand {
     }
     const { passes, moved, silent, refused, waiting } = move.progress
     this.log(
-      `Phones have been moving to ${move.url} since ${move.startedAt.toISOString()}; ${count(passes)} ${passes === 1 ? 'pass was' : 'passes were'} pushed.\n`,
+      `Phones have been moving to ${move.url} since ${localTime(move.startedAt)}; ${counted(passes, 'pass was', 'passes were')} pushed.\n`,
     )
     const rows: [string, number][] = [
       ['moved', moved],

@@ -5,7 +5,7 @@ import { Flags } from '@oclif/core'
 import { namedFlag } from '../cli/arguments/named.ts'
 import { InterruptedError, UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { count, printable, writeOut } from '../cli/command/output.ts'
+import { counted, printable, writeOut } from '../cli/command/output.ts'
 import { onInterrupt, programName } from '../cli/command/program.ts'
 import { createDoor, type DoorOptions } from '../cli/console/console-door.ts'
 import { TIMEOUT_MS } from '../cli/console/environment.ts'
@@ -148,11 +148,11 @@ export default class Scan extends ClientCommand {
 function leftover({ unevaluated, pending }: { unevaluated: readonly string[]; pending: number }): string {
   const read =
     unevaluated.length > 0
-      ? ` ${count(unevaluated.length)} scans were read and not evaluated: scan them again. ${unevaluated.map(printable).join(', ')}.`
+      ? ` ${counted(unevaluated.length, 'scan was', 'scans were')} read and not evaluated. Scan again: ${unevaluated.map(printable).join(', ')}.`
       : ''
   const waits =
     pending > 0
-      ? ` ${count(pending)} decisions are not uploaded yet: the next console on this machine uploads them.`
+      ? ` ${counted(pending, 'decision is', 'decisions are')} not uploaded yet: the next console on this machine uploads them.`
       : ''
   return read + waits
 }

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { details } from '../cli/command/output.ts'
+import { details, localTimeOr } from '../cli/command/output.ts'
 import { mistypedVariables, parsePlatforms, serveFlags, serverConfig } from '../cli/settings/server-flags.ts'
 import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
@@ -103,7 +103,7 @@ function banner(
   ])
   const noToken = lacksToken ? `\n\nNo token? ${CREATE_TOKEN}` : ''
   const first = token
-    ? `\n\nOwner token of the workspace "default", shown only now; it expires at ${tokenExpiresAt}:\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
+    ? `\n\nOwner token of the workspace "default", shown only now (expires: ${localTimeOr(tokenExpiresAt, 'never')}):\n\n  ${token}\n\nNext:\n\n  passes login --url ${url} --token ${token}`
     : noToken
   return `passes is running\n\n${facts}${first}\n`
 }

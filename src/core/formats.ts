@@ -7,10 +7,7 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
   return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
 }
 
-/**
- * Caches formats, since creating one takes far longer than using it. A date format without a `timeZone` keeps the zone of
- * its first use: only pages use such formats, in the zone of their device, and the server passes the zone of each visitor.
- */
+/** Caches formats, since creating one takes far longer than using it. */
 function cached<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
   return (language: string, options = {} as Options): Format => {
@@ -30,9 +27,15 @@ const MAX_CACHED = 500
 export const numberFormat = cached(
   (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
 )
-export const dateFormat = cached(
+const zonedFormat = cached(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
+
+/** Without a `timeZone`, the format is not cached: the device can move to another time zone while a page is open. */
+export function dateFormat(language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  return options.timeZone === undefined ? new Intl.DateTimeFormat(language, options) : zonedFormat(language, options)
+}
+
 export const agoFormat = cached(
   (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),
 )

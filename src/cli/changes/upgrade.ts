@@ -9,7 +9,7 @@ import { type CheckedRow, type FailedRow, failuresHeader, isFailure } from '../b
 import { runRows } from '../bulk/run.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import { retryNotes } from '../command/client-command.ts'
-import { count, details, duration, printable } from '../command/output.ts'
+import { count, counted, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { changeConcurrently } from './change-passes.ts'
 
@@ -205,7 +205,7 @@ export function forecastUpgrade({ google }: Pick<UpgradePlan, 'google'>): string
 export function showUpgrade({ dryRun, version, upgraded, failed, seconds, failures }: UpgradeSummary): string {
   return details([
     ['Version', version ?? 'the newest of each template'],
-    [dryRun ? 'Would move' : 'Upgraded', `${count(upgraded)} ${upgraded === 1 ? 'pass' : 'passes'}`],
+    [dryRun ? 'Would move' : 'Upgraded', counted(upgraded, 'pass', 'passes')],
     [dryRun ? 'Would fail' : 'Failed', count(failed)],
     ['Time', `${duration(seconds)} (${count(Math.round((upgraded + failed) / Math.max(seconds, 0.001)))} passes/s)`],
     ['Failures', failures],

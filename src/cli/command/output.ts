@@ -1,4 +1,5 @@
 import stringWidth from 'string-width'
+import { inLargestUnit } from '../../core/formats.ts'
 
 export interface Column<T> {
   title: string
@@ -60,6 +61,11 @@ export function count(value: number): string {
   return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
+/** Formats a number with its noun: `1 pass`, `2,000 passes`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`
+}
+
 export function localTimeOr<None extends string | null>(
   at: string | Date | null | undefined,
   none: None,
@@ -78,13 +84,31 @@ export function localTime(at: string | Date): string {
   return `${local}${ahead < 0 ? '-' : '+'}${two(hours)}:${two(minutes)}`
 }
 
-/** Formats seconds for people: 42 s, 3 min 20 s, 2 h 5 min. */
+/** Returns the local time of day: 21:30:05. */
+export function clockTime(at: Date | string): string {
+  return new Date(at).toLocaleTimeString('en-GB')
+}
+
+/** Returns the local IANA time zone. */
+export function localZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+/** Formats seconds: 42 s, 3 min 20 s, 2 h 5 min. */
 export function duration(seconds: number): string {
   const whole = Math.round(seconds)
   if (whole < 60) return `${seconds < 10 ? Math.round(seconds * 10) / 10 : whole} s`
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
+
+/** Formats the time since a moment in its largest unit: 42 s, 3 min, 2 h, 5 days. */
+export function age(since: Date | string, now: Date): string {
+  const { unit, count: amount } = inLargestUnit(Math.max(0, (now.getTime() - new Date(since).getTime()) / 1000))
+  return unit === 'day' ? counted(amount, 'day') : `${amount} ${ageUnits[unit]}`
+}
+
+const ageUnits = { hour: 'h', minute: 'min', second: 's' }
 
 /**
  * Returns the number of terminal columns of a text: East Asian characters and emoji take two, combining marks and

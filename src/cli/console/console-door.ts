@@ -4,8 +4,8 @@ import { candidateOfItem } from '../../core/rules/door/matches.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import type { DoorEngine, EngineState, ScanOptions } from '../../door/engine/engine.ts'
 import { openEngine } from '../../door/engine/open-engine.ts'
+import { clockTime } from '../command/output.ts'
 import { ask, type ConsoleEnvironment, consoleEnvironment } from './environment.ts'
-import { clockTime } from './lines.ts'
 import { failureMessage, listRejectionText, outcomeOf } from './outcome.ts'
 
 /** Values that the operator sets for the next scans (F4); `null` uses the clock and the policy. */

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
-import { cut, pad, printable, wrapText } from '../command/output.ts'
+import { age, clockTime, cut, pad, printable, wrapText } from '../command/output.ts'
 import type { DoorState } from './console-door.ts'
-import { age, clockTime, filled, joined, type Line, type Style, toHeight } from './lines.ts'
+import { filled, joined, type Line, type Style, toHeight } from './lines.ts'
 import { badgeWords } from './outcome.ts'
 
 /** Signs that are visible from an arm's length and without color. */

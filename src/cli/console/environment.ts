@@ -11,7 +11,7 @@ import { doorEnglish } from '../../core/rules/redemption/scan-message.ts'
 import type { EngineEnvironment } from '../../door/engine/environment.ts'
 import { TableStore } from '../../door/engine/table-store.ts'
 import { makePrivateFolder } from '../../files/private-file.ts'
-import { clockZone } from './lines.ts'
+import { localZone } from '../command/output.ts'
 import { openSqliteTables, withFileLock } from './offline/sqlite-tables.ts'
 import { rejectionText } from './outcome.ts'
 
@@ -60,7 +60,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     fetch: (input, init) => send(client, String(input), init!),
     baseUrl: '',
     version: 'console',
-    language: () => ({ ...doorEnglish, zone: clockZone() }),
+    language: () => ({ ...doorEnglish, zone: localZone() }),
     wallMs: () => clock().getTime(),
     monotonicMs: () => performance.now(),
     // The consoles of a place are few, so they need not spread their requests.

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
-import { cut, pad, printable, textWidth } from '../command/output.ts'
+import { clockTime, cut, pad, printable, textWidth } from '../command/output.ts'
 import { badgeWords } from './outcome.ts'
 
 /** A piece of a line in one style. */
@@ -37,25 +37,6 @@ export function joined(parts: readonly (string | null)[], width: number): string
 /** Pads or truncates to exactly that many lines. */
 export function toHeight(lines: readonly Line[], height: number): Line[] {
   return Array.from({ length: Math.max(0, height) }, (_, index) => lines[index] ?? [{ text: ' ' }])
-}
-
-/** Returns the local time of day. */
-export function clockTime(at: Date | string): string {
-  return new Date(at).toLocaleTimeString('en-GB')
-}
-
-/** Returns the local IANA time zone. */
-export function clockZone(): string {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone
-}
-
-/** Returns an age in one unit. */
-export function age(since: Date | string, now: Date): string {
-  const seconds = Math.max(0, Math.round((now.getTime() - new Date(since).getTime()) / 1000))
-  if (seconds < 60) return `${seconds} s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
-  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h`
-  return `${Math.floor(seconds / 86_400)} days`
 }
 
 const colors: Record<Tone, Style> = {

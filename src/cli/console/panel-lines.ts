@@ -1,9 +1,9 @@
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
-import { cut, printable, wrapText } from '../command/output.ts'
+import { clockTime, cut, printable, wrapText } from '../command/output.ts'
 import type { Overrides } from './console-door.ts'
 import { instructionLines } from './decision-lines.ts'
-import { clockTime, filled, historyLines, joined, type Line } from './lines.ts'
+import { filled, historyLines, joined, type Line } from './lines.ts'
 
 /** The content of the lower half of the screen; `null` shows recent scans. */
 export type Panel =

@@ -1,7 +1,7 @@
-import { count, cut, printable, textWidth } from '../command/output.ts'
+import { age, clockTime, count, counted, cut, localZone, printable, textWidth } from '../command/output.ts'
 import { type DoorState, rate } from './console-door.ts'
 import { decisionLines, neededHeight } from './decision-lines.ts'
-import { age, clockTime, clockZone, filled, historyLines, joined, type Line, NARROW, toHeight } from './lines.ts'
+import { filled, historyLines, joined, type Line, NARROW, toHeight } from './lines.ts'
 import type { Place } from './offline/door-folder.ts'
 import { type Panel, panelLines } from './panel-lines.ts'
 
@@ -74,7 +74,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
 /** Returns the connection state; large while offline. */
 function bannerLines({ door, place, gate, now }: View, width: number, isTall: boolean): Line[] {
   const { connection, lists, pending } = door
-  const names = [gate, place.projectName, place.workspaceName, clockZone()].map((name) => name && printable(name))
+  const names = [gate, place.projectName, place.workspaceName, localZone()].map((name) => name && printable(name))
   if (connection.offlineSince === null) {
     const state = door.lists.rejection === null ? ' ● online' : ' ● online, without an offline list'
     const where = joined(names, width - state.length - 3)
@@ -120,7 +120,7 @@ function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line
     `✔ ${count(counters.accepted)} ${isNarrow ? 'in' : 'accepted'}`,
     `✘ ${count(counters.turnedAway)} ${isNarrow ? 'refused' : 'turned away'}`,
     waiting > 1 ? `${count(waiting)} queued` : null,
-    conflicts > 0 ? `≠ ${count(conflicts)} ${conflicts === 1 ? 'conflict' : 'conflicts'}` : null,
+    conflicts > 0 ? `≠ ${counted(conflicts, 'conflict')}` : null,
     connection.offlineSince === null && pending > 0 ? `↑ ${count(pending)} wait` : null,
     `${count(rate(counters, now.getTime()))}/min`,
   ]

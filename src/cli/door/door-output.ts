@@ -1,6 +1,6 @@
 import type { Door } from '../../core/contract/doors.ts'
 import type { Modules } from '../card-picture.ts'
-import { details, localTime, localTimeOr } from '../command/output.ts'
+import { details, localTime, localTimeOr, localZone } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
 export const doorsShape: ListShape<Door> = {
@@ -92,8 +92,7 @@ export function invitationSheet({ modules, gate, projectName, expiresAt }: Sheet
 
 /** Formats a time for people who do not work with computers: Friday 27 November 2026 at 21:30 (Europe/Berlin). */
 function longLocalTime(at: string): string {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  return `${new Date(at).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })} (${timeZone})`
+  return `${new Date(at).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })} (${localZone()})`
 }
 
 /** Returns the font size that fits the width; an average letter is about 0.6 of the size wide. */

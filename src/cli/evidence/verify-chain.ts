@@ -18,7 +18,7 @@ import {
 } from '../../core/rules/evidence/verification.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
-import { count } from '../command/output.ts'
+import { count, counted, localTime } from '../command/output.ts'
 
 /** The entry in place of erased data. */
 const ERASED = { message: 'Erased.' }
@@ -129,14 +129,14 @@ export function showChains(
   { isKeyKnown }: { isKeyKnown: boolean },
 ): string {
   const lines = chains.flatMap(({ workspaceId, entries, adopted, erased, sequence, head, faultCount, faults }) => {
-    const until = head ? `, signed ${new Date(head.signedAt).toISOString()}` : ''
+    const until = head ? `, signed ${localTime(new Date(head.signedAt))}` : ''
     const counts = [
       `${count(entries)} entries up to ${count(sequence)}${until}`,
       ...(erased > 0 ? [`${count(erased)} erased`] : []),
       ...(adopted > 0 ? [`${count(adopted)} older than the chain`] : []),
     ]
     const owner = workspaceId === NIL_UUID ? 'Whole database' : `Workspace ${workspaceId}`
-    const found = faultCount === 0 ? 'sound' : `${count(faultCount)} ${faultCount === 1 ? 'FAULT' : 'FAULTS'}`
+    const found = faultCount === 0 ? 'sound' : counted(faultCount, 'FAULT')
     return [
       `${owner}: ${counts.join(', ')}: ${found}`,
       ...faults.map((fault) => `  ${describeFault(fault)}`),

@@ -1,7 +1,7 @@
 import { eachPage } from '../../client/client.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { jsonLines, moreHint, type PageFormat } from '../arguments/list-flags.ts'
-import { count, writeOut } from '../command/output.ts'
+import { counted, writeOut } from '../command/output.ts'
 import { untilStopped } from '../command/program.ts'
 import type { FollowOptions } from './follow.ts'
 import { type ListShape, sorter, tableFormat } from './shape.ts'
@@ -99,7 +99,7 @@ export async function showList<T>(list: ShownList<T>): Promise<Page<T> | undefin
   if (!last) return undefined
   const items = sort ? sort(held) : held
   if (write && sort && isWorthWriting(list, last) && !(await writeOut(write(items)))) return undefined
-  note(shown === 0 && !last.hasMore ? emptyText(list) : (moreHint(last) ?? countText(list, shown)))
+  note(shown === 0 && !last.hasMore ? emptyText(list) : (moreHint(last) ?? counted(shown, ...list.noun)))
   if (write) return undefined
   return flags.all ? { ...last, items, total: shown, limit: shown, offset: 0 } : { ...last, items }
 }
@@ -124,8 +124,4 @@ function isWorthWriting<T>({ flags }: ShownList<T>, page: Page<T>): boolean {
 function emptyText<T>({ noun, empty, query = {} }: ShownList<T>): string {
   const isFiltered = Object.values(query).some((value) => value !== undefined)
   return isFiltered ? `No ${noun[0]} matches. Remove a filter to see more.` : `There is no ${noun[0]} yet. ${empty}`
-}
-
-function countText<T>({ noun }: ShownList<T>, shown: number): string {
-  return `${count(shown)} ${shown === 1 ? noun[0] : noun[1]}`
 }

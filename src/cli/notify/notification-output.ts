@@ -9,7 +9,7 @@ import type { WrittenText } from '../../core/rules/template/definition-languages
 import { repeatable } from '../arguments/list-flags.ts'
 import { parseMoment } from '../arguments/moment.ts'
 import { CliError, InterruptedError, UsageError } from '../command/cli-error.ts'
-import { count, details, duration, localTime, localTimeOr } from '../command/output.ts'
+import { count, counted, details, duration, localTime, localTimeOr } from '../command/output.ts'
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
 
@@ -72,14 +72,18 @@ function textsIn(flag: string, given: string[] | undefined): WrittenText | undef
 
 export function showNotification(notification: Notification): string {
   const { apple, google } = notification
-  const devices = apple.deviceCount === 1 ? '1 device' : `${count(apple.deviceCount)} devices`
   return details([
     ['Notification', notification.id],
     ['Pass', notification.passId],
     ...messageRows(notification.body),
     ['Status', notification.status],
     ['Send at', localTimeOr(notification.sendAt, null)],
-    ['Apple', [apple.status, apple.deviceCount > 0 && devices, apple.error].filter(Boolean).join(', ')],
+    [
+      'Apple',
+      [apple.status, apple.deviceCount > 0 && counted(apple.deviceCount, 'device'), apple.error]
+        .filter(Boolean)
+        .join(', '),
+    ],
     ['Google', [google.status, google.error].filter(Boolean).join(', ')],
   ])
 }
@@ -124,7 +128,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google }: Br
 export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
   if (classes > 0) {
     const asWell = others > 0 ? `; ${count(others)} that are not issued also receive it` : ''
-    return `, by ${count(classes)} ${classes === 1 ? 'class' : 'classes'} in ${duration(seconds)}${asWell}`
+    return `, by ${counted(classes, 'class', 'classes')} in ${duration(seconds)}${asWell}`
   }
   return passCount > 1 ? `, at ${REQUESTS_PER_SECOND} a second: ${duration(seconds)}` : ''
 }

@@ -2,7 +2,7 @@ import { Args, Flags, type Interfaces } from '@oclif/core'
 import { platforms } from '../../core/contract/schemas/platform.ts'
 import type { ShownIdentity } from '../../server/operator/manage-identities.ts'
 import { UsageError } from '../command/cli-error.ts'
-import { details, localTimeOr } from '../command/output.ts'
+import { details, localTime, localTimeOr } from '../command/output.ts'
 import { untilStopped } from '../command/program.ts'
 import { askSecret, canAsk, readStdin } from '../command/prompt.ts'
 import type { ListShape } from '../list/shape.ts'
@@ -292,7 +292,7 @@ function identityConfig(flags: Interfaces.InferredFlags<typeof identityFlags>) {
 function renewedLine({ name, expiresAt }: ShownIdentity): string {
   return expiresAt === null
     ? `Renewed ${name}: it has another key.`
-    : `Renewed ${name}: its certificate is valid until ${expiresAt.toISOString()}.`
+    : `Renewed ${name}: its certificate is valid until ${localTime(expiresAt)}.`
 }
 
 function showIdentity(identity: ShownIdentity): string {
@@ -307,7 +307,7 @@ function showIdentity(identity: ShownIdentity): string {
     ['Team', teamIdentifier],
     ['Issuer', issuerId],
     ['Status', status],
-    ['Expires', platform === 'apple' ? localTimeOr(expiresAt?.toISOString() ?? null, 'never') : null],
+    ['Expires', platform === 'apple' ? localTimeOr(expiresAt, 'never') : null],
     ['Default of', places.length > 0 ? places.join(', ') : 'nothing: passes identity use'],
     ['Assigned to', identity.workspaces.length > 0 ? identity.workspaces.join(', ') : 'no workspace'],
   ])

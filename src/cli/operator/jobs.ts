@@ -2,7 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
 import { formerly, outFlag } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
-import { writeOut } from '../command/output.ts'
+import { counted, writeOut } from '../command/output.ts'
 import { knownFlags, readKnown, showChains, verifyFile } from '../evidence/verify-chain.ts'
 import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
@@ -37,7 +37,7 @@ export const commands: ResourceCommands = {
       )
       return { retried }
     },
-    print: ({ retried }) => `${retried} ${retried === 1 ? 'job is' : 'jobs are'} due again.`,
+    print: ({ retried }) => `${counted(retried, 'job is', 'jobs are')} due again.`,
   }),
   'jobs:delete': localCommand({
     summary: 'Delete failed or quarantined jobs.',
@@ -54,7 +54,7 @@ export const commands: ResourceCommands = {
       )
       return { deleted }
     },
-    print: ({ deleted }) => `Deleted ${deleted} ${deleted === 1 ? 'job' : 'jobs'}.`,
+    print: ({ deleted }) => `Deleted ${counted(deleted, 'job')}.`,
   }),
   ...evidenceCommands('audit', 'the audit log'),
   ...evidenceCommands('scans', 'the ledger of scans'),

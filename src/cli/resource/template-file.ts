@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
 import { outFlag, parsePath } from '../arguments/list-flags.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
+import { counted } from '../command/output.ts'
 import { programName } from '../command/program.ts'
 import { askText, canAsk, choose } from '../command/prompt.ts'
 import { keyOf, type StarterKind, starterKinds, starterTemplate } from '../template/starters.ts'
@@ -81,7 +82,7 @@ export const commands: ResourceCommands = {
       if ('file' in result) {
         const { file, language, changed, missing } = result
         const rest = missing === 0 ? '' : `; ${missing} without a translation`
-        return `${file}: ${changed} ${changed === 1 ? 'text' : 'texts'} changed in ${language}${rest}.`
+        return `${file}: ${counted(changed, 'text')} changed in ${language}${rest}.`
       }
       if (out === undefined) return JSON.stringify(result, undefined, 2)
       const missing = result.entries.filter(({ target }) => target === '').length

@@ -3,7 +3,7 @@ import { subscribableEvents } from '../../core/events.ts'
 import { TOLERANCE_SECONDS, verify } from '../../core/rules/crypto/signature.ts'
 import { idArg, namedArg } from '../arguments/named.ts'
 import { CliError, readNamed, UsageError } from '../command/cli-error.ts'
-import { duration } from '../command/output.ts'
+import { duration, localTime } from '../command/output.ts'
 import { readStdinBytes } from '../command/prompt.ts'
 import { webhookSecret } from '../settings/settings.ts'
 import { reportAttempt, showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
@@ -183,6 +183,6 @@ export const commands: ResourceCommands = {
     },
     value: ({ signedAt }) => ({ valid: true, signedAt: signedAt.toISOString() }),
     print: ({ signedAt, age }) =>
-      `The signature is valid. Signed ${signedAt.toISOString()}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`,
+      `The signature is valid. It was made at ${localTime(signedAt)}, ${duration(Math.abs(age))} ${age < 0 ? 'ahead' : 'ago'}.`,
   }),
 }

@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core'
 import { formerly, outFlag, rawCellsFlag } from '../../cli/arguments/list-flags.ts'
 import { InterruptedError, UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
-import { count } from '../../cli/command/output.ts'
+import { counted } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { scanFilterFlags } from '../../cli/scan-list/formats.ts'
 
@@ -71,12 +71,12 @@ export default class ScansExport extends ClientCommand {
       })
       const { rows, cursor } = result
       if (stop.signal.aborted && cursor !== null) {
-        throw new InterruptedError(`Stopped: ${count(rows)} scans are written`, {
+        throw new InterruptedError(`Stopped: ${counted(rows, 'scan is', 'scans are')} written`, {
           hint: `resume with: ${goOn(flags, cursor)}`,
           details: { rows, command: goOn(flags, cursor) },
         })
       }
-      this.note(`${count(rows)} ${rows === 1 ? 'scan' : 'scans'}${isStream ? '' : ` in ${flags.out}`}`)
+      this.note(`${counted(rows, 'scan')}${isStream ? '' : ` in ${flags.out}`}`)
       return isStream ? undefined : { file: resolve(flags.out!), format, rows }
     } catch (error) {
       if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is fixed, resume with: ${goOn(flags)}`)

@@ -3,7 +3,7 @@ import { filterFlag, listFlags, repeatable } from '../../cli/arguments/list-flag
 import { parseDuration } from '../../cli/arguments/moment.ts'
 import { named } from '../../cli/arguments/named.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { count } from '../../cli/command/output.ts'
+import { count, counted } from '../../cli/command/output.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { platforms } from '../../core/contract/schemas/platform.ts'
 import type { Freshness, WalletItem } from '../../core/contract/wallets.ts'
@@ -82,7 +82,7 @@ export default class WalletsList extends ClientCommand {
 function describeFreshness({ phones, late, refused, share, isMet, ...target }: Freshness): string {
   const within = `within ${target.withinSeconds / 60} minutes`
   if (share === null) return `Freshness: no reachable phone (objective ${percent(target.objective)} ${within})`
-  const counts = `${count(late)} late, ${count(refused)} refused, of ${count(phones)} ${phones === 1 ? 'phone' : 'phones'}`
+  const counts = `${count(late)} late, ${count(refused)} refused, of ${counted(phones, 'phone')}`
   const outcome = isMet ? 'met' : 'missed'
   return `Freshness: ${percent(share)} of reachable phones have the last version ${within}: ${outcome} (objective ${percent(target.objective)}; ${counts})`
 }
