@@ -4,9 +4,9 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Records an action in the audit log, in the transaction that performs it. The log holds no written values: no labels,
- * variables, texts, or secrets.
- * @param targetId the row; null for several, which targetCount counts
+ * Records an action in the audit log, in the transaction that performs it. The log contains no values that the action
+ * writes, such as labels, variables, texts, or secrets.
+ * @param targetId the ID of the changed row; null for several rows, whose number is targetCount
  */
 export function audit(
   tx: Repositories,
@@ -41,7 +41,7 @@ export function auditEach(
 /**
  * Returns an operator as an actor: the account, the machine, and the command without its arguments, which can hold
  * passwords and personal data.
- * @param command as typed, such as `token create`
+ * @param command the command as typed, such as `token create`
  */
 export function operator(command: string): Actor {
   return { tokenId: null, name: `${account()}@${hostname()}: passes ${command}` }

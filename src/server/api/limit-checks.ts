@@ -10,8 +10,9 @@ interface Asking {
 }
 
 /**
- * The distance from a limit below which usage is read under a lock, so that the limit is exact under concurrency.
- * Further away, the usage that the token caches for up to a second is enough: no client writes this much in a second.
+ * The distance from a limit below which usage is read under a lock, so that concurrent requests cannot exceed the
+ * limit. At a greater distance, the usage in the cached token is enough: it is at most a second old, and no client
+ * writes this much in a second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
@@ -66,7 +67,7 @@ const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
-/** Reserves places for jobs that are about to be queued. Returns an error if there is no place. */
+/** Counts jobs that are about to be queued toward the limit. Returns an error if they would exceed it. */
 export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**
@@ -92,7 +93,7 @@ export function createTakeQueue(): TakeQueue {
   }
 }
 
-/** The limited resource, and how to free some of it. */
+/** The name of each limited resource, and what to do at its limit. */
 const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remedy: string]> = {
   webhooks: ['webhooks', 'delete one'],
   passes: ['passes', ''],

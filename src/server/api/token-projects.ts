@@ -3,9 +3,9 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Returns the project of a scan. A token that is bound to one project implies it. A token that is bound to several must
- * name it, so that a scan without a match is recorded in one project.
- * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if one must be named
+ * Returns the project of a scan. A token that is bound to one project implies it. With a token that is bound to
+ * several, the request must name one, so that a scan without a match is recorded in one project.
+ * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if the request must name one
  */
 export function projectOfScan(projectId: string | undefined, { token }: RequestContext): string | undefined {
   const { projectIds } = token
@@ -20,7 +20,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
   return projectId ?? only
 }
 
-/** Returns the project of reported scans, whose items name none. @throws ApiError FORBIDDEN if there are several */
+/** Returns the project of reported scans, whose items name none. @throws ApiError FORBIDDEN if the token has several */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
   if (others.length === 0) return only
@@ -28,7 +28,7 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 
-/** Requires that a new resource is in a project that its creator can access. @throws ApiError FORBIDDEN */
+/** Requires a token of the whole workspace, for a change outside of projects. @throws ApiError FORBIDDEN */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })
@@ -43,7 +43,10 @@ export async function requireProject(
   if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
 }
 
-/** Locks a project until the transaction ends. @throws ApiError NOT_FOUND if it does not exist for the token */
+/**
+ * Locks a project until the transaction ends. @throws ApiError NOT_FOUND if the project does not exist, or the token
+ * cannot access it
+ */
 export async function holdProject(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,

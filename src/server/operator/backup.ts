@@ -30,16 +30,16 @@ export interface Backup {
 }
 
 export interface BackupOptions {
-  /** Whether an existing file of that name is replaced. */
+  /** Whether the backup replaces an existing file. */
   force: boolean
   onProgress: (bytes: number, total: number) => void
 }
 
 export interface Restored {
   database: string
-  /** The file that keeps the previous database; null if there was none. */
+  /** The file to which the previous database was moved; null if there was none. */
   replaced: string | null
-  /** Migrations that the backup lacked and that were applied. */
+  /** The migrations that the backup lacked, which were applied to it. */
   applied: string[]
   /** Whether the server key next to the database is the one that the backup was made with. */
   key: KeyState
@@ -48,7 +48,7 @@ export interface Restored {
 }
 
 export interface RestoreOptions {
-  /** Whether a database that holds data is replaced. */
+  /** Whether the backup replaces a database that contains data. */
   force: boolean
   /** Whether a backup without a checksum is accepted. A wrong checksum is never accepted. */
   unverified: boolean
@@ -59,7 +59,7 @@ const PROGRESS_MS = 200
 
 /**
  * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before it began.
- * It gets its name only after it is complete, verified, and synced to disk.
+ * The copy gets its name only after it is complete, verified, and synced to disk.
  * @throws OperatorError
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
@@ -94,8 +94,8 @@ export async function backUp(database: string, file: string, { force, onProgress
 }
 
 /**
- * Replaces a SQLite database with a backup. The new database is verified and synced, then gets its name in one step.
- * The previous one is kept next to it.
+ * Replaces a SQLite database with a backup. The new database is verified and synced, and then renamed atomically. The
+ * previous database is kept next to it.
  * @throws OperatorError if the file is not a valid backup, or if the database is in use or would be lost
  */
 export async function restore(
@@ -116,8 +116,8 @@ export async function restore(
     if (fault) throw new OperatorError(`${source} ${fault}. Nothing was changed.`)
     if (state === 'without checksum' && !unverified) {
       throw new OperatorError(
-        `${source} has no checksum: an older version wrote it, or it is a copy of a database. Its pages are valid, but it ` +
-          'cannot be verified that they are those of the backup. Use --unverified to restore it anyway.',
+        `${source} has no checksum: an older version wrote it, or it is a copy of a database. Its pages are valid, but nothing ` +
+          'proves that they are unchanged. Use --unverified to restore it anyway.',
       )
     }
     const applied = await onDisk(target, () => prepare(draft, at))
@@ -131,7 +131,7 @@ export async function restore(
   }
 }
 
-/** Runs a write. @throws OperatorError if the disk of the file is full */
+/** Runs `write`. @throws OperatorError if the disk of the file is full */
 async function onDisk<T>(file: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
@@ -214,7 +214,7 @@ async function replace(target: string, draft: string, at: Date): Promise<string>
   return aside
 }
 
-/** Gives a draft its name in one step, and only if no file has that name. The caller removes the draft. */
+/** Gives a draft its name atomically, and only if no file has that name. The caller must remove the draft. */
 export async function appear(draft: string, target: string, rejection: string): Promise<null> {
   try {
     await link(draft, target)
@@ -227,8 +227,8 @@ export async function appear(draft: string, target: string, rejection: string): 
 }
 
 /**
- * A backup is a SQLite database followed by one line with its length and SHA-256, so that the checksum cannot get lost.
- * SQLite reads only the pages that its header counts, so a backup also opens as a database.
+ * A backup is a SQLite database followed by one line with the length and the SHA-256 of the database, so that the
+ * checksum cannot get lost. SQLite reads only the pages that its header counts, so a backup also opens as a database.
  */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/
@@ -251,9 +251,12 @@ async function seal(path: string): Promise<void> {
   }
 }
 
-/** The state of a backup: as it was written, from a version without checksums, or unusable. */
+/**
+ * The state of a backup: `sealed` if the checksum matches, `without checksum` if an older version wrote it, or
+ * unusable.
+ */
 export type Unsealed =
-  /** The reason that it cannot be restored, as a phrase that follows the file name. */
+  /** The reason why the file cannot be restored, as a phrase that follows the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
 /**

@@ -19,8 +19,8 @@ export interface CopyAddresses {
 }
 
 /**
- * The same call resumes an interrupted copy (decisions/0021). A SQLite file gets its name only when it is complete, and
- * a server rejects an incomplete database.
+ * Copies a database. The same call resumes an interrupted copy (decisions/0021). A SQLite file gets its name only when
+ * it is complete, and a server rejects an incomplete database.
  * @throws OperatorError, CopyError, DatabaseError
  */
 export async function copy(addresses: CopyAddresses, options: CopyOptions & { at: Date }): Promise<CopiedTable[]> {
@@ -29,7 +29,7 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
   const target = sqliteFile(to)
   if (source && !existsSync(source)) throw missingDatabase(from)
   if (from === to || (source && target && resolve(source) === resolve(target))) {
-    throw new OperatorError('Both are the same database: choose another one with --to.')
+    throw new OperatorError('Source and target are the same database: choose another target with --to.')
   }
   if (!target) return copyInto(addresses, options)
   if (existsSync(target)) throw new OperatorError(`${target} already exists: choose another file.`)
@@ -83,7 +83,10 @@ function isSqliteError(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith('SQLITE_')
 }
 
-/** Checks that the source is complete and up to date, and that no server uses it. The copy would miss later writes. */
+/**
+ * Checks that the source is complete and up to date, and that no server uses it, because the copy would miss later
+ * writes.
+ */
 async function requireCopyable(source: Database, at: Date): Promise<void> {
   await requireWhole(source.reader)
   const pending = await pendingMigrations(source)

@@ -19,7 +19,7 @@ import { auditOperator, OperatorError } from './operator.ts'
 export interface Erased {
   id: string
   erased: Holdings
-  /** Whether the erasure voided it. False if it was void already. */
+  /** Whether the erasure voided the pass. False if the pass was void already. */
   voided: boolean
   /** False if a database file still contains parts of the data, which a server overwrites later. */
   overwritten: boolean
@@ -40,7 +40,10 @@ export async function getPassToErase(
   throw new OperatorError(`Pass not found in the workspace${hint}.`)
 }
 
-/** Counts and decisions remain. A second run erases data that arrived since, such as a late report of a door. */
+/**
+ * Erases the data of a pass. Counts and decisions remain. A second run erases data that arrived since, such as a late
+ * report of a door.
+ */
 export async function erasePass(
   { store, database }: { store: Store; database: Database },
   workspaceId: string,
@@ -59,8 +62,8 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new OperatorError('Pass not found.')
   const erased = await tx.erasure.count(workspaceId, passId)
-  // Lock images before the pass changes: a transaction that has locked an image can wait for the external id of this
-  // pass.
+  // Lock images before the pass changes, because a transaction that has locked an image can wait for the external ID of
+  // this pass.
   await tx.images.deleteOfPass(workspaceId, passId)
   await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()

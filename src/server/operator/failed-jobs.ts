@@ -11,8 +11,8 @@ const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}
 
 /**
  * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. A retried wallet update fires
- * pass.updated with the single entry manual_requeue. Without ids, this also issues passes that could not be signed:
- * their jobs have ended.
+ * pass.updated with the single entry manual_requeue. Without IDs, this also issues passes that could not be signed,
+ * because their jobs have ended.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
@@ -29,7 +29,10 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
   return retried + issued
 }
 
-/** Queues each pass once, even if it fails again in the meantime because its key is still missing. */
+/**
+ * Queues passes that could not be signed. Queues each pass once, even if it fails again in the meantime because its key
+ * is still missing.
+ */
 async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promise<number> {
   let count = 0
   let last: string | undefined
@@ -57,7 +60,10 @@ export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Pro
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
 }
 
-/** Runs work on one failed job, those of a workspace, or all. @throws OperatorError if the ID is not of a failed job */
+/**
+ * Runs work on one failed job, on the failed jobs of a workspace, or on all. @throws OperatorError if the ID does not
+ * belong to a failed job
+ */
 export function withFailedJobs(
   databaseUrl: string,
   { id, workspace }: { id: string | undefined; workspace: string | undefined },
@@ -68,7 +74,9 @@ export function withFailedJobs(
     const ids = id === undefined ? undefined : isUuidText(id) ? [id.toLowerCase()] : []
     const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
     if (ids && count === 0) {
-      throw new OperatorError(`Job ${id} is neither failed nor quarantined; passes jobs list shows those that are.`)
+      throw new OperatorError(
+        `Job ${id} is neither discarded nor quarantined; passes jobs list shows the jobs that are.`,
+      )
     }
     return count
   })

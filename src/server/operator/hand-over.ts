@@ -15,17 +15,17 @@ export interface HandOverSearch {
   project?: string | undefined
   template?: string | undefined
   /**
-   * Restricts the passes to one identity, because an import takes the passes of one. `server` is the identity of the
-   * flags of serve.
+   * Restricts the passes to one identity, because an import accepts the passes of one identity. `server` is the
+   * identity that the flags of serve configure.
    */
   identity?: string | undefined
 }
 
 export interface OwnNames {
   platforms: readonly Platform[]
-  /** The pass type of the identity that the flags give. Without it, import cannot compare the identity. */
+  /** The pass type of the identity that the flags configure. Without it, import cannot compare the identity. */
   passTypeIdentifier?: string | undefined
-  /** The issuer of that identity. Required if its passes have Google objects. */
+  /** The issuer of the identity that the flags configure. Required if its passes have Google objects. */
   issuerId?: string | undefined
 }
 
@@ -76,15 +76,15 @@ export interface HandOverOptions {
   onProgress: (looked: number, rows: number) => void
 }
 
-/** Passes per page: at most 32 MiB, if all values have the maximum size. */
+/** The number of passes per page, which takes at most 32 MiB if all values have the maximum size. */
 const PAGE = 500
 
-/** Only undeclared variables can exceed this number of columns. */
+/** The maximum number of columns for variables. Only undeclared variables can exceed it. */
 const MAX_VARIABLES = 1_000
 
 /**
  * Opens the rows, with secrets, that `passes import` needs to take over the passes of a workspace on another server
- * (decisions/0020). Reads in pages, without a common snapshot: only a read-only server (`serve --freeze`) guarantees
+ * (decisions/0020). Reads in pages, without a common snapshot. Only a read-only server (`serve --freeze`) guarantees
  * that passes do not change in between.
  * @throws OperatorError if a name is unknown or ambiguous; the reason of the signal if it aborts
  */
@@ -175,7 +175,10 @@ async function collectVariables(
   }
 }
 
-/** Import ignores case, spaces, underscores, and hyphens, so fixed columns are excluded in all these forms. */
+/**
+ * Whether a variable gets a column. Names of fixed columns are excluded in all forms, because import ignores case,
+ * spaces, underscores, and hyphens.
+ */
 function isColumn(name: string): boolean {
   return name !== '' && name.trim() === name && !/[\p{Cc}\uFFFD]/u.test(name) && !OWN.has(looseName(name))
 }
@@ -243,7 +246,7 @@ function createRows(
         label: pass.label,
         template: templateKey ?? pass.templateName,
         scanPayload: await codeOf(pass, definitions),
-        // An expired pass expires on the other server, too.
+        // Export an expired pass as ISSUED, because it expires on the other server, too.
         status: pass.status === 'VOID' ? 'VOID' : 'ISSUED',
         groupKey: pass.group?.key ?? '',
         ...(await appleCells(one)),
@@ -257,7 +260,7 @@ function createRows(
   }
 }
 
-/** Returns the code that scanners read. It stays the same, regardless of the template on the other server. */
+/** Returns the code that scanners read. The code stays the same, regardless of the template on the other server. */
 async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Promise<string> {
   if (pass.scanPayload !== null) return pass.scanPayload
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
@@ -265,7 +268,10 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
   return barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
 }
 
-/** Import separates devices by spaces, and the token from the device ID by the last colon. */
+/**
+ * Whether a device fits into a cell. Import separates devices by spaces, and the token from the device ID by the last
+ * colon.
+ */
 function isExportable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
   return !/[\s\p{Cc}]/u.test(deviceId) && deviceId.length <= 255 && /^[0-9A-Za-z]{1,200}$/.test(pushToken)
 }

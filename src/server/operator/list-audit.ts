@@ -35,7 +35,7 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   }
 }
 
-/** Returns one page of the log, newest first. With a scan as target, the entry of its recording comes last. */
+/** Returns one page of the log, newest first. If the target is a scan, the last entry is the recording of the scan. */
 export async function listAudit(
   store: Pick<Repositories, 'auditLog'>,
   filters: AuditFilters,

@@ -33,9 +33,9 @@ import {
 export type IdentityConfig = Pick<Config, 'databaseUrl' | 'serverKey' | 'previousServerKeys' | 'sandboxFolder'>
 
 export interface ShownIdentity extends Omit<StoredIdentity, 'sealed' | 'version'> {
-  /** The places where it is the default for new passes. */
+  /** The workspaces and projects whose new passes use the identity by default. */
   uses: IdentityUse[]
-  /** The names of workspaces that can assign it to their projects. */
+  /** The names of workspaces that can assign the identity to their projects. */
   workspaces: string[]
 }
 
@@ -75,7 +75,9 @@ export function addApple(
   })
 }
 
-/** Without a key file, the identity uses the default credentials of this machine. @throws SetupError */
+/**
+ * Creates a Google identity. Without a key file, it uses the default credentials of this machine. @throws SetupError
+ */
 export function addGoogle(
   config: IdentityConfig,
   options: UsePlace & {
@@ -96,7 +98,10 @@ export function addGoogle(
   })
 }
 
-/** Sets the default for new passes. A retired identity becomes usable again. `server` removes it. @throws OperatorError */
+/**
+ * Sets the default identity for new passes. A retired identity becomes usable again. The name `server` removes the
+ * default. @throws OperatorError
+ */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
   name: string,
@@ -122,8 +127,8 @@ export function setDefaultIdentity(
 }
 
 /**
- * New passes cannot use a retired identity, and existing ones are still updated.
- * @throws OperatorError if it is the default of a workspace or project there, or the workspace cannot use it
+ * Retires an identity. New passes cannot use a retired identity, and existing passes are still updated.
+ * @throws OperatorError if the identity is still the default of a workspace or project, or the workspace cannot use it
  */
 export function retireIdentity(
   config: Pick<Config, 'databaseUrl'>,
@@ -154,7 +159,7 @@ export function retireIdentity(
   )
 }
 
-/** Returns the command that removes the default of a place, so that it inherits again. */
+/** Returns the command that removes the default of a workspace or project, so that it inherits the default again. */
 function removeUseCommand({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
   const ofProject = project === undefined ? '' : ` --project ${JSON.stringify(project)}`
   return `passes identity use server --platform ${platform} --workspace ${JSON.stringify(workspace)}${ofProject}`
@@ -268,7 +273,9 @@ async function setDefault(
   await tx.identities.setDefault(place, platform, identity?.id ?? null)
 }
 
-/** Records an action in the audit log of each workspace that can use the identity, and in that of the server. */
+/**
+ * Records an action in the audit log of each workspace that can use the identity, and in the audit log of the server.
+ */
 export async function auditIdentity(
   tx: Repositories,
   { id }: StoredIdentity,
@@ -296,7 +303,10 @@ export interface AppleFiles {
   wwdr?: string | undefined
 }
 
-/** Returns the contents as they are stored. @param known used without a --wwdr file @throws SetupError */
+/**
+ * Returns the secrets of an identity as they are stored. @param known the intermediate certificate that is used without
+ * a --wwdr file @throws SetupError
+ */
 export function readFiles(
   { certificate, key, passphrase, wwdr }: AppleFiles,
   known?: AppleCredentials['wwdr'],
@@ -317,7 +327,7 @@ export function readFiles(
 /** Runs every check of a certificate that a server runs when it starts. @throws CredentialError */
 export async function checkIdentity(credentials: AppleCredentials, at: Date): Promise<AppleIdentity> {
   const identity = parseAppleIdentity(credentials, at)
-  // Imported on demand: it loads the APNs client, which other commands do not need.
+  // Import the APNs client on demand, because other commands do not need it.
   const { assertTakesPush } = await import('../../wallets/apple/push.ts')
   assertTakesPush(identity)
   return identity
@@ -328,7 +338,7 @@ export function readKeyFile(keyFile: string | undefined): string | null {
   return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
 }
 
-/** Returns the contents as credentials to check, each with the file that it comes from. */
+/** Returns secrets as credentials to check, each with the name of its file for error messages. */
 export function credentialsOf(secrets: AppleSecrets, from: object): AppleCredentials {
   const files: Partial<AppleFiles> = from
   const of = (name: 'certificate' | 'key' | 'wwdr') => ({ source: files[name] ?? `--${name}`, pem: secrets[name] })

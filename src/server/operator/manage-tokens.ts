@@ -5,10 +5,13 @@ import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
 import { createToken, isWebhooksScope, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
-/** The maximum number of projects of a token, because every query of its requests lists them all. */
+/**
+ * The maximum number of projects of a token. It is limited, because every query of the token's requests lists all of
+ * them.
+ */
 const MAX_PROJECTS = 100
 
-/** @throws OperatorError if a project is missing or ambiguous, or a scope reaches beyond projects */
+/** @throws OperatorError if a project is missing or ambiguous, or a scope applies to the whole workspace */
 export async function findProjectsOfToken(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,
@@ -30,8 +33,8 @@ export async function findProjectsOfToken(
 }
 
 /**
- * The old token stays valid for the overlap, or until its own expiry if that is earlier. Of two concurrent rotations,
- * one is rejected.
+ * Replaces a token. The old token stays valid for the overlap, or until its own expiry if that is earlier. If two
+ * rotations are concurrent, one is rejected.
  * @throws OperatorError
  */
 export async function rotateToken(

@@ -43,7 +43,10 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
   return { ...move, workspaceId, progress: await store.moves.findProgress(workspaceId, move) }
 }
 
-/** Starts a move or changes its pace; another address restarts it. Servers do the work. @throws OperatorError */
+/**
+ * Starts a move, or changes its pace. Another address restarts the move. Running servers push the phones. @throws
+ * OperatorError
+ */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
   const { url, passesASecond, at } = options
   const { id } = await getWorkspace(store, workspace)
@@ -73,10 +76,9 @@ const CHECK_SECONDS = 10
 const MAX_CHECKED = 100
 
 /**
- * Requests passes that phones hold from the other address, as a phone would: the newest pass of each identity and
- * template. A phone that moves to a server that does not know its pass is lost permanently. Returns false if no phone
- * holds a pass.
- * @param passTypeIdentifier of the server's own identity, which the database does not hold
+ * Checks the other address: requests the newest pass of each identity and template that a phone holds, as a phone
+ * would. A phone that moves to a server without its pass is lost permanently. Returns false if no phone holds a pass.
+ * @param passTypeIdentifier the pass type of the server's own identity, which is not in the database
  * @throws OperatorError if the address does not serve one of the passes, or if phones use it already
  */
 export async function checkTarget(
@@ -94,7 +96,7 @@ export async function checkTarget(
 
 /**
  * Whether all phones already use this address. False if the server changed its address, because phones keep the former
- * one until they are moved.
+ * address until they are moved.
  */
 async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
   const address = await findAddress(store)
@@ -130,7 +132,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
         'check that the address leads there. --unchecked moves them anyway.',
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
-    // Do not follow redirects: a phone would not send its token to another address.
+    // Do not follow redirects, because a phone does not send its token to another address.
     const { statusCode, body } = await request(address, {
       method,
       headers: { authorization: `ApplePass ${pass.appleToken}` },
@@ -141,7 +143,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
   }
   let status: number
   try {
-    // Use HEAD: a passes server records who fetches the whole package.
+    // Use HEAD, because a passes server records a GET as a fetch by a phone.
     status = await ask('HEAD')
     if (status === 405 || status === 501) status = await ask('GET')
   } catch (error) {

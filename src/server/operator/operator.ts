@@ -24,7 +24,7 @@ export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<
   return withNewStore(databaseUrl, work)
 }
 
-/** Returns the path of the SQLite file if it does not exist, so that opening it would create it. */
+/** Returns the path of the SQLite file if the file does not exist and opening the database would create it. */
 export function databaseToMake(databaseUrl: string): string | undefined {
   const file = sqliteFile(databaseUrl)
   return file && !existsSync(file) ? resolve(file) : undefined
@@ -35,7 +35,7 @@ export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> 
   return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
 }
 
-/** Migrates an empty database first. */
+/** Runs work on a database, which it migrates first if it is empty. */
 async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   try {
     await requireWhole(database.entry)
@@ -81,7 +81,7 @@ export function insertWorkspace(
   })
 }
 
-/** Records a command in the audit log of its transaction. By default, it is named like its action. */
+/** Records a command in the audit log. By default, the command has the name of the action. */
 export function auditOperator(
   tx: Repositories,
   workspaceId: string | null,
@@ -141,7 +141,7 @@ export async function setOfflineScanning(
   return { ...workspace, offlineScanning: allowed }
 }
 
-/** Changes a workspace and records it, in one transaction. @returns the workspace before the change */
+/** Changes a workspace and records the action, in one transaction. @returns the workspace before the change */
 function changeWorkspace(
   databaseUrl: string,
   nameOrId: string,

@@ -104,12 +104,12 @@ async function renewed(
   }
   if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
   const secrets = readFiles(files, files.wwdr === undefined ? knownIntermediate(known, keys) : undefined)
-  // The expected pass type and team make the error message name both.
+  // Add the expected pass type and team, so that an error names both.
   const { certificate } = await checkIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
 
-/** If the stored secrets cannot be read, a renewal with all files repairs the identity. */
+/** Returns the stored WWDR certificate. If it cannot be read, a renewal with all files repairs the identity. */
 function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   try {
     return storedCredentials(known, keys).wwdr
@@ -119,7 +119,7 @@ function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   }
 }
 
-/** Returns undefined if the secrets cannot be read, so that no content equals them. */
+/** Returns the stored secrets; undefined if they cannot be read, so that any given content counts as new. */
 function readSecrets(known: StoredIdentity, keys: ServerKeys): string | null | undefined {
   try {
     return openText(known, keys)
@@ -135,16 +135,16 @@ export interface WatchIdentityOptions extends RenewedFrom {
   onRenewed: (identity: ShownIdentity) => void
   /** Called once per content and reason. The current certificate stays in use. */
   onRejected: (reason: string) => void
-  /** The poll interval; a second by default, so that a change is checked two to three seconds after the last write. */
+  /** The poll interval. Default: a second, so that a change is checked one to two seconds after the last write. */
   checkMs?: number
 }
 
 const CHECK_MS = 1_000
 
 /**
- * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. A secret
- * store writes the files one after the other, so they are checked only when two polls have read the same content. A
- * rejected content is checked again when it changes. If the database does not respond, the next poll retries.
+ * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. Files are
+ * checked only when two polls have read the same content, because a secret store writes the files one after the other.
+ * Rejected content is checked again when it changes. If the database does not respond, the next poll retries.
  * @throws OperatorError at the start, if the identity does not exist or does not accept these files
  */
 export async function watchIdentity(

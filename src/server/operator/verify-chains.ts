@@ -17,11 +17,11 @@ import { getWorkspace, OperatorError, withStore } from './operator.ts'
 export interface VerifiedChain extends ChainReport {
   workspaceId: string
   chain: ChainName
-  /** The sequence of the last entry; 0 if nothing is chained. */
+  /** The sequence of the last entry; 0 if no entry is chained. */
   sequence: number
-  /** The signed end of the chain, which can be kept elsewhere; null if it is missing. */
+  /** The signed end of the chain, which an auditor can keep elsewhere; null if it is missing. */
   head: ReturnType<typeof headJson> | null
-  /** As PEM; null if the database holds none. */
+  /** The public key of the workspace, as PEM; null if the database contains none. */
   publicKey: string | null
 }
 
@@ -32,7 +32,7 @@ export interface Verified {
 }
 
 export interface VerifyOptions {
-  /** Name or id. Default: all workspaces, and the chains of the database as a whole. */
+  /** The name or ID of a workspace. Default: all workspaces, and the chains of the database as a whole. */
   workspace?: string | undefined
   /** The key that must have signed, as PEM. Default: the key in the database. */
   publicKey?: string | undefined
@@ -40,10 +40,10 @@ export interface VerifyOptions {
   onEntries?: (count: number) => void
 }
 
-/** Blocks that are read per query. */
+/** The number of blocks per query. */
 const BLOCKS = 4
 
-/** Ids that are read per query. */
+/** The number of IDs per query. */
 const IDS = 10_000
 
 /** Verifies the chains in a database without writing to it. @throws OperatorError if the workspace does not exist */
@@ -96,13 +96,13 @@ async function verifyChain(
   const verification = new Verification({ head, earlier, publicKey: opened, erased: ERASED })
   for (const { hour, signedAt, sequence } of hourly) {
     if (hour === Math.floor(signedAt / HOUR_MS)) continue
-    const message = 'A signed head is stored for another hour than that of its signature.'
+    const message = 'The stored hour of a signed head is not the hour of its signature.'
     verification.fault({ kind: 'unsigned', sequence, message })
   }
-  // Also read blocks before the beginning of the chain: there must be none.
+  // Also read blocks before the beginning of the chain, because there must be none.
   for (let after = Number.MIN_SAFE_INTEGER, isMore = true; isMore; ) {
     const entries = await store.chainReader.listEntries(key, after, BLOCKS)
-    // Entries after the head were chained since the head was read.
+    // Skip entries after the head, which were chained since the head was read.
     const known = entries.filter(({ sequence }) => sequence <= head.sequence)
     for (const entry of known) {
       verification.add(entry)
@@ -115,7 +115,7 @@ async function verifyChain(
   const last = await store.chainReader.findLastSequence(key)
   const end = (await store.chainReader.findHead(key))?.sequence ?? 0
   if (last > end) {
-    const message = 'It is after the end of the chain.'
+    const message = 'Entries follow the end of the chain.'
     verification.fault({ kind: 'inserted', sequence: end + 1, toSequence: last, message })
   }
   return { ...about, ...verification.end() }
@@ -138,7 +138,8 @@ async function findUnchained(
     isMore = entries.length === IDS
   }
   if (unknown.length === 0) return []
-  // Exclude entries written since the chains were read. Read waiting entries first: they move into a chain, never back.
+  // Exclude entries that were written since the chains were read. Read waiting entries first, because an entry moves
+  // into a chain and never back.
   const recent = new Set(await store.chainReader.listPendingIds(chain))
   for (const { workspaceId, sequence } of chains) {
     for (let after = sequence, isMore = true; isMore; ) {
@@ -151,7 +152,9 @@ async function findUnchained(
   return unknown.filter(({ id }) => !recent.has(id))
 }
 
-/** A set of ids of any size: a JavaScript Set holds at most about 16 million. Takes about 100 bytes per id. */
+/**
+ * A set of IDs without a size limit. A JavaScript Set can hold only about 16 million IDs. Takes about 100 bytes per ID.
+ */
 interface IdSet {
   add(id: string): void
   has(id: string): boolean
@@ -195,7 +198,7 @@ export async function* proveChain(
     throw new OperatorError(`No entry of ${name} is chained yet: a server chains entries within seconds.`)
   yield line({ format: 'passes-evidence-1', publicKey: keys.publicKey, head: headJson(head) })
   for (const { hour: _, ...signed } of await store.chainReader.listHourlyHeads(key)) {
-    // Skip heads that were signed since.
+    // Skip heads that were signed since `head` was read.
     if (signed.sequence <= head.sequence) yield line({ signed: headJson(signed) })
   }
   for (let after = head.baseSequence; after < head.sequence; ) {

@@ -19,8 +19,8 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
   /**
-   * Tokens of doors whose first request is written immediately. A cached token does not show yet that its first request
-   * was written.
+   * Tokens of doors whose first request this process wrote immediately. `isSeen` of a cached token is still false after
+   * that.
    */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 

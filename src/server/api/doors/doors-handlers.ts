@@ -10,7 +10,7 @@ import { holdProject } from '../token-projects.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
-/** The maximum numbers per project of open invitations, and of doors including unclaimed uses of invitations. */
+/** The maximum number of open invitations per project, and of doors together with unclaimed uses of invitations. */
 const MAX_INVITATIONS = 100
 const MAX_DOORS = 5_000
 
@@ -46,7 +46,7 @@ export const doors: Handlers<typeof contract> = {
     const { projectId, revoked, cursor, offset, limit } = query
     const isPlain = !projectId && revoked === undefined && cursor === undefined && !offset
     if (token.door && isPlain) {
-      // Doors send this request every few seconds: read one row and count nothing.
+      // Read one row and count nothing, because doors send this request every few seconds.
       const door = await store.doors.find(workspaceId, token.id)
       const rows = door ? [withIsoTimes(door)] : []
       return { items: rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }
@@ -87,7 +87,7 @@ async function claimDoor(
   if (state !== 'open') throw notClaimable(state)
   return store.transaction(async (tx) => {
     const claimed = await tx.doors.claim(codeDigest, now)
-    // Another phone claimed it first.
+    // Another phone claimed the last use first.
     if (!claimed) throw notClaimable('used_up')
     const { workspaceId, projectId, gate, workspace } = claimed
     if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')

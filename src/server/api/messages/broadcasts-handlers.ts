@@ -29,7 +29,7 @@ export const broadcasts: Handlers<typeof contract> = {
       return known ? toBroadcast(known, now) : await forecast(params.id, body, context)
     }
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
-      // Call this before the transaction, for which other writers wait: it reads all versions of a project.
+      // Check before the transaction, for which other writers wait, because the check reads all versions of a project.
       await requireLanguagesOfProject(params.id, body, context)
       await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
@@ -116,7 +116,7 @@ async function requireWholeClasses(
     throw googleViaError('Requires google in platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
-    throw googleViaError('Passes of other projects use the same templates, and so the same classes.')
+    throw googleViaError('Passes of other projects use the same templates, and would show the message, too.')
   }
 }
 
@@ -147,7 +147,7 @@ async function forecast(projectId: string, body: BroadcastCreate, context: Reque
           classes: total(byClass.messages),
           others: byClass.others,
           overCap,
-          // Issuers send in parallel.
+          // The slowest issuer determines the time, because issuers send in parallel.
           seconds: secondsAtPace(Math.max(0, ...requests)),
         }
       : { passCount: 0, classes: 0, others: 0, overCap: 0, seconds: 0 },

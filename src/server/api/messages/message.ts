@@ -6,7 +6,10 @@ import type { NewMessage } from '../../../storage/messages/notification-row.ts'
 import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** Returns the normalized message of a creation request. A time that is not in the future means now. */
+/**
+ * Returns the normalized message of a creation request. A `sendAt` that is not in the future is removed, so that the
+ * message is sent now.
+ */
 export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date): Omit<NewMessage, 'id'> {
   const configured = wallets.all.map((wallet) => wallet.platform)
   const sendAt = given.sendAt === undefined ? null : new Date(given.sendAt)
@@ -19,7 +22,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
   }
 }
 
-/** Requires all languages of the passes that a message can go to. @throws ApiError VALIDATION_ERROR */
+/** Checks that a message has all languages of the passes that can receive it. @throws ApiError VALIDATION_ERROR */
 export async function requireLanguages(
   message: Pick<MessageCreate, 'body' | 'options'>,
   listDeclared: () => Promise<Languages[]>,
@@ -34,7 +37,10 @@ export interface Created<T> {
   isNew: boolean
 }
 
-/** After this many attempts, an idempotency key that is taken but not found belongs to a message of another project. */
+/**
+ * The number of attempts after which an idempotency key that is used but not found belongs to a message of another
+ * project.
+ */
 const MAX_ATTEMPTS = 5
 
 interface Messages<T> {
@@ -53,8 +59,7 @@ export async function findKnown<T>(
 /**
  * Creates a message once per idempotency key, regardless of concurrency: returns the existing or the created message.
  * An existing message is returned even if a new one would be rejected, for example because the queue is full.
- * @param insert returns undefined if another request used the key in the meantime, even if its message was canceled
- * since
+ * @param insert returns undefined if another request used the key in the meantime
  * @throws ApiError CONFLICT, TOO_MANY_REQUESTS
  */
 export async function createOnce<T>(

@@ -30,7 +30,7 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 /**
  * Creates passes with their jobs. Each item succeeds or fails separately, and results are in the order of the items. If
  * the externalPassId exists, the result is the existing pass, regardless of the other fields. After an interrupted
- * call, every stored pass is complete, and the same request creates the rest.
+ * call, every stored pass is complete, and the same request creates the missing ones.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
@@ -43,7 +43,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertPasses(planned, context)
-  // After the commit, read the passes that a concurrent request inserted first.
+  // Read the passes that a concurrent request inserted first. They are visible after the commit.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
     context,
@@ -56,7 +56,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (plan instanceof ApiError) return { externalPassId, problem: plan }
     const pass = existing.get(externalPassId) ?? inserted.get(externalPassId) ?? raced.get(externalPassId)
     const rejection = rejected.get(externalPassId)
-    // This request had no space for the pass, but a concurrent request can have created it.
+    // Report the rejection only if no concurrent request created the pass.
     if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) {
       if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
@@ -74,8 +74,8 @@ export async function createPasses(items: unknown[], context: RequestContext): P
 interface Inserted {
   inserted: Map<string, StoredPass>
   /**
-   * The errors, by externalPassId, of passes that exceed the space of the workspace or contradict the values of their
-   * class.
+   * The errors, by externalPassId, of passes that exceed a limit of the workspace, name unknown images, or contradict
+   * the values of their class.
    */
   rejected: Map<string, ApiError>
 }
@@ -91,7 +91,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (full) return { inserted: new Map(), rejected: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), rejected: new Map() }
-  // Use equal parts, because a last part with a single pass would count as created individually.
+  // Use equal parts, because a last part with a single pass would be issued as an interactive request.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
@@ -102,7 +102,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   return all
 }
 
-/** Creates concurrent single passes in one transaction. Batches have separate transactions. */
+/** Creates the passes of concurrent single requests in one transaction. */
 const insertTogether = grouped((store: Store, take: () => Planned[]) => store.transaction((tx) => insertIn(tx, take())))
 
 async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
@@ -143,7 +143,7 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
     })),
   )
   if (jobs.length > 0) await tx.jobs.insert(jobs, now)
-  // One entry per request: the correlation ID leads from a batch to its passes.
+  // Write one entry per request. The correlation ID leads from the entry of a batch to its passes.
   const entries = written.flatMap(({ inserted, context }) => {
     const [only, ...others] = inserted.values()
     if (only === undefined) return []
@@ -153,7 +153,7 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
   return written
 }
 
-/** Reserves images, space, and classes for passes to create. Returns an error for each that cannot be created. */
+/** Reserves images, space, and classes for passes. Returns an error for each pass that cannot be created. */
 export async function admitPasses<Pass extends ClaimingPass>(
   tx: Repositories,
   passes: Pass[],
@@ -214,7 +214,7 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 
 /**
  * Plans an insert or an error for each request. As with sequential single requests, the first valid request of an
- * externalPassId creates the pass. Later ones have no plan and return that pass.
+ * externalPassId creates the pass. Later requests have no plan and return that pass.
  */
 async function planPasses(
   runs: PassCreate[][],

@@ -8,7 +8,10 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** A version with the accounts of its passes; undefined for a platform that the server does not issue for. */
+/**
+ * A version with the accounts of its passes. The account is undefined for a platform that the server does not issue
+ * for.
+ */
 export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
@@ -19,7 +22,10 @@ export interface ImportVersion {
   isShared: Record<Platform, boolean>
 }
 
-/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or it is retired */
+/**
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or the identity is
+ *   retired
+ */
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,
@@ -82,13 +88,12 @@ const SHARED =
   'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
   'another provider (passes identity add … --workspace).'
 
-/** The number of passes that each device gets from rows of an import that are accepted but not stored yet. */
+/** By device, the number of passes in rows of an import that are accepted but not stored yet. */
 export type NamedDevices = Map<string, number>
 
 /**
- * Returns errors by externalPassId for rows that name a device which would hold more than the allowed number of passes
- * of the workspace. Concurrent transactions on PostgreSQL do not see each other's rows, so they can exceed the limit by
- * what they insert.
+ * Returns errors, by externalPassId, for rows with a device that would hold more passes of the workspace than allowed.
+ * Concurrent transactions on PostgreSQL do not see each other's rows, so together they can exceed the limit.
  * @param named accumulates the devices of accepted rows
  */
 export async function rejectFullDevices(

@@ -38,8 +38,8 @@ type PlannedImport = ClaimingPass & Omit<ImportedPass, keyof ClaimingPass | 'goo
 
 /**
  * Imports passes. Each item succeeds or fails separately, and results are in the order of the items. Passes that were
- * imported before are unchanged, and an interrupted call leaves complete passes, as with a batch. A dry run does the
- * same and rolls back.
+ * imported before are unchanged, and an interrupted call leaves complete passes, as with a batch. A dry run writes the
+ * same rows and rolls back.
  * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes cannot use
  */
 export async function importPasses(
@@ -65,7 +65,7 @@ export async function importPasses(
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
-  // After the commit, read the passes that a concurrent request imported first.
+  // Read the passes that a concurrent request imported first. They are visible after the commit.
   const passedOver = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
     passedOver.map(({ item }) => item),
@@ -101,7 +101,7 @@ function digestOf(templateId: string, { passTypeIdentifier: _, ...pass }: PassIm
 
 interface Found {
   pass: StoredPass
-  /** Undefined for a pass that was created here. */
+  /** The digest of the imported row; undefined for a pass that was created here. */
   digest: string | undefined
 }
 
@@ -145,15 +145,15 @@ function otherContent(passId?: string): ApiError {
 
 function namesTaken({ token }: RequestContext): ApiError {
   const message = token.projectIds
-    ? 'Its externalPassId, its serial number or its object at Google belongs to another pass.'
-    : 'Its serial number or its object at Google belongs to another pass of the identity.'
+    ? 'The externalPassId, the serial number, or the Google object of this pass belongs to another pass.'
+    : 'The serial number or the Google object of this pass belongs to another pass of the identity.'
   return new ApiError('DUPLICATE_PASS', { message })
 }
 
 /**
- * Plans an insert or an error for each item. The first valid item of an externalPassId creates the pass, and later ones
- * have no plan. If several items have the same serial number or object ID, the first item gets it, even if the items
- * are written in separate transactions.
+ * Plans an insert or an error for each item. The first valid item of an externalPassId creates the pass, and later
+ * items have no plan. If several items have the same serial number or object ID, the first item gets it, even if the
+ * items are written in separate transactions.
  */
 async function planImports(
   items: ImportItem[],
@@ -222,7 +222,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesATurn)) {
-    // Keep counting in a dry run: its accepted rows are rolled back, so the database does not count them.
+    // In a dry run, keep the counts, because accepted rows are rolled back and the database does not count them.
     if (!options.dryRun) named = new Map()
     const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)
@@ -231,7 +231,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   return all
 }
 
-/** The number of devices that count as much as a pass in the size of a transaction. */
+/** The number of devices that count as one pass in the size of a transaction. */
 const DEVICES_A_PASS = 20
 
 function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][] {
@@ -281,7 +281,7 @@ async function insertPart(
   const taken = await rejectTaken(tx, plans, context)
   const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))
   const rejected = new Map([...taken, ...(await rejectFullDevices(tx, workspaceId, untaken, named))])
-  // Rejected passes take no space and create no class.
+  // Admit only accepted passes, so that rejected ones take no space and create no class.
   const free = plans.filter(({ externalPassId }) => !rejected.has(externalPassId))
   const admitted = await admitPasses(tx, free, context)
   const accepted = admitted.flatMap((pass, n) => {

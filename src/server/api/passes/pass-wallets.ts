@@ -7,7 +7,7 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** The maximum number of devices in a response, which is also the maximum of one pass. */
+/** The maximum number of devices in a response, which is also the maximum number of devices of a pass. */
 const MAX_DEVICES = 10_000
 
 /** @throws ApiError VALIDATION_ERROR if several passes have more devices than a response can hold */

@@ -83,7 +83,7 @@ export const passes: Handlers<typeof contract> = {
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
       if (pass.group) await tx.groups.raiseLinkGeneration(workspaceId, pass.group.id)
       await audit(tx, context, 'pass.revoke-links', pass.id)
-      // The smart link and one link per platform, if the pass can be installed.
+      // If the pass can be installed, it has a smart link and one link per platform.
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + services.wallets.all.length : 0
       return { id: pass.id, revokedAt: now.toISOString(), revokedCount }
     })
@@ -127,7 +127,7 @@ async function getPass(passId: string, { store, workspaceId }: RequestContext): 
   return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
 }
 
-/** Finds a pass, in one query with those of concurrent requests of the workspace (decisions/0004). */
+/** Finds a pass, in one query with the passes of concurrent requests of the workspace (decisions/0004). */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
   const asked = take()
   const ids = asked.map(({ passId }) => passId)

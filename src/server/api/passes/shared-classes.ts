@@ -19,8 +19,8 @@ export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {
 export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<NamedPass, 'googleClassId'>
 
 /**
- * Assigns passes the classes that they request. The first pass of a key sets the values of its class. A pass with
- * different values is rejected with both values. Errors in `passes` are returned unchanged.
+ * Assigns passes to the classes that their keys name. The first pass of a key sets the values of the class. A pass with
+ * different values is rejected, and the error contains both values. Errors in `passes` are returned unchanged.
  */
 export async function joinClasses<Pass extends ClaimingPass>(
   tx: Repositories,
@@ -68,9 +68,9 @@ export interface ClassChange {
 }
 
 /**
- * Returns the class of a pass after an update. Values that the update changes on the pass change in the class, and so
- * for all of its passes. Other values of the class stay, regardless of the pass. If a pass keeps its key in another
- * version, the new class gets the values of the old one.
+ * Returns the class of a pass after an update. If the update changes a value that the class shares, the value changes
+ * for all passes of the class. Other values of the class stay, even if the pass has different ones. If a pass keeps its
+ * key in another version, the new class gets the values of the old one.
  */
 export async function followClass(
   tx: Repositories,
@@ -95,7 +95,7 @@ export async function followClass(
   const next = { ...values, ...pick(claim.values, differingNames(before.values, claim.values)) }
   if (differingNames(values, next).length > 0) {
     await tx.googleClasses.setValues(workspaceId, id, next)
-    // A class that Google never received is sent in its current form with the first object.
+    // If Google never received the class, its first object sends it in its current form.
     if (sentVersion !== null) {
       await tx.jobs.insertOnce([{ workspaceId, kind: 'upsert-google-class', subject: id, correlationId }], now)
     }
@@ -112,7 +112,7 @@ export async function forgetClass(
   const ofClass = googleClassId && (await tx.googleClasses.findForUpdate(workspaceId, googleClassId))
   if (!ofClass || (await tx.googleClasses.listInUse([ofClass])).size > 0) return
   await tx.googleClasses.setValues(workspaceId, ofClass.id, {})
-  // The rejection can quote the values.
+  // Delete the rejection, because it can quote the values.
   await tx.rejections.clear(workspaceId, 'google', ofClass.id)
   if (ofClass.sentVersion === null) return
   const job = { workspaceId, kind: 'upsert-google-class' as const, subject: ofClass.id, correlationId }

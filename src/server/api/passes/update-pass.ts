@@ -34,7 +34,7 @@ import { followClass } from './shared-classes.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** Whether the update is one of many. Its wallets are updated after those of interactive changes. */
+  /** Whether the update is one of many. Its wallets are updated after the wallets of interactive changes. */
   isBulk?: boolean
   /** Whether the pass gets a new scan code, or a new holder with a new code, token, and serial number. */
   renewal?: 'code' | 'holder'
@@ -47,10 +47,10 @@ export interface Updated {
 }
 
 /**
- * Updates a pass in the given transaction: given fields replace, variables are merged, and the result must satisfy the
- * template. Returns the updated pass, and whether the change makes Android phones ring.
+ * Updates a pass in the given transaction. Given fields replace the stored ones, variables are merged, and the result
+ * must satisfy the template. Returns the updated pass, and whether the change makes Android phones ring.
  * @throws ApiError PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
- * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
+ *   TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */
 export async function updatePass(
   tx: Repositories,
@@ -75,12 +75,12 @@ export async function updatePass(
   })
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
-  // The printed payload of another provider is replaced with its code.
+  // A new code also replaces the printed payload of another provider.
   const code = options.renewal
     ? { scanCode: newScanCode(), scanPayload: null }
     : { scanCode: pass.scanCode, scanPayload: pass.scanPayload }
   const before = await getCurrentVersion(pass, version, context)
-  // A new holder does not belong to the order of the former one.
+  // Remove the group, because a new holder does not belong to the order of the former holder.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
   const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.services.wallets, now })
   if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
@@ -188,8 +188,8 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
 }
 
 /**
- * @throws ApiError CONFLICT if the pass does not show the scan code, because scanners would read the same code as
- * previously
+ * @throws ApiError CONFLICT if the pass does not show the scan code, because scanners would continue to read the old
+ *   code
  */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
@@ -197,7 +197,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   throw new ApiError('CONFLICT', {
     message: message
       ? `The barcode does not show the scan code: its message is ${message}. Change the variables in it instead.`
-      : 'Nothing on the pass shows the scan code: its template has no barcode.',
+      : 'The pass does not show the scan code, because its template has no barcode.',
     details: { passId: pass.id, templateVersionId: pass.templateVersionId },
   })
 }
@@ -208,7 +208,7 @@ function requireOtherCode(pass: StoredPass, { definition }: VersionContent, dige
   if (!identifierDigest(before).equals(digest)) return
   throw new ApiError('CONFLICT', {
     message:
-      `The barcode would not change: its message is ${definition.design.barcode?.message}. Change the variables in it,  ` +
+      `The barcode would not change: its message is ${definition.design.barcode?.message}. Change the variables in it, ` +
       'so that the previous holder cannot use it.',
     details: { passId: pass.id },
   })
@@ -271,7 +271,7 @@ function planChange(
   { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
 ): Omit<PassChange, 'googleClassId'> {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
-  // Only the request can contain a system variable.
+  // Check the request, because stored variables never contain a system variable.
   const rejection = systemVariableError(Object.keys(body.variables ?? {}))
   if (rejection) throw rejection
   const facts = { ...pass, label: body.label ?? pass.label, variables }
@@ -309,7 +309,7 @@ function groupAfter(
   return key === null ? null : groupOf(workspaceId, projectId, key)
 }
 
-/** Whether anything changes. Numbers such as -0 are compared as JSON stores them. */
+/** Whether the update changes the pass. Numbers such as -0 are compared as JSON stores them. */
 function isChange(
   pass: StoredPass,
   { label, variables, templateVersionId, scanCode, group }: Omit<PassChange, 'googleClassId'>,

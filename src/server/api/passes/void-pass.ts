@@ -11,7 +11,7 @@ export interface Voiding {
   correlationId: string
 }
 
-/** Voids passes with their events, and queues updates of their wallets. The caller has locked the passes. */
+/** Voids passes, writes their events, and queues updates of their wallets. The caller must have locked the passes. */
 export async function voidPasses(tx: Repositories, workspaceId: string, voidings: Voiding[], at: Date): Promise<void> {
   if (voidings.length === 0) return
   const ids = voidings.map(({ pass }) => pass.id)
@@ -34,7 +34,10 @@ interface AskedVoid {
   context: RequestContext
 }
 
-/** Voids a pass in one transaction with those of concurrent requests of the workspace, or returns why it cannot. */
+/**
+ * Voids a pass, in one transaction with the passes of concurrent requests of the workspace. Returns the error of a pass
+ * that cannot be voided.
+ */
 export const voidTogether = grouped(
   (store: Store, take: () => AskedVoid[]) =>
     store.transaction(async (tx) => {
@@ -47,7 +50,7 @@ export const voidTogether = grouped(
         const pass = passes.get(passId)
         return pass && pass.status !== 'VOID' ? [{ pass, reason, context, correlationId: context.correlationId }] : []
       })
-      // Use one time for all: those of concurrent requests differ by milliseconds.
+      // Use one time for all passes, because the times of concurrent requests differ by only milliseconds.
       const at = new Date(Math.max(...asked.map(({ context }) => context.now.getTime())))
       await voidPasses(tx, workspaceId, possible, at)
       const done = possible.map(({ pass, context }) => ({ context, targetId: pass.id }))

@@ -3,19 +3,19 @@ import type { StoredSnapshot } from '../../../storage/scans/snapshots.ts'
 import type { Store } from '../../../storage/store.ts'
 import { EncodedBody, encodeBody } from '../../http/negotiation.ts'
 
-/** Lists that the doors of a project share, so that each is read and written once (decisions/0010). */
+/** Lists that the doors of a project share, so that each list is read and encoded once (decisions/0010). */
 export interface DoorLists {
   find(workspaceId: string, id: string): StoredSnapshot | undefined
   /**
-   * Returns a page of the current list of the project, which all requests within 20 seconds share. Concurrent and later
-   * requests for a page share one read.
+   * Returns a page of the current list of the project. All requests within 20 seconds share a list, and all requests
+   * for a page share one read.
    */
   page<Page>(request: PageRequest<Page>, context: ListContext): Promise<EncodedBody<Page>>
 }
 
 interface PageRequest<Page> {
   projectId: string
-  /** The list that is being read; undefined for a first page. */
+  /** The list whose next page is requested; undefined for a first page. */
   list: StoredSnapshot | undefined
   key: readonly unknown[]
   begin: () => Promise<StoredSnapshot>
@@ -29,15 +29,18 @@ interface ListContext {
 }
 
 /**
- * The time for which requests share a list. Longer than the interval at which doors refresh, so that each door moves
- * from one shared list to the next.
+ * The time for which requests share a list. It is longer than the interval at which doors refresh, so that each door
+ * gets every shared list.
  */
 const CURRENT_MS = 20_000
-/** The time that clients have to read a list they began. */
+/** The time for which the pages of a list are kept, so that clients can read the list to its end. */
 const KEPT_MS = 2 * CURRENT_MS
 /** The size of the cache of compressed pages of all workspaces: four lists of 100,000 passes. */
 const MAX_BYTES = 32 * 1024 * 1024
-/** The maximum number of earlier lists in memory. A door requests the changes since the list that it has. */
+/**
+ * The maximum number of earlier lists in memory. They are kept, because a door requests the changes since its last
+ * list.
+ */
 const MAX_LISTS = 10_000
 
 export function createDoorLists(): DoorLists {
@@ -46,12 +49,12 @@ export function createDoorLists(): DoorLists {
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
-  /** Whether pages of a list can be sent again: none of its passes was erased, and no template was renamed. */
+  /** Whether pages of a list can be sent again, because none of its passes was erased and no template was renamed. */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 
   const isOfNow = ({ madeAt }: StoredSnapshot, { now }: ListContext) =>
-    // The list can be newer than a concurrent request.
+    // Use the absolute difference, because the list can be newer than a concurrent request.
     Math.abs(now.getTime() - madeAt.getTime()) < CURRENT_MS
 
   function begin(place: string, { begin }: Pick<PageRequest<unknown>, 'begin'>, { workspaceId }: ListContext) {
@@ -72,7 +75,7 @@ export function createDoorLists(): DoorLists {
     if (known) {
       const list = await known
       if (isOfNow(list, context) && (await mayRepeat(list, context))) return list
-      // Another request can have begun one in the meantime.
+      // Another request can have begun a list in the meantime.
       const next = current.get(place)
       if (next && next !== known) return next
     }

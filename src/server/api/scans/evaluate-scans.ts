@@ -24,11 +24,11 @@ export interface Attempt {
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
-  /** The time of the evaluated status. An online scan uses the current status, but the policy as of the attempt. */
+  /** The time whose pass status counts. An online scan uses the current status, but the policy as of the attempt. */
   statusAt: Date
   /** The language of messages to the operator. Default: English. */
   language?: DoorLanguage
-  /** The passes with the payload, found before the transaction. Empty if the pass is given by ID. */
+  /** The passes with the payload, which were found before the transaction. If the pass is given by ID, only this ID. */
   matches: string[]
 }
 
@@ -40,7 +40,7 @@ export interface EvaluatedScan extends ScanDecision {
   history: RedemptionHistory | null
 }
 
-/** Returns the passes that each scan names: by its passId if given, else by its payload. */
+/** Returns the IDs of the passes that each scan names: its passId if given, else the passes with its payload. */
 export async function findMatches(
   { identifiers }: Repositories,
   workspaceId: string,
@@ -53,14 +53,14 @@ export async function findMatches(
   return scans.map((scan) => matches.get(scan) ?? [scan.passId!])
 }
 
-/** Returns the pass of an attempt; undefined if it names none or several. */
+/** Returns the pass of an attempt; undefined if the attempt names none or several. */
 export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matches'>): string | undefined {
   return others.length > 0 ? undefined : match
 }
 
 /**
- * Evaluates attempts. No two may name the same pass. The passes are locked in the transaction, so that each
- * decision still holds when it is written.
+ * Evaluates attempts, which must name different passes. The passes are locked in the transaction, so that each decision
+ * is still right when it is written.
  */
 export async function evaluateScans(
   tx: Repositories,
@@ -94,7 +94,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]
   })
-  // The order matters: the first query locks the passes, and the second must read their history after that.
+  // Keep this order: the first query locks the passes, and the second must read their history after that.
   const [passes, histories] = await Promise.all([
     tx.passes.listForUpdate(
       workspaceId,
@@ -153,7 +153,7 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Returns where the passes of `uses` were accepted, if their scans recorded a place; in order. */
+/** Returns, for each use, the place where the pass was accepted; undefined if the scan recorded no place. */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
   workspaceId: string,

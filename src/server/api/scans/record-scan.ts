@@ -18,16 +18,16 @@ import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
 const MAX_CANDIDATES = 20
 
 /**
- * Evaluates and records a scan, together with concurrent ones. If its externalRef is already recorded, or a concurrent
- * request records it first, nothing changes and the response is that of the first scan. The insert detects this, so new
- * scans need no query for it.
+ * Evaluates and records a scan, together with concurrent ones. If the externalRef is already recorded, or a concurrent
+ * request records it first, nothing changes and the response is that of the first scan. The insert detects a known
+ * externalRef, so that new scans need no query for it.
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
   const body = atDoor({ ...given, projectId: projectOfScan(given.projectId, context) }, context)
   const matches = await findMatchesTogether(store, { body, context })
 
-  // Only reports have a time: an online door cannot date the scans that it accepts.
+  // Ignore the time of an online door, which must not date the scans that it accepts.
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
@@ -87,7 +87,10 @@ function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestCon
   return replayResponse(scan, { idempotentReplay: true, projectId }, context)
 }
 
-/** Returns the response to a recorded scan. A given project narrows several matches, as in the first response. */
+/**
+ * Returns the response to a recorded scan. If the payload has several matches, a given project narrows them, as in the
+ * first response.
+ */
 export async function replayResponse(
   scan: StoredScan,
   { idempotentReplay, projectId }: { idempotentReplay: boolean; projectId?: string | undefined },
@@ -134,9 +137,12 @@ function toResponse(
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
-  /** Whether the scan was decided earlier and is one of many, so that no person at a door waits for it. */
+  /**
+   * Whether the scan belongs to a large report of earlier decisions, so that no person at a door waits for the
+   * response.
+   */
   canWait: boolean
-  /** Returns the scan for the ledger: the decision of a device can differ from the evaluation. */
+  /** Returns the scan for the ledger, whose decision can differ from the evaluation if a device made it. */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
@@ -152,10 +158,10 @@ export interface RecordedScan {
 const MOST_OF_PASS = 8
 
 /**
- * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as one after the
- * other. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate rounds or
- * transactions. Scans of people at a door come before those of reports, for example when a hundred doors reconnect.
- * Returns undefined for scans whose externalRef is already recorded.
+ * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as in separate
+ * transactions. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate
+ * rounds or transactions. Scans that a person at a door waits for precede reports, for example when a hundred doors
+ * reconnect. Returns undefined for scans whose externalRef is already recorded.
  */
 export const recordTogether = grouped(
   (store: Store, take: () => PendingScan[]) =>

@@ -12,10 +12,16 @@ import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 
-/** The maximum number of scans of a pass, because they are all in memory together. No ticket of a person has more. */
+/**
+ * The maximum number of scans of a pass. It is limited, because all scans of a pass are in memory together. No ticket
+ * of a person has more.
+ */
 const MAX_SCANS_OF_PASS = 100_000
 
-/** The number of passes per read. Each row can have a policy of 30 KB, and the driver converts all rows at once. */
+/**
+ * The number of passes, and of scans, per read. It is low, because each row can have a policy of 30 KB, and the driver
+ * converts all rows at once.
+ */
 const PASSES = 200
 const ROWS = 200
 
@@ -28,8 +34,8 @@ const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
 type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
 
 /**
- * Replays the ledger of a project against another policy, pass by pass along an index, so that memory holds the scans
- * of only a few passes. Other requests run between pages and slices.
+ * Replays the ledger of a project against another policy, pass by pass along an index, so that the scans of only a few
+ * passes are in memory. Other requests run between pages and slices.
  * @throws ApiError NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
  */
 export async function replayLedger(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
@@ -55,7 +61,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const endsAt = performance.now() + LIMIT_MS
   for await (const some of ledgers(filter, context)) {
     if (services.stopping.aborted || performance.now() > endsAt) throw tooLong()
-    // A replay of a million scans takes minutes, so each page waits for its turn.
+    // Each page waits for its turn, because a replay of a million scans takes minutes.
     const leave = await services.eventLoop.enterJobs(workspaceId, some.length)
     await mapInSlices(evaluatedAgain(some, policy, filter), (one) => counters.add(one)).finally(leave)
   }

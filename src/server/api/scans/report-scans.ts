@@ -22,16 +22,16 @@ type ProjectScan = OfflineScan & { projectId: string | undefined }
 interface Received {
   report: ProjectScan
   matches: string[]
-  /** The time of the scan: as reported, or the nearest possible time. */
+  /** The reported time of the scan, or the nearest possible time. */
   realTime: Date
   /** The reported time, if it is impossible. */
   deviceTime: Date | null
 }
 
 /**
- * Records the decisions of a device, and conflicts with those of the server. Each scan is evaluated as of its time
- * against the current ledger, the scans of a pass in order of time. Reports are recorded in parts, so that a long
- * report does not block other scans, and a repeated one resumes after the last recorded part.
+ * Records the decisions of a device, and their conflicts with the decisions of the server. Each scan is evaluated as of
+ * its time against the current ledger, and the scans of a pass are evaluated in order of time. A report is recorded in
+ * parts, so that a long report does not block other scans. A repeated report resumes after the last recorded part.
  */
 export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
@@ -62,7 +62,7 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
 
 const MAX_AHEAD_MS = 24 * 3_600_000
 
-/** Finds the passes of reports, and clamps each time to between the creation of its pass and a day from now. */
+/** Finds the passes of reports, and limits each time to the range from the creation of the pass to a day from now. */
 async function receive(reports: ProjectScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
   const found = await findMatches(store, workspaceId, reports)
@@ -78,7 +78,10 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
   })
 }
 
-/** The order is total, so that the result of a report does not depend on the order of its items. */
+/**
+ * Compares reports by time. The order is total, so that the result of a report does not depend on the order of its
+ * items.
+ */
 function byTime(a: Received, b: Received): number {
   return (
     a.realTime.getTime() - b.realTime.getTime() ||

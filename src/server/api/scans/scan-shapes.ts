@@ -112,7 +112,7 @@ export async function toPassSummary(
     contextAcceptedScanCount: uses.contextCount,
     contextLastAcceptedScanAt: uses.contextLastAt?.toISOString() ?? null,
     photoUrl: photoUrl || null,
-    // A door sees only what its view of the pass contains.
+    // A door sees no variables, except those in its view of the pass.
     variables: token.door ? {} : pass.variables,
     ...(door && { door }),
     ...(group && { group }),
@@ -125,7 +125,7 @@ interface AskedGroup extends GroupAtDoor {
 }
 
 const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
-  // Wait, because scans that were recorded together continue in the same turn of the event loop.
+  // Wait for a turn of the event loop, so that scans that were recorded together share one query.
   await nextTurn()
   const asked = take()
   const keyOf = ({ groupId, scanContextKey }: GroupAtDoor) => JSON.stringify([groupId, scanContextKey])
@@ -140,7 +140,8 @@ const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Prom
 })
 
 /**
- * Returns the address of the photo; empty if it would be too long. Passes older than that limit must still be scanned.
+ * Returns the address of the photo; empty if it would be too long. Passes that are older than the limit can have such
+ * an address, and must still be scanned.
  */
 function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): string {
   const { photo = '' } = definition
@@ -150,7 +151,10 @@ function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): st
   return isImage ? `${publicUrl}/images/${filled}` : filled
 }
 
-/** Returns a scan with its place. If a door made it, the server sets the place, regardless of what the door sent. */
+/**
+ * Returns a scan with its place. If a door made the scan, the server sets the device and the gate, regardless of the
+ * values that the door sent.
+ */
 export function atDoor<S extends { deviceId?: string | undefined; context?: ScanContext | undefined }>(
   scan: S,
   { token }: Pick<RequestContext, 'token'>,

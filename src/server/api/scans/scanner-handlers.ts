@@ -14,7 +14,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { projectOfScan, requireProject } from '../token-projects.ts'
 import { reportScans } from './report-scans.ts'
 
-/** The maximum age of a snapshot whose pages are served. An older one lacks too many of the latest scans. */
+/** The maximum age of a snapshot whose pages are served. An older snapshot lacks too many of the latest scans. */
 const MAX_AGE_MS = 24 * 3_600_000
 
 /** The position of the next page: after a pass of a full snapshot, or after a change since another snapshot. */
@@ -61,12 +61,13 @@ export const scanner: Handlers<typeof contract> = {
     const begin = () => beginList(projectId, context)
     const read = async (until: StoredSnapshot) => {
       const page = await readPage({ since, until }, pageCursor, query.limit, context)
-      // Check after each page, so that an empty page of a deleted project is not taken for the end of its list.
+      // Check the project after each page, so that a client does not take the empty page of a deleted project for the
+      // end of the list.
       if (projectId !== null) await requireProject(context.store, context.workspaceId, projectId)
       return page
     }
     if (!context.token.door || projectId === null) return read(list ?? (await begin()))
-    // All doors of a project can see the same, so they share pages.
+    // All doors of a project can see the same data, so they share pages.
     const key = [since?.id, pageCursor?.position.after, query.limit]
     const readSealed = async (until: StoredSnapshot) => {
       const { nextCursor, ...page } = await read(until)
@@ -124,8 +125,8 @@ async function findSince(
 }
 
 /**
- * @param ages the allowed age as a multiple of the maximum: the base of a list of changes gets older while its pages
- * are read
+ * @param ages the allowed age as a multiple of MAX_AGE_MS. It is above 1 for the base of a list of changes, which gets
+ *   older while the pages are read
  * @throws ApiError SCANNER_SNAPSHOT_STALE
  */
 async function findSnapshot(
@@ -200,10 +201,10 @@ function readCursor(
   return pageCursor
 }
 
-/** The number of passes whose variables, which can be large, are in memory together. */
+/** The maximum number of passes whose variables are in memory together. Variables can be large. */
 const DOORS_AT_ONCE = 100
 
-/** Returns the views for operators of passes whose version has one. Other passes are not read. */
+/** Returns, by pass, the view for door staff, if the version of the pass has one. Other passes are not read. */
 async function doorViews(
   entries: SnapshotEntry[],
   { store, workspaceId, services }: RequestContext,

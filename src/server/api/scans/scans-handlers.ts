@@ -89,7 +89,10 @@ async function statsByTime(
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }
 
-/** Explains a scan at a given time, with every check. Records nothing. @throws ApiError PASS_NOT_FOUND */
+/**
+ * Explains the decision about a scan at a given time, with every check, without recording a scan. @throws ApiError
+ * PASS_NOT_FOUND
+ */
 async function explainPass(
   passId: string,
   question: { at?: string | undefined; validityDate?: string | undefined; scanContextKey?: string | undefined },
@@ -126,7 +129,7 @@ async function explainPass(
   }
 }
 
-/** @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door did not make the scan */
+/** @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door reverses the scan of another device */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await getScan(scanId, context)
@@ -136,7 +139,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {
-    // Lock the pass as for a scan, so that a concurrent evaluation either counts the scan or does not.
+    // Lock the pass as for a scan, so that concurrent evaluations run entirely before or after the reversal.
     await tx.passes.findForUpdate(workspaceId, passId)
     if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
     const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)

@@ -17,9 +17,9 @@ export interface DecidedScan {
 }
 
 /**
- * Records attempts with all their consequences. Returns the attempts that are new. Nothing is written for an
- * externalRef that is already recorded. The recorded result counts, even if a device accepted a pass that the policy
- * rejects.
+ * Records attempts with their uses, events, and voided passes. Returns the attempts that are new. Nothing is written
+ * for an externalRef that is already recorded. The recorded result counts, even if a device accepted a pass that the
+ * policy rejects.
  */
 export async function writeScans(
   tx: Repositories,
@@ -38,7 +38,7 @@ export async function writeScans(
   const voidings = accepted.flatMap(({ decision: { debit, pass }, correlationId }) =>
     debit?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
   )
-  // Use one time for all: those of concurrent scans differ by milliseconds.
+  // Use one time for all passes, because the times of concurrent scans differ by only milliseconds.
   await voidPasses(tx, workspaceId, voidings, latest(written))
   return new Set(written)
 }
@@ -56,14 +56,14 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     templateId: pass.templateId,
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
-    // Store the window only if several contain the time. Otherwise, the time identifies the window.
+    // Store the window only if several windows contain the time. If only one does, the time identifies it.
     debitedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
   return [accepted]
 }
 
-/** Writes the events of recorded scans of known passes. Each contains the same bytes as a read of the scan. */
+/** Writes the events of recorded scans of known passes. Each event contains the same bytes as a read of the scan. */
 export async function writeScanEvents(
   tx: Repositories,
   workspaceId: string,

@@ -82,7 +82,7 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
-      // In a version with class keys, each class is created with its first pass.
+      // A version with class keys has no class yet: each class is created with its first pass.
       if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
@@ -124,7 +124,7 @@ export async function showVersionDetail(
   return { ...withIsoTimes(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
 }
 
-/** Rejects a draft that is too much work to render. @throws ApiError VALIDATION_ERROR */
+/** Rejects a draft that would take too much work to render. @throws ApiError VALIDATION_ERROR */
 export function requireBoundedWork(definition: WrittenDefinition): void {
   const issues = checkRenderWork(definition)
   if (issues.length > 0) throw validationError([...below('definition', issues)])
@@ -166,8 +166,8 @@ function missing(templateVersionId: string): never {
 }
 
 /**
- * Returns the issues that platforms have with a valid definition, with paths relative to it. Builds a sample pass per
- * platform, so that issues are found before any holder has one.
+ * Returns the issues that platforms find in a valid definition, with paths relative to the definition. Renders a sample
+ * pass for each platform, so that issues are found before a holder gets a pass.
  */
 export async function findPlatformIssues(
   definition: Definition,

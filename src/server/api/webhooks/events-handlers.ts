@@ -7,13 +7,16 @@ import type { LoggedEvent } from '../../../storage/webhooks/event-log.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 
-/** The number of events per read: some hold variables of 64 KiB. */
+/** The number of events per read. It is low, because events can contain variables of 64 KiB. */
 const EVENTS = 25
 
 /** The interval of reads that detect writes of other servers. */
 const POLL_MS = 1_000
 
-/** The delay before a retry if an older transaction hides an event that this process wrote. */
+/**
+ * The delay before a read is repeated after an event of this process, because an open older transaction can hide the
+ * event.
+ */
 const MIN_POLL_MS = 50
 
 const DAY_MS = 24 * 3_600_000
@@ -53,7 +56,9 @@ async function* follow(
     wakeUp.close()
   }
 
-  /** Shares the event loop with requests of others while a stream catches up. */
+  /**
+   * Waits for a turn at the event loop, so that a stream that catches up does not delay requests of other workspaces.
+   */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
     const leave = await services.eventLoop.enterRequest(workspaceId, bytes)
@@ -61,7 +66,7 @@ async function* follow(
   }
 }
 
-/** @throws ApiError CONFLICT if later events may have been deleted, VALIDATION_ERROR if the event never existed */
+/** @throws ApiError CONFLICT if later events can have been deleted, VALIDATION_ERROR if the event never existed */
 async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
   const { deliveriesDays: days } = services.retention

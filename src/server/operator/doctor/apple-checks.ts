@@ -16,7 +16,7 @@ import type { Config } from '../../config.ts'
 import { readAppleCredentials } from '../../identities/credentials.ts'
 import { type Check, examine, type Finding, failed, passed, reasonToSkip, skipped } from './check.ts'
 
-/** The APNs server. Only tests and the sandbox replace Apple's. */
+/** The APNs server. Default: Apple's, which only tests and the sandbox replace. */
 export type PushOptions = Pick<ApplePushOptions, 'server'>
 
 const RENEW = "renew it in Apple's developer portal, and give the new file: --apple-certificate and --apple-key"
@@ -24,7 +24,7 @@ const DOWNLOAD = 'curl -O https://www.apple.com/certificateauthority/AppleWWDRCA
 const ALLOW_CONNECTIONS = 'allow connections to api.push.apple.com, port 443'
 const GIVE = 'give the files of one pass type: --apple-certificate, --apple-key and --apple-wwdr'
 
-/** A device token that no phone has. If APNs rejects it, APNs was reached and accepted the certificate. */
+/** A device token that no phone has. If APNs rejects the token, APNs was reached and accepted the certificate. */
 const MADE_UP_TOKEN = 'made-up-by-doctor'
 
 /** Checks the certificate chain that signs passes, and whether APNs accepts it. */

@@ -14,13 +14,16 @@ export const skipped = (message: string): Finding => ({ status: 'SKIPPED', messa
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
 export interface Examination<Facts> {
-  /** The fix for a thrown error that does not suggest one. */
+  /** The fix that is shown for a thrown error without a fix. */
   fix: string
-  /** A thrown error becomes a failed finding with its message. */
+  /** Returns the finding. A thrown error becomes a failed finding with the message of the error. */
   check: (facts: Facts) => Finding | Promise<Finding>
 }
 
-/** Runs checks in order, since a check can use earlier results. @param facts what they look at, or a reason to skip */
+/**
+ * Runs checks in order, because a check can use earlier results. @param facts returns the input of the checks, or a
+ * reason to skip them
+ */
 export async function examine<Facts = undefined>(
   group: string,
   all: Record<string, Examination<Facts>>,
@@ -47,13 +50,16 @@ async function safely(check: () => Promise<Finding>, fix: string): Promise<Findi
   }
 }
 
-/** An error of a connection that was tried at several addresses has no message. */
+/**
+ * Returns the message of an error. The error of a connection that was tried at several addresses has only the messages
+ * of its parts.
+ */
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join('; ')
   return error.message || (error as NodeJS.ErrnoException).code || error.name
 }
 
-/** Returns why the credentials of the flags for a platform are not checked. */
+/** Returns the reason why the credentials of a platform in the flags are not checked; undefined if they are. */
 export function reasonToSkip(config: Config, platform: Platform): string | undefined {
   if (!config.platforms.includes(platform)) return `${platform} is not among --platforms`
   const { hasCredentials, inSandbox } = setups[platform]

@@ -27,7 +27,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
       },
     },
     Settings: {
-      fix: 'passes serve --help lists the values of --fault',
+      fix: 'use the values of --fault that passes serve --help lists',
       check() {
         parseFaults(config.faults)
         if (config.isProduction && config.allowInsecureWebhooks) {
@@ -43,13 +43,13 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
   })
 }
 
-/** Badges are optional: without them, pages show text buttons. */
+/** Returns no check without a folder, because badges are optional. */
 function badgesExamination({ badgesFolder, platforms }: Config): Record<string, Examination<undefined>> {
   if (badgesFolder === undefined) return {}
   const check = () => {
     const badges = loadBadges(badgesFolder)
     const lacking = platforms.filter((platform) => !badges.find(platform, 'en')).map((name) => `${name}/en.svg`)
-    const without = lacking.length > 0 ? `; without ${lacking.join(' and ')} other languages get a button of text` : ''
+    const without = lacking.length > 0 ? `; without ${lacking.join(' and ')}, other languages get a text button` : ''
     return passed(`${badges.all.length} in ${badgesFolder}${without}`)
   }
   return { Badges: { fix: 'arrange the folder as docs/hosted-pages.md shows', check } }
@@ -125,8 +125,8 @@ function quoted(path: string): string {
 
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 4 * 1024 * 1024
-const GIVE = 'give the address that phones reach the server by: --public-url https://… (PASSES_PUBLIC_URL)'
-const REACH = 'start it with passes serve, and check the host name, the proxy, and its certificate'
+const GIVE = 'give the address at which phones reach the server: --public-url https://… (PASSES_PUBLIC_URL)'
+const REACH = 'start the server with passes serve, and check the host name, the proxy, and its certificate'
 
 /** Checks that the public URL reaches this service, and compares the clock of the server that responds. */
 export async function checkPublicUrl(
@@ -155,7 +155,7 @@ export async function checkPublicUrl(
       Reachable: {
         fix: REACH,
         async check() {
-          if (!url) return skipped('there is no public URL to check')
+          if (!url) return skipped('no public URL is set')
           const { status, body } = await get('/healthz')
           if (status !== 200 || (body as { status?: unknown })?.status !== 'ok') {
             return failed(

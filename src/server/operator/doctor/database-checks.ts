@@ -41,7 +41,7 @@ export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Data
   return file !== undefined && !existsSync(file) ? undefined : openDatabase(databaseUrl)
 }
 
-/** Checks the database. `isCurrent` is whether later checks can query it. */
+/** Checks the database. `isCurrent` shows whether later checks can query it. */
 export async function checkDatabase(options: DatabaseOptions): Promise<{ checks: Check[]; isCurrent: boolean }> {
   const { config, database, canRecount = false } = options
   let isReadable = false
@@ -65,7 +65,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       Requirements: {
         fix: 'correct --database (PASSES_DATABASE_URL)',
         async check(readable) {
-          if (readable.dialect === 'sqlite') return skipped('SQLite has none')
+          if (readable.dialect === 'sqlite') return skipped('SQLite has no requirements')
           await onDatabase(config.databaseUrl, () => readable.reader.transaction(requireUsable))
           return passed('encoding, privileges, and pg_trgm')
         },
@@ -83,7 +83,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
       Writable: {
         fix: 'check the free space, and that this user can write to the file and its folder',
         async check(readable) {
-          if (!isCurrent) return skipped('it is not ready for use')
+          if (!isCurrent) return skipped('the database is incomplete or lacks migrations')
           await onDatabase(config.databaseUrl, () => assertWritable(readable))
           return passed('a row was committed and deleted')
         },
@@ -143,7 +143,7 @@ async function databaseSkew({ database, clock }: DatabaseOptions, isReadable: bo
 }
 
 function compareClocks(skew: ClockSkew | undefined): Finding {
-  if (!skew) return skipped('nothing to compare it with: neither PostgreSQL nor a public URL that responds')
+  if (!skew) return skipped('no clock to compare with: neither PostgreSQL nor a server responds')
   const { source, seconds } = skew
   const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${source}`
   if (Math.abs(seconds) <= WARN_SKEW_SECONDS) return passed(difference)

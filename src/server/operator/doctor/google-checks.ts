@@ -20,7 +20,7 @@ import { createLocationRejections, type KnownLocationRejections } from '../../wa
 import { type Check, examine, type Finding, failed, passed, reasonToSkip, skipped } from './check.ts'
 
 export interface GoogleOptions extends Pick<GoogleApiOptions, 'endpoints'> {
-  /** Stores which locations Google rejects; undefined if the database cannot be queried. */
+  /** The store for rejections of locations; undefined if the database cannot be queried. */
   store: Store | undefined
   canWrite: boolean
   clock: () => Date
@@ -75,7 +75,10 @@ export async function checkGoogle(
 const ALLOW_CONNECTIONS = 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443'
 const NO_IDENTITY = 'the key cannot be read'
 
-/** Requests an object that does not exist. Google checks the permission first, so "missing" proves read access. */
+/**
+ * Requests an object that does not exist. Google checks the permission first, so the error "missing" proves read
+ * access.
+ */
 async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding> {
   try {
     await api.getObject('generic', `${identity.issuerId}.passes-doctor`)
@@ -98,7 +101,7 @@ async function inSandbox(
   work: (identity: GoogleSigner, api: GoogleApi) => Promise<Finding>,
 ): Promise<Finding> {
   const folder = sandboxFolder(config)
-  // Following the emulator would create the folder.
+  // Check first, because `shareEmulator` would create the folder.
   if (!existsSync(folder)) return skipped(NO_SANDBOX)
   const emulator = await shareEmulator<Omit<SandboxGoogleServer, 'close'>>({
     folder,
@@ -122,7 +125,7 @@ interface Trial {
   rejections: KnownLocationRejections | undefined
 }
 
-/** Writes a draft class, always the same one, since Google cannot delete classes. */
+/** Writes a draft class. The class is always the same one, because Google cannot delete classes. */
 async function tryWrite(
   { issuerId }: GoogleSigner,
   api: GoogleApi,
@@ -158,10 +161,10 @@ async function tryWrite(
 const FIX_CLASS =
   'fix the problem that Google reports: a logo must be reachable at the public URL from the internet, and the account needs write access'
 
-/** Skips instead of failing: most issuers cannot use locations, and passes work without them. */
+/** Skips the check instead of failing, because most issuers cannot use locations, and passes work without them. */
 async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
   const rejection = await rejections.find(issuerId)
-  if (!rejection) return passed('Google has rejected none')
+  if (!rejection) return passed('Google has rejected no locations')
   return skipped(
     `passes are issued without locations, because Google rejected them for the issuer ${issuerId} at ${rejection.at}: ${rejection.message} ` +
       'Ask the support of Google Wallet to allow them, then run passes doctor --write',

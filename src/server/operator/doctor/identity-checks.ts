@@ -9,7 +9,7 @@ import type { Config } from '../../config.ts'
 import { setups } from '../../platforms/deliveries.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** Checks that the key of each identity opens, and that its certificate is not about to expire. */
+/** Checks that the key of each identity can be decrypted, and that its certificate is not about to expire. */
 export async function checkIdentities(config: Config, store: Store | undefined, at: Date): Promise<Check[]> {
   const identities = (await store?.identities.listAll()) ?? []
   const text = identities.length > 0 ? await findServerKey(config).catch(() => undefined) : undefined
@@ -47,7 +47,7 @@ async function check(stored: StoredIdentity, text: string, config: Config, at: D
 
 const TIMEOUT_MS = 5_000
 
-/** Finds paused identities in the metrics of a server, which keeps pauses in memory. */
+/** Finds paused identities in the metrics of a server, because a server keeps pauses only in memory. */
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
   const check = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {

@@ -6,14 +6,14 @@ import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
 
 /**
- * The maximum waiting time of due jobs. They usually run within a second, so a longer wait means that a worker is
+ * The maximum waiting time of due jobs. Jobs usually run within a second, so a longer wait means that a worker is
  * missing.
  */
 const MAX_WAIT_SECONDS = 60
 
 /**
- * The maximum waiting time of entries. They are usually chained within a second, so after a longer wait, no worker runs
- * or a chain is broken.
+ * The maximum waiting time of entries. Entries are usually chained within a second, so after a longer wait, no worker
+ * runs or a chain is broken.
  */
 const MAX_UNCHAINED_SECONDS = 300
 
@@ -57,7 +57,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       if (quarantined.length === 0) return passed('none')
       return failed(
         `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran: ${describeCounts(quarantined)}.`,
-        'passes jobs list shows them; passes jobs retry ID runs one again on its own, and passes jobs delete ID removes it',
+        'passes jobs list shows them; passes jobs retry ID runs one of them again, separately from other jobs, and passes jobs delete ID removes it',
       )
     },
   },
@@ -102,7 +102,10 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Moves: {
     fix: 'passes move-out --status',
-    /** A move is not a failure, but the server must keep running until the last phone has moved. */
+    /**
+     * Reports moves as passed: a move is not a failure, but the server must keep running until the last phone has
+     * moved.
+     */
     async check({ store }) {
       const moves = await store.overviews.listMoves(MAX_NAMED)
       if (moves.length === 0) return passed('no phones are moving to another address')
