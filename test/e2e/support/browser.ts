@@ -115,15 +115,17 @@ export async function picture(page: Page, name: string, options: { fullPage?: bo
 }
 
 /**
- * Returns the issues that axe-core finds on a page, by every rule and of any severity, and those that it could not
- * decide.
+ * Returns the issues that axe-core finds on a page, of any severity, and those that it could not decide.
+ * @param rules all by default
  */
-export async function accessibilityIssues(page: Page): Promise<string[]> {
+export async function accessibilityIssues(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Loading axe costs most of the time of a check.
   if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axe)
-  const { violations, incomplete } = (await page.evaluate(
-    `axe.run({ resultTypes: ['violations', 'incomplete'] })`,
-  )) as Record<'violations' | 'incomplete', Finding[]>
+  const options = { resultTypes: ['violations', 'incomplete'], ...(rules && { runOnly: rules }) }
+  const { violations, incomplete } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as Record<
+    'violations' | 'incomplete',
+    Finding[]
+  >
   const show = ({ id, nodes }: Finding) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(', ')}`
   return [...violations.map(show), ...incomplete.map((finding) => `undecided ${show(finding)}`)]
 }
