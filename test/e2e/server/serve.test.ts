@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -138,7 +139,7 @@ test('SIGTERM during the start stops the server gracefully', async () => {
     reject: false,
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  await eventually(() => fetch(`http://127.0.0.1:${port}/healthz`), { interval: 2 })
+  await eventually(() => once(connect(Number(port), '127.0.0.1'), 'connect'), { interval: 5 })
   child.kill('SIGTERM')
   expect((await child).exitCode).toBe(0)
 })
