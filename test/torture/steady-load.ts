@@ -40,8 +40,6 @@ interface LoadCounts {
   longestGapSeconds: number
 }
 
-/** The number of updates, and of scans, per second. */
-const RATE = 20
 const UPDATES_AT_ONCE = 16
 const RETRY_MS = 50
 const TIMEOUT_SECONDS = 10
@@ -53,6 +51,8 @@ export interface SteadyLoadOptions {
   /** The payload of each phone's pass. */
   codes: readonly string[]
   random: Random
+  /** The number of updates, and of scans, per second. Default: 20. */
+  rate?: number
   /** Called for an unexpected response, which ends the load. */
   onError(error: unknown): void
 }
@@ -62,7 +62,7 @@ export interface SteadyLoadOptions {
  * same value, a scan with the same `externalRef`, which is evaluated once. Half of the scans must be accepted, a quarter
  * repeats one of those, and a quarter reads an unknown code.
  */
-export function startSteadyLoad({ target, codes, random, onError }: SteadyLoadOptions): SteadyLoad {
+export function startSteadyLoad({ target, codes, random, rate = 20, onError }: SteadyLoadOptions): SteadyLoad {
   const closed = new AbortController()
   const revisions = codes.map(() => 0)
   const busy = new Map<number, Promise<void>>()
@@ -128,7 +128,7 @@ export function startSteadyLoad({ target, codes, random, onError }: SteadyLoadOp
     while (!closed.signal.aborted) {
       const startedAt = performance.now()
       await work()
-      await sleep(Math.max(0, startedAt + 1000 / RATE - performance.now()))
+      await sleep(Math.max(0, startedAt + 1000 / rate - performance.now()))
     }
   }
 

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { watchBroadcast } from '../../../src/cli/notify/notification-output.ts'
 import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import { dialects, temporaryFolder } from '../../support/databases.ts'
+import { oneDialect, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
 const loyalty = new URL('../../../examples/loyalty/template.json', import.meta.url).pathname
 
-describe.each(dialects)('on %s', (dialect) => {
+describe.each(oneDialect)('on %s', (dialect) => {
   test('a notification, one for later and a broadcast reach both phones of a pass', async () => {
     const server = await hostServer({ dialect })
     const { client } = server

@@ -10,7 +10,7 @@ import { createLogger } from '../../../src/server/log.ts'
 import { addApple, addGoogle } from '../../../src/server/operator/manage-identities.ts'
 import { renewIdentity } from '../../../src/server/operator/renew-identity.ts'
 import { testConfig } from '../../support/config.ts'
-import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { emptyDatabase, oneDialect, type TestDialect } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { unpack, verifySignature } from '../../wallets/apple/fixtures.ts'
 import { definition } from '../fixtures.ts'
@@ -19,7 +19,7 @@ const PASSES = 3
 const brands = ['acme', 'umbra'] as const
 
 /** A server in this process with both emulators, and what operators' commands need of it. */
-async function start(dialect: (typeof dialects)[number]) {
+async function start(dialect: TestDialect) {
   const databaseUrl = await emptyDatabase(dialect)
   const sandboxFolder = mkdtempSync(join(tmpdir(), 'passes-brands-'))
   onTestFinished(() => rmSync(sandboxFolder, { recursive: true, force: true }))
@@ -149,7 +149,7 @@ async function listChanged({ url }: RunningServer, type: string) {
   return ((await answer.json()) as { serialNumbers: string[] }).serialNumbers.toSorted()
 }
 
-test.each(dialects)('on %s no data of one brand names another, under load and during renewals', async (dialect) => {
+test.each(oneDialect)('on %s no data of one brand names another, under load and during renewals', async (dialect) => {
   const started = await start(dialect)
   const { client, server, sandbox, operator } = started
   const found: Brand[] = []

@@ -194,7 +194,7 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
     const { server, target } = await openHome('first.db', 'members.csv')
     const codes = provider.passes.map(({ code }) => code)
     const onError = (error: unknown) => arena.check(false, `the load ended: ${error}`)
-    load = startSteadyLoad({ target, codes, random: arena.random, onError })
+    load = startSteadyLoad({ target, codes, random: arena.random, rate: Math.max(5, arena.size(20, 20)), onError })
     arena.cleanUp(() => load!.close())
     old.lead(server.url)
     await provider.close()
