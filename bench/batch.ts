@@ -51,7 +51,7 @@ async function compare(kind: string, apiUrl: string, rawUrl: string): Promise<vo
       rows.map((batch) => () => insertRaw(raw, batch)),
       IN_FLIGHT,
     )
-    // The first round warms both up.
+    // Discard the first round, which warms both up.
     if (round === 0) continue
     rates.api.push((BATCHES * BATCH_SIZE) / apiSeconds)
     rates.raw.push((BATCHES * BATCH_SIZE) / rawSeconds)
@@ -64,7 +64,7 @@ async function compare(kind: string, apiUrl: string, rawUrl: string): Promise<vo
   figure(`passes created in batches to raw inserts of their rows, ${kind}`, ratio, { atLeast: TARGET })
 }
 
-/** The conference ticket of the examples, without its images. */
+/** Publishes the conference ticket of the examples, without its images. Returns the ID of the template. */
 async function publishTicket(client: Client): Promise<string> {
   const file = new URL('../examples/conference/template.json', import.meta.url)
   const { name, passType, definition } = JSON.parse(readFileSync(file, 'utf8'))

@@ -2,9 +2,9 @@
  * Simulates 100 phones at the doors of one server. The engines of the door page run in this process, and the server in
  * a separate one. The network of the phones is cut for the middle half of the run, and a tenth of the tickets is shown
  * at two gates at the same time. Prints lost scans, double admissions, and the time of decisions, from the scan until
- * the engine resolves. That time includes the work of this process for other phones, whose delay is printed as well,
- * and so is the CPU use of other programs: on two cores, one compiler makes every decision late. The journal is in
- * memory, whereas phones write to disk. Run: npx tsx bench/door.ts, after npm run build. For a short run, set
+ * the engine resolves. That time includes the work of this process for other phones, so their delay is printed, too.
+ * The CPU use of other programs is also printed, because on two cores, one compiler makes every decision late. The
+ * journal is in memory. Phones write it to disk. Run: npx tsx bench/door.ts, after npm run build. For a short run, set
  * PASSES_BENCH_TICKETS, PASSES_BENCH_PHONES, and PASSES_BENCH_SECONDS. Exits with 1 if a figure misses its limit.
  */
 

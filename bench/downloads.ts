@@ -1,8 +1,8 @@
 /**
  * Measures downloads of Apple packages over HTTP, from a separate server on both databases: passes that were never
- * opened, one pass repeatedly, and a pass that the client already has. The reference is signatures by one core and by
- * all cores, the minimum cost of a new package. Rounds alternate. Run: npx tsx bench/downloads.ts (after npm run
- * build).
+ * opened, one pass repeatedly, and a pass that the client already has. The reference is the number of signatures by one
+ * core and by all cores, because a signature is the minimum cost of a new package. Rounds alternate. Run: npx tsx
+ * bench/downloads.ts (after npm run build).
  */
 import { availableParallelism } from 'node:os'
 import { Agent, request } from 'undici'
@@ -17,7 +17,7 @@ const DOWNLOADS = Number(process.env.PASSES_BENCH_DOWNLOADS ?? 1_000)
 const IN_FLIGHT = 32
 const cores = availableParallelism()
 
-/** In multiples of the time of one signature on one core. */
+/** The maximum CPU time of each kind of download, in multiples of the time of one signature on one core. */
 const targets = { newPass: 2.5, samePass: 1.5, known: 1.2 }
 
 type Kind = 'new' | 'same' | 'known'
@@ -40,7 +40,7 @@ await onEachDatabase(async (kind, create) => {
       known: await measure(again, { 'if-none-match': etag }),
     }
     const signatures = { one: await signaturesASecond(), all: await signaturesASecond({ processes: cores }) }
-    // The first round warms up.
+    // Discard the first round, which warms up.
     if (round === 0) continue
     for (const name of ['new', 'same', 'known'] as const) {
       rates[name].push(measured[name].rate)
@@ -95,7 +95,7 @@ async function get(dispatcher: Agent, { url }: BenchServer, path: string, header
   return { headers: answer.headers, bytes }
 }
 
-/** Issued passes with a logo; the paths of their links for Apple Wallet. */
+/** Issues passes with a logo. Returns the paths of their links for Apple Wallet. */
 async function makePasses({ client }: BenchServer, count: number): Promise<string[]> {
   const { id: logo } = await client.images.create({ body: await noise(160, 50), contentType: 'image/png' })
   const { id: templateId } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })

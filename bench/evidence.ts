@@ -1,9 +1,9 @@
 /**
  * Measures the chains over the ledger on both databases. First, their cost: scans over HTTP to `passes serve` with
- * chains, and without (entries to chain are discarded), in alternating rounds. A round ends with its last response, and
- * the next one starts when all its entries are chained. Second, the time to chain and verify a long ledger. Run: npx
- * tsx bench/evidence.ts, after npm run build. PASSES_BENCH_ROWS replaces the million. Exits with 1 if a figure misses
- * its limit.
+ * chains and without, in alternating rounds. Without chains, a trigger discards the entries to chain. A round ends with
+ * its last response, and the next one starts when all its entries are chained. Second, the time to chain and verify a
+ * long ledger. Run: npx tsx bench/evidence.ts, after npm run build. PASSES_BENCH_ROWS sets the number of entries of the
+ * long ledger (default 1,000,000). Exits with 1 if a figure misses its limit.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -72,7 +72,7 @@ async function openSide(url: string, isChained: boolean): Promise<Side> {
   return { server, client: startLoadClient(server), database: openDatabase(url), rates: [], cpu: [] }
 }
 
-/** Discards the entries to chain. Each set of scans still sends them. */
+/** Discards the entries to chain with a trigger. Scans still send them. */
 async function withoutChains(db: Database['writer'], dialect: Database['dialect']): Promise<void> {
   if (dialect === 'sqlite') {
     await db.raw('create trigger no_chains before insert on chain_pending begin select raise(ignore); end')
@@ -97,7 +97,7 @@ async function measure({ server, client, database, rates, cpu }: Side, isCounted
   cpu.push((server.cpuMilliseconds() - before) / SCANS)
 }
 
-/** Passes 25 and below are void, as is one in a thousand. */
+/** Returns the body of the next scan. Skips void passes: passes 1 to 25, and one in a thousand. */
 function nextScan(): string {
   do scanned += 1
   while ((26 + (scanned % (PASSES - 100))) % 1_000 === 0)

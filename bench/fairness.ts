@@ -1,10 +1,10 @@
 /**
  * Measures the effect of one tenant on another. First, the time until a created pass is ISSUED while 200,000 jobs of
- * another workspace are queued (half of their passes created one by one, half in batches). Rounds alternate with others
- * in which that workspace is suspended, so that its jobs wait. Second, the time until an event is delivered, when quiet
- * and with 500 hanging endpoints of another workspace. One server process per database, over HTTP. Run: npx tsx
- * bench/fairness.ts, after npm run build. For a short run: PASSES_BENCH_JOBS=2000 PASSES_BENCH_ENDPOINTS=20
- * PASSES_BENCH_ROUNDS=2
+ * another workspace are queued. Half of the passes of these jobs were created one by one, and half in batches. Rounds
+ * alternate with rounds in which the other workspace is suspended, so that its jobs wait. Second, the time until an
+ * event is delivered, when quiet and with 500 hanging endpoints of another workspace. Uses one server process per
+ * database, over HTTP. Run: npx tsx bench/fairness.ts, after npm run build. For a short run: PASSES_BENCH_JOBS=2000
+ * PASSES_BENCH_ENDPOINTS=20 PASSES_BENCH_ROUNDS=2
  */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -147,7 +147,9 @@ async function issueOne(client: Client, templateId: string): Promise<number> {
   return performance.now() - startedAt
 }
 
-/** Queues passes and then the jobs that issue them, in transactions that are short enough not to block others. */
+/**
+ * Inserts passes and then the jobs that issue them, in transactions that are short enough not to block other writers.
+ */
 async function queuePasses(database: Database, { workspaceId }: Tenant, templateId: string): Promise<void> {
   const store = createStore(database)
   const template = (await store.templates.find(workspaceId, templateId))!

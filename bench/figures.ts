@@ -2,7 +2,7 @@
  * Measures figures over time on both databases: the size of two years of hourly figures for 1,000 projects, packed as
  * the server packs them, and a year of one project over HTTP, by day in a time zone with daylight saving. Each project
  * is open for twelve hours a day, with twelve kinds of events up to a hundred times per hour. Run: npx tsx
- * bench/figures.ts, after npm run build. PASSES_BENCH_PROJECTS makes a short run, whose size is scaled to 1,000
+ * bench/figures.ts, after npm run build. For a short run, set PASSES_BENCH_PROJECTS; the size is then scaled to 1,000
  * projects. Exits with 1 if a figure misses its limit.
  */
 

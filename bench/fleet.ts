@@ -1,6 +1,6 @@
 /**
  * Runs many virtual iPhones against a server that uses the Apple emulator. Some phones sleep, ignore pushes, or respond
- * slowly. See npm run fleet -- --help. docs/guides/drill.md explains the table.
+ * slowly. `npm run fleet -- --help` lists the options. docs/guides/drill.md explains the printed table.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -3,10 +3,10 @@
  * process with the APNs emulator and one worker, both of the built program on one SQLite file, serve a fleet of virtual
  * phones in this process. Each phone is pushed, lists its changed passes, and fetches its package. Prints the share of
  * reachable phones that are current five minutes after the last push, whether every other phone is listed with its
- * reason, and the number of pushes to an outdated phone in the following days. The reference is raw pushes to the same
- * APNs, measured before. Run: npx tsx bench/freshness.ts, after npm run build. PASSES_BENCH_PHONES is the number of
- * phones (default 20,000), and PASSES_BENCH_PUSH_RATE the maximum number of pushes per second (default unlimited).
- * Exits with 1 if a figure misses its limit.
+ * reason, and the number of pushes to an outdated phone in the following days. The reference is the rate of raw pushes
+ * to the same APNs, measured before the update. Run: npx tsx bench/freshness.ts, after npm run build.
+ * PASSES_BENCH_PHONES is the number of phones (default 20,000), and PASSES_BENCH_PUSH_RATE the maximum number of pushes
+ * per second (default unlimited). Exits with 1 if a figure misses its limit.
  */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -37,8 +37,8 @@ const WITHIN_SECONDS = 300
 const LIMITS = { fresh: 99.9, unlisted: 0, pushes: 4 }
 const FLEET_ID = 'f1ee700000000000'
 const PASS_TYPE = 'pass.test.passes.sandbox'
-/** The times at which outdated phones are pushed again, and a time long after. */
-const LOOKS_AFTER_SECONDS = [601, 3_601, 86_401, 7 * 86_400]
+/** The seconds after the change at which outdated phones are pushed again, and a time long after that. */
+const NUDGES_AFTER_SECONDS = [601, 3_601, 86_401, 7 * 86_400]
 const MOST_RAW = 20_000
 
 const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
@@ -85,7 +85,7 @@ figure(
     atMost: LIMITS.unlisted,
   },
 )
-await lookAgain(database)
+await nudgeLater(database)
 const most = fleet.phones.reduce((so, { pushes }) => Math.max(so, pushes), 0)
 figure('pushes to a phone that stays outdated', most, { atMost: LIMITS.pushes })
 
@@ -97,7 +97,7 @@ await api.stop()
 rmSync(folder, { recursive: true })
 process.exit()
 
-/** One phone for each pass, as registering them leaves the tables. */
+/** Registers one phone for each pass, directly in the tables. */
 async function install({ writer }: Database): Promise<void> {
   const rows = Array.from({ length: PHONES }, (_, index) => ({
     workspace_id: workspaceId,
@@ -132,7 +132,7 @@ async function openFleet(): Promise<Fleet> {
   return opened
 }
 
-/** Seconds for pushes to tokens that no phone has. */
+/** Pushes to tokens that no phone has. Returns the seconds that the pushes took. */
 async function pushToNobody(count: number): Promise<number> {
   const sandbox = `${file}.sandbox`
   const onError = (error: unknown) => console.error(error)
@@ -154,7 +154,7 @@ async function pushToNobody(count: number): Promise<number> {
   return seconds
 }
 
-/** Every pass changes, as by an upgrade of their template. */
+/** Changes every pass, as an upgrade of the template does. */
 async function change({ writer }: Database): Promise<void> {
   const { store } = services
   await writer('passes').update({ wallet_version: writer.raw('wallet_version + 1'), modified_at: Date.now() })
@@ -172,7 +172,10 @@ async function untilPushed({ counts }: Fleet): Promise<{ lastAt: number }> {
   return { lastAt: Date.now() }
 }
 
-/** The share of those that can be reached, in %, that are current at the end of the time, or once all of them are. */
+/**
+ * Waits until all reachable phones are current, or until the time limit. Returns the share of reachable phones that are
+ * current, in %.
+ */
 async function untilFresh(lastPushAt: number): Promise<number> {
   for (;;) {
     const current = reachable.filter(({ toldAt }) => toldAt === 0).length
@@ -187,9 +190,9 @@ async function untilFresh(lastPushAt: number): Promise<number> {
   }
 }
 
-/** Those that look in the minutes and days after, at once; what they push goes out at once, too. */
-async function lookAgain({ writer, reader }: Database): Promise<void> {
-  for (const seconds of LOOKS_AFTER_SECONDS) {
+/** Runs the schedules of the following minutes and days immediately, together with the pushes that they queue. */
+async function nudgeLater({ writer, reader }: Database): Promise<void> {
+  for (const seconds of NUDGES_AFTER_SECONDS) {
     const later = {
       ...services,
       clock: () => new Date(startedAt + seconds * 1000 + WITHIN_SECONDS * 1000),

@@ -1,8 +1,8 @@
 /**
  * Measures `passes issue` as users run it, against `passes serve` on each database: rows per second until every pass is
- * ISSUED, in rounds of 5,000 that alternate with raw inserts of the same rows, and once with 50,000; and the memory of
- * the client, also with a million rows and --dry-run. Run: npx tsx bench/issue-csv.ts, after npm run build. Exits with
- * 1 if a target is missed. Reads peak memory and CPU time from /proc, so it runs on Linux only.
+ * ISSUED, in rounds of 5,000 that alternate with raw inserts of the same rows, and once with 50,000. Also measures the
+ * memory of the client, including a dry run with a million rows. Run: npx tsx bench/issue-csv.ts, after npm run build.
+ * Exits with 1 if a target is missed. Reads peak memory and CPU time from /proc, so it runs on Linux only.
  */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -64,7 +64,7 @@ async function compare(kind: string, { server, issued, raw, templateId }: Sides)
       rows.map((some) => () => insertRaw(raw, some)),
       4,
     )
-    // The first round warms both up.
+    // Discard the first round, which warms both up.
     if (round === 0) continue
     rates.issued.push(ROWS / seconds)
     rates.raw.push(ROWS / rawSeconds)
@@ -81,7 +81,7 @@ async function compare(kind: string, { server, issued, raw, templateId }: Sides)
   figure(`memory of passes issue, ${MANY.toLocaleString('en')} rows, ${kind}`, many.peakMb, { atMost: LIMIT_MB }, ' MB')
 }
 
-/** Seconds until the last is ISSUED, and the ids. */
+/** Issues rows. Returns the seconds until the last pass is ISSUED, and the IDs of the passes. */
 async function issueRows(name: string, rows: number, { server, issued, templateId }: Omit<Sides, 'raw'>) {
   const file = `${name}.csv`
   await writeRows(join(folder, file), name, rows)

@@ -8,9 +8,9 @@ import { familyName, insertPasses, passId, templateId } from './support/many-pas
 import { insertScans } from './support/many-scans.ts'
 
 /**
- * Lists and figures on both databases, among a million rows against ten thousand: first pages with their total, next pages,
- * pages that are deep in the list, and figures of scans, of a project and of a broadcast. Ratios of medians.
- * Run: npx tsx bench/list.ts
+ * Measures lists and figures on both databases, with a million rows and with ten thousand: first pages with their
+ * total, next pages, pages deep in the list, and the figures of scans, of a project, and of a broadcast. The results
+ * are ratios of medians. Run: npx tsx bench/list.ts
  */
 
 const FEW = 10_000
@@ -23,7 +23,7 @@ const LIMITS = { deep: 1.5, next: 2, first: 3, figures: 50 }
 interface Filter {
   name: string
   query: string
-  /** Whether its total is stored, so that the cost of a first page does not depend on the number of rows. */
+  /** Whether the total is stored, so that the cost of a first page does not depend on the number of rows. */
   isCounted?: true
   /** Whether the filter leaves enough passes for a deep page. */
   isDeep: boolean
@@ -125,7 +125,7 @@ async function open(databaseUrl: string, count: number): Promise<Side> {
   return { ...app, projectId, broadcastId }
 }
 
-/** One for each pass, under the id of its pass. */
+/** Inserts a notification for each pass, with the ID of the pass. */
 async function insertNotifications(db: Knex, workspaceId: string, broadcastId: string, count: number): Promise<void> {
   const chunk = 50_000
   for (let start = 1; start <= count; start += chunk) {
@@ -142,14 +142,19 @@ async function insertNotifications(db: Knex, workspaceId: string, broadcastId: s
 
 type Work = () => Promise<unknown>
 
-/** Reads one page at an offset. Its cursor contains the count, which the first page of a list computes. */
+/**
+ * Returns a read of one page, `behind` rows after the first. Its cursor contains the total, which only the first page
+ * of a list computes.
+ */
 async function pageOf(app: BenchApp, query: string, behind = 0): Promise<Work> {
   const path = `/v1/passes?${query}`
   const { nextCursor } = await app.get<Page<unknown>>(`${path}&limit=1${behind > 0 ? `&offset=${behind}` : ''}`)
   return () => app.get(nextCursor ? `${path}&cursor=${nextCursor}` : path)
 }
 
-/** Alternates the works, because the speed of the machine varies. */
+/**
+ * Returns the median time of each work, in milliseconds. Runs them in turn, because the speed of the machine varies.
+ */
 async function medians(works: Work[], rounds: number): Promise<number[]> {
   const times: number[][] = works.map(() => [])
   for (let round = 0; round < rounds + 2; round += 1) {

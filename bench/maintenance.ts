@@ -1,7 +1,7 @@
 /**
  * Measures scheduled maintenance on both databases, in alternating rounds: marking expired passes, against one UPDATE
- * of the same number of passes per transaction; and deleting deliveries after their retention, against the inserts of
- * their rows. Run: npx tsx bench/maintenance.ts. Exits with 1 if a target is missed.
+ * per transaction of the same number of passes; and deleting deliveries after their retention, against inserting the
+ * same rows. Run: npx tsx bench/maintenance.ts. Exits with 1 if a target is missed.
  */
 import type { Knex } from 'knex'
 import { expirePasses, sweep } from '../src/server/background/maintenance.ts'
@@ -12,9 +12,12 @@ import { figure } from './support/figures.ts'
 import { insertPasses, passId, START, sqlFor } from './support/many-passes.ts'
 import { describe, type Measured, measure, ROUNDS, ratioOfRates, rounds } from './support/rounds.ts'
 
-/** Rows that each side of a round takes: what one run of the sweep of expiry marks. */
+/**
+ * The number of rows that each side of a round processes, which is the number of passes that one run of the sweep marks
+ * as expired.
+ */
 const ROWS = 5_000
-/** The rows of an anchor's transaction. */
+/** The number of rows per transaction of the reference. */
 const SET = 250
 const TARGETS = { expiry: 0.7, retention: 1 }
 
@@ -68,7 +71,7 @@ async function compareRetention(kind: string, services: Services, db: Knex, work
   })
 }
 
-/** Deliveries that were made long ago, each with its event and one attempt, by as few statements as there are tables. */
+/** Inserts old deliveries, each with its event and one attempt, with one statement per table. */
 async function insertDelivered(tx: Knex, workspaceId: string, from: number, to: number): Promise<void> {
   const { numbers, timedId, uuid, boolean } = sqlFor(tx)
   const [id, workspace, at] = [timedId(START, 'n'), uuid(`'${workspaceId}'`), `${START} + n`]
@@ -85,14 +88,14 @@ async function insertDelivered(tx: Knex, workspaceId: string, from: number, to: 
   for (const row of rows) await tx.raw(`insert into ${row}`, [from, to])
 }
 
-/** Does the rows from the first on, a set in each transaction. */
+/** Runs the work on ROWS rows, starting at `first`, with one transaction per SET rows. */
 async function inSets(first: number, work: (tx: Knex, from: number, to: number) => PromiseLike<unknown>, db: Knex) {
   for (let from = first; from < first + ROWS; from += SET) {
     await db.transaction(async (tx) => void (await work(tx, from, from + SET - 1)))
   }
 }
 
-/** The seconds that the work takes. */
+/** Returns the seconds that the work takes. */
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now()
   await work()

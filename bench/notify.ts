@@ -18,9 +18,9 @@ import { best, finish, median, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
- * Measures broadcasts: passes fanned out per second, against one raw INSERT … SELECT of the same rows, including jobs;
- * and the time until a single notification reaches its virtual phone, during a broadcast and when idle. Run: npx tsx
- * bench/notify.ts, after npm run build
+ * Measures broadcasts: passes fanned out per second, against one raw INSERT … SELECT of the same rows, including jobs.
+ * Also measures the time until a single notification reaches its virtual phone, during a broadcast and when idle. Run:
+ * npx tsx bench/notify.ts, after npm run build
  */
 
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 100_000)
@@ -108,7 +108,7 @@ async function insertRaw({ writer }: Database, workspaceId: string, projectId: s
   })
 }
 
-/** The job of a broadcast, as the worker runs it. */
+/** Runs the job of a broadcast, as the worker does. Returns the passes per second. */
 async function fanOut(database: Database, workspaceId: string, projectId: string): Promise<number> {
   const store = createStore(database)
   const clock = () => new Date()

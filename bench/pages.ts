@@ -9,10 +9,11 @@ import { median } from './support/rounds.ts'
 import { cpuMillisecondsOf, startServer } from './support/server.ts'
 
 /**
- * Measures waits of users in Chromium against the built program. `template dev`: from the write to disk until both
- * phones show the new text, every second save after a half-written file. The scroll position, the opened details, and
- * the chosen holder must be kept. The reference at /docs: its first paint with the CPU slowed down four times, each
- * time in a new browser context. Needs the built program and Chromium. Run: npx tsx bench/pages.ts
+ * Measures waits of users in Chromium against the built program. For `template dev`: the time from the write to disk
+ * until both phones show the new text. Every second save follows a half-written file, and the page must keep the scroll
+ * position, the opened details, and the chosen holder. For the reference at /docs: the time of the first paint, with
+ * the CPU slowed down four times, each time in a new browser context. Needs the built program and Chromium. Run: npx
+ * tsx bench/pages.ts
  */
 
 const SAVES = 10
@@ -63,7 +64,7 @@ async function measureSaves(): Promise<void> {
         writeFileSync(file, text.slice(0, text.length / 2))
         await page.locator('#faults p').first().waitFor()
       }
-      // Looks in every frame that is painted.
+      // Check in every frame that is painted.
       const seen = page.evaluate(`new Promise((resolve) => {
         const look = () => [...document.querySelectorAll('.panel')].every(({ shadowRoot }) => shadowRoot.textContent.includes('Save ${save}'))
           ? resolve(Date.now()) : requestAnimationFrame(look)
@@ -75,7 +76,7 @@ async function measureSaves(): Promise<void> {
       waits.push((await seen) - written)
     }
     console.log(`saves: ${waits.map((wait) => wait.toFixed(0)).join(' ')} ms`)
-    // On a busy machine it says more than the clock.
+    // Print the CPU time, because the elapsed time means little on a busy machine.
     const cpu = (cpuMillisecondsOf(child.pid!) - cpuBefore) / waits.length
     console.log(`CPU of template dev: ${cpu.toFixed(0)} ms a save, every second with a half-written file before it`)
     figure('time from a save until template dev shows it', median(waits), { atMost: 200 }, ' ms')
@@ -99,7 +100,7 @@ async function measureReference(): Promise<void> {
   }
 }
 
-/** With nothing in any cache. */
+/** Returns the time of the first paint with empty caches, in milliseconds. */
 async function firstPaint(browser: Browser, url: string): Promise<number> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
   try {
@@ -119,7 +120,7 @@ async function firstPaint(browser: Browser, url: string): Promise<number> {
   }
 }
 
-/** The first JSON value that a program prints. */
+/** Returns the first JSON value that a program prints. */
 async function firstValue(output: AsyncIterable<unknown>): Promise<string> {
   let text = ''
   for await (const line of output) {
@@ -128,7 +129,7 @@ async function firstValue(output: AsyncIterable<unknown>): Promise<string> {
       JSON.parse(text)
       return text
     } catch {
-      // More of it is to come.
+      // The value is not complete yet.
     }
   }
   throw new Error(`The program ended after ${text}`)

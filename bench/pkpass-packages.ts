@@ -22,7 +22,7 @@ const { createSandboxApple } = await built<typeof import('../src/wallets/sandbox
 
 type Pictures = Partial<Record<ImageRole, [width: number, height: number]>>
 
-/** Images of noise cannot be compressed, so that the packages have the sizes in their names. */
+/** Packages with images of noise, which cannot be compressed, so that the packages have the sizes in their names. */
 export const packages: { name: string; boundBySigning: boolean; pictures: Pictures }[] = [
   { name: '36 KB', boundBySigning: true, pictures: { icon: [76, 76], logo: [75, 50] } },
   {
@@ -37,7 +37,7 @@ export const packages: { name: string; boundBySigning: boolean; pictures: Pictur
   },
 ]
 
-/** A wallet with a sandbox identity, and a pass with the pictures of each package. */
+/** Creates a wallet with a sandbox identity, and functions that return passes with the pictures of a package. */
 export async function createBenchWallet(at: Date) {
   const chain = await createSandboxApple({
     passTypeIdentifier: 'pass.com.example.bench',
@@ -62,7 +62,7 @@ export async function createBenchWallet(at: Date) {
       return (await makeFiles(picture, sizes)).files
     },
   })
-  // As an upload keeps them: decoded once, and never again.
+  // Create the files once, as an upload does.
   const photo = (await makeFiles(await noise(120, 120), thumbnailSizes)).files
   return { wallet, chain, passOf, passOfHolder, passInLanguages }
 }
@@ -70,7 +70,10 @@ export async function createBenchWallet(at: Date) {
 const PHOTO = 'photo/'
 const thumbnailSizes = ([1, 2, 3] as const).map((scale) => ({ width: 90, height: 90, scale }))
 
-/** A pass of the package with a photo that no other has: none of its files was in a package before. */
+/**
+ * Creates a pass of the package with a photo that no other pass has, so that no file of the photo was in an earlier
+ * package.
+ */
 function passOfHolder(name: string, holder: number): WalletPass {
   const pass = passOf(name)
   const images = { ...pass.card.images, thumbnail: `${PHOTO}${holder}` }
@@ -154,7 +157,7 @@ const inFive = parseDefinition({
   },
 })
 
-/** A picture that no compression makes smaller. */
+/** Creates a picture that cannot be compressed. */
 export function noise(width: number, height: number): Promise<Buffer> {
   const raw = { width, height, channels: 3 as const }
   return sharp(randomBytes(width * height * 3), { raw })

@@ -12,7 +12,7 @@ export function createPeer(chain: SandboxApple) {
   }
 }
 
-/** The files of a zip of stored entries whose local headers hold their sizes. */
+/** Returns the files of a zip archive without compression, whose local headers contain the sizes. */
 function storedFiles(archive: Buffer): Record<string, Buffer> {
   const files: Record<string, Buffer> = {}
   let position = 0

@@ -104,7 +104,10 @@ for (const { what, passOf } of variants) {
   figure(`${what} by CPU to signatures of one core`, median(ofCore), { atLeast: targets.ofVariants }, 'x')
 }
 
-/** With the same number of calls in flight for all; and the milliseconds of this process on the processors for each. */
+/**
+ * Returns the calls per second, with the same number of calls in flight for all sides, and the CPU milliseconds of this
+ * process per call.
+ */
 async function callsASecond(
   build: () => Promise<unknown>,
   forSeconds = SECONDS_A_ROUND,

@@ -1,9 +1,12 @@
 /**
  * Runs the benchmarks one after another, so that they do not disturb each other, and stores their output in
  * bench/results. Ends with one table of all figures, which is also stored in bench/results/README.md. For benchmarks
- * that did not run, it contains their last figures. Arguments choose benchmarks by name: npm run bench -- pkpass batch
+ * that did not run, the table contains the last figures. Arguments choose benchmarks by name: npm run bench -- pkpass
+ * batch
  *
- * Every run ends: a comparison starts no round after two minutes, a round waits for at most one minute (support/rounds.ts), and a benchmark that still runs after ten minutes is stopped with its servers, and counts as missed.
+ * Every run ends: a comparison starts no round after two minutes, a round waits for at most one minute
+ * (support/rounds.ts), and a benchmark that still runs after ten minutes is stopped with its servers, and counts as
+ * missed.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
@@ -41,7 +44,7 @@ if (unknown !== undefined) throw new Error(`Unknown benchmark ${unknown}. Benchm
 
 const MOST_MINUTES = 10
 
-/** Explains the figures that miss their limits. Relative to the results. */
+/** The document that explains the figures that miss their limits, relative to the results. */
 const REASONS = '../../docs/decisions/0028-speed.md'
 
 const results = join(import.meta.dirname, 'results')
@@ -74,7 +77,7 @@ function row(name: string, { what, measured, limit, met }: Figure): string {
   return `| [${name}](../${name}.ts) | ${what} | ${measured} | ${limit} | ${told} |`
 }
 
-/** Figures depend on it, ratios hardly do. */
+/** Returns a description of the machine, because absolute figures depend on it. Ratios hardly do. */
 function machine(): string {
   const [cpu] = cpus()
   const memory = Math.round(totalmem() / 2 ** 30)

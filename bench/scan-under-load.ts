@@ -1,6 +1,6 @@
 /**
  * Measures the p99 of scans while the same workspace issues thousands of passes from batches, or sends a broadcast,
- * against scans when quiet: alternating samples, and the ratio of their medians. Server and clients are separate
+ * against scans when quiet. Samples alternate, and the figures are ratios of medians. Server and clients are separate
  * processes. Run: npx tsx bench/scan-under-load.ts, after npm run build
  */
 
@@ -13,7 +13,10 @@ import { insertProject } from './support/project.ts'
 import { finish, median, rounds, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
-/** The number of passes in the project of the broadcast: more than are notified while the scans of a sample run. */
+/**
+ * The number of passes in the project of the broadcast. It is higher than the number of passes that are notified during
+ * the scans of a sample.
+ */
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 10_000)
 const SCANS = 500
 const IN_FLIGHT = 4
@@ -33,7 +36,7 @@ async function compare(kind: string, url: string): Promise<void> {
   const [door, office] = [startLoadClient(server), startLoadClient(server)]
   let [scanned, issued] = [0, 0]
 
-  /** The p99 of some scans in milliseconds. */
+  /** Runs the scans of a sample. Returns their p99, in milliseconds. */
   async function scan(): Promise<number> {
     const bodies = Array.from({ length: SCANS }, () => {
       scanned += 1

@@ -1,9 +1,10 @@
 /**
  * Measures scans over HTTP, with `passes serve` and a client as separate processes, against the same statements
- * prepared in this process: first those of one scan in its own transaction, with the same number in flight, then those
- * of a set of 128 in one transaction, which is the most that sets can achieve. The ledger has a thousand and a million
- * scans. Rounds alternate, and figures are ratios of medians. Run: npx tsx bench/scan.ts, after npm run build.
- * PASSES_BENCH_ROWS replaces the million. Exits with 1 if a figure misses its limit.
+ * prepared in this process. The statements of one scan run in their own transaction, with the same number in flight.
+ * The statements of a set of 128 scans run in one transaction, which is the most that sets can achieve. The ledger has
+ * a thousand and a million scans. Rounds alternate, and figures are ratios of medians. Run: npx tsx bench/scan.ts,
+ * after npm run build. PASSES_BENCH_ROWS sets the size of the longer ledger (default 1,000,000). Exits with 1 if a
+ * figure misses its limit.
  */
 
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
@@ -31,7 +32,7 @@ interface Side {
   database: Database
   one: CapturedScans
   set: CapturedScans
-  /** Scans a second, and times of each in milliseconds, by how many were in flight. */
+  /** By the number of scans in flight: scans per second, the p99 in milliseconds, and the CPU milliseconds per scan. */
   http: Map<number, { rates: number[]; p99: number[]; cpu: number[] }>
   prepared: number[]
   preparedCpu: number[]
@@ -39,12 +40,14 @@ interface Side {
   setsCpu: number[]
 }
 
-/** No scan of the run is of a pass and context that another was of: every one is accepted. */
+/**
+ * The number of scans so far. Each scan has another pass or context than all others, so that every scan is accepted.
+ */
 let scanned = 0
 
 await onEachDatabase(async (kind, create) => {
   const sides = [await openSide(await create('few'), FEW), await openSide(await create('many'), MANY)] as const
-  // The first round warms up what runs and what is compiled.
+  // Discard the first round, which warms up the programs and their compiled code.
   for (const round of rounds(ROUNDS + 1)) for (const side of sides) await measure(side, round > 0)
   report(kind, ...sides)
   for (const { server, database, client } of sides) {
@@ -99,7 +102,7 @@ async function measure(side: Side, isCounted: boolean): Promise<void> {
   side.setsCpu.push(sets.cpu)
 }
 
-/** The scans a second, and what each took of this process's processor time in milliseconds. */
+/** Returns the scans per second, and the CPU milliseconds of this process per scan. */
 async function timeReplay(database: Database, captured: CapturedScans, count: number, inFlight: number) {
   const scans = count * captured.subjects.length
   const all = Array.from({ length: count }, () => prepareReplay(captured, nextScans(captured.subjects.length)))
@@ -112,7 +115,7 @@ async function timeReplay(database: Database, captured: CapturedScans, count: nu
   return { rate: scans / seconds, cpu: (user + system) / 1_000 / scans }
 }
 
-/** Passes 25 and below are void, as is one in a thousand. */
+/** Returns the subjects of the next scans. Skips void passes: passes 1 to 25, and one in a thousand. */
 function nextScans(count: number): Subject[] {
   return Array.from({ length: count }, () => {
     do scanned += 1

@@ -1,8 +1,8 @@
 /**
  * Measures memory and speed of `passes scans export` as users run it: a million scans to a file, as csv and as jsonl,
- * from `passes serve` on SQLite. Run: npx tsx bench/scans-export.ts, after npm run build. PASSES_BENCH_ROWS replaces
- * the million. Exits with 1 if the client uses more than 200 MB. Reads peak memory from /proc, so it runs on Linux
- * only.
+ * from `passes serve` on SQLite. Run: npx tsx bench/scans-export.ts, after npm run build. PASSES_BENCH_ROWS sets
+ * another number of scans. Exits with 1 if the client uses more than 200 MB. Reads peak memory from /proc, so it runs
+ * on Linux only.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
  * Measures scans and new passes, without HTTP, through the sqlite3 package and through better-sqlite3 in separate
- * threads, in alternating processes. docs/decisions/ has the result. better-sqlite3 is not a dependency. Run: npm
+ * threads, in alternating processes. docs/decisions/ contains the result. better-sqlite3 is not a dependency. Run: npm
  * install --no-save better-sqlite3@11.10.0, then npx tsx bench/sqlite-drivers.ts
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -15,7 +15,10 @@ const SCANS = 4_000
 const IN_FLIGHT = 32
 const DRIVERS = ['sqlite3', 'better-sqlite3'] as const
 
-/** The number per second, and the CPU milliseconds of each: of the process, and of its main thread. */
+/**
+ * The number of operations per second, and the CPU milliseconds per operation, of the whole process and of its main
+ * thread.
+ */
 interface Figures {
   rate: number
   cpu: number
@@ -100,7 +103,7 @@ async function measure(name: string) {
     appleToken: id,
     identifierDigest: identifierDigest(id),
   })
-  // The first quarter warms up.
+  // Discard the first quarter, which warms up.
   await timeAll(scans.splice(0, SCANS / 4), IN_FLIGHT)
   await timeAll(passes.splice(0, PASSES / 400), 4)
   const found = {
@@ -119,7 +122,7 @@ async function figuresOf(tasks: (() => Promise<unknown>)[], count: number, inFli
   return { rate: count / seconds, cpu: (user + system) / 1_000 / count, main: (mainThreadMs() - before.main) / count }
 }
 
-/** In ticks of 10 ms. */
+/** Returns the CPU time of the main thread, in milliseconds, with a resolution of 10 ms. */
 function mainThreadMs(): number {
   const [, numbers] = readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8').split(') ')
   const [user, system] = numbers!.split(' ').slice(11, 13).map(Number)

@@ -1,6 +1,6 @@
 /**
- * Counts the round trips to each database of a single request, by endpoint. test/server/api/trips.test.ts checks the
- * same numbers. Run: npx tsx bench/trips.ts. Exits with 1 if there are more.
+ * Counts the round trips of a single request to each database, by endpoint. test/server/api/trips.test.ts checks the
+ * same numbers. Run: npx tsx bench/trips.ts. Exits with 1 if a request makes more round trips.
  */
 import { type BenchApp, openApp } from './support/app.ts'
 import { onEachDatabase } from './support/databases.ts'
@@ -15,7 +15,7 @@ interface Subject {
 
 const newPass = (externalPassId: string) => ({ externalPassId, label: 'Ada', templateId: templateId(0) })
 
-/** A request about a pass that is issued. */
+/** Returns, by endpoint, a request about an issued pass. */
 const requests: Record<Endpoint, (pass: Subject) => [method: string, path: string, body?: object]> = {
   'GET of a pass': ({ id }) => ['GET', `/v1/passes/${id}`],
   'list of passes': () => ['GET', '/v1/passes'],
@@ -28,7 +28,7 @@ const requests: Record<Endpoint, (pass: Subject) => [method: string, path: strin
 await onEachDatabase(async (kind, create) => {
   const app = await openApp(await create('trips'))
   const { database, workspaceId } = app
-  // Insert only their templates.
+  // Insert only the templates of the passes.
   await insertPasses(database.writer, workspaceId, 0)
   // The first request fills the caches.
   const first = await issue(app, 'first')

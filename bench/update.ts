@@ -1,7 +1,7 @@
 /**
- * Updates of installed passes, drained from the outbox (claim, announce, read, push, acknowledge, on SQLite with every
- * commit synced), against raw HTTP/2 pushes of the same tokens to the same APNs emulator, which runs in a separate process.
- * Rounds alternate. Run: npx tsx bench/update.ts
+ * Measures updates of installed passes, from the outbox to the acknowledgement, on both databases, against raw HTTP/2
+ * pushes of the same tokens to the same APNs emulator, which runs in a separate process. On SQLite, every commit is
+ * synced. Rounds alternate. Run: npx tsx bench/update.ts
  */
 
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ function identityOf({ certificatePem, keyPem, wwdrPem, passTypeIdentifier, teamI
   return parseAppleIdentity({ ...credentials, passTypeIdentifier, teamIdentifier }, new Date())
 }
 
-/** One phone for each pass. */
+/** Registers one phone for each pass. */
 async function install({ database, workspaceId }: BenchApp): Promise<void> {
   await insertPasses(database.writer, workspaceId, PASSES)
   const rows = apns.tokens.map((token, n) => ({
@@ -88,7 +88,7 @@ async function install({ database, workspaceId }: BenchApp): Promise<void> {
   await database.writer.transaction((tx) => insertRows(tx, 'apple_registrations', rows))
 }
 
-/** Every pass changes. */
+/** Changes every pass. */
 async function change({ database, services, workspaceId }: BenchApp): Promise<void> {
   const db = database.writer
   await db('passes').update({ wallet_version: db.raw('wallet_version + 1') })
@@ -96,7 +96,7 @@ async function change({ database, services, workspaceId }: BenchApp): Promise<vo
   await services.store.transaction((tx) => tx.jobs.insert(jobs, new Date()))
 }
 
-/** Seconds until the outbox is empty. */
+/** Runs a worker. Returns the seconds until the outbox is empty. */
 async function drain({ database, services }: BenchApp): Promise<number> {
   const startedAt = performance.now()
   const worker = startWorker({ ...services, push }, { handlers: jobHandlers, queues: queueOptions })

@@ -7,10 +7,10 @@ import { median, ROUNDS, rounds } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
- * Measures the start time of commands. The references are the smallest possible oclif program, with one command that
- * does nothing and a manifest, for `passes --version`; and the same request with undici for `passes pass list`. All run
- * in turn, each as a process. A round compares two consecutive runs, and the figure is the median of the rounds. Prints
- * CPU time in addition to elapsed time, because it depends less on other programs. Needs the built program. Run: npx
+ * Measures the start time of commands. The reference of `passes --version` is the smallest possible oclif program: a
+ * manifest, and one command that does nothing. The reference of `passes pass list` is the same request with undici. All
+ * run in turn, each as a process. A round compares two consecutive runs, and the figure is the median of the rounds.
+ * Also prints CPU time, because it depends less on other programs than elapsed time. Needs the built program. Run: npx
  * tsx bench/version.ts
  */
 
@@ -40,7 +40,7 @@ async function compare(what: string, ours: string[], other: string[], atMost: nu
   const found: { ours: Spent; other: Spent }[] = []
   for (const round of rounds(ROUNDS + 1)) {
     const [first, second] = [await spent(ours), await spent(other)]
-    // The first of each warms the caches of the system.
+    // Discard the first round, which warms the caches of the system.
     if (round > 0) found.push({ ours: first, other: second })
   }
   for (const kind of ['cpu', 'wall'] as const) {
@@ -65,7 +65,7 @@ async function spent(args: string[]): Promise<Spent> {
   return { wall: performance.now() - start, cpu: Number(stdio[3]) / 1000 }
 }
 
-/** Prints the CPU time of the process, in microseconds. */
+/** Returns a script that prints the CPU time of its process, in microseconds. */
 function reportScript(): string {
   return `process.on('exit', () => {
   const { user, system } = process.cpuUsage()

@@ -15,15 +15,18 @@ import { describe, type Measured, measure, ratioOfCpu, ratioOfRates, rounds, tim
 
 /**
  * Measures deliveries per second to one endpoint on loopback, from the queue to the record of each attempt, on both
- * databases, against bare undici POSTs of the same bodies, with headers of the same size, the same number in flight,
- * and the response read. Run: npx tsx bench/webhooks.ts
+ * databases, against bare undici POSTs of the same bodies, with headers of the same size and the same number in flight.
+ * Both read the responses. Run: npx tsx bench/webhooks.ts
  */
 
 const COUNT = Number(process.env.PASSES_BENCH_DELIVERIES ?? 20_000)
 const IN_FLIGHT = 8
 const TARGET = 0.7
 
-/** Bare POSTs of each body, so that they last about as long as the deliveries: the speed of the machine comes and goes. */
+/**
+ * The number of bare POSTs of each body. With this number, both sides take about as long, so that changes of the
+ * machine's speed affect both.
+ */
 const REPEATS = 3
 
 const receiver = fork(new URL('support/receiver.js', import.meta.url))
@@ -65,7 +68,7 @@ async function createWebhook({ services, workspaceId }: BenchApp): Promise<Targe
   return services.store.transaction((tx) => tx.webhooks.insert(workspaceId, id, fields, new Date()))
 }
 
-/** Events of passes as issuing writes them, in hundreds, with their deliveries; returns what is to be sent. */
+/** Inserts events with their deliveries, in hundreds, as issuing does. Returns the bodies to send. */
 async function queue({ services, workspaceId }: BenchApp, webhook: Target): Promise<string[]> {
   const { store } = services
   for (let done = 0; done < COUNT; done += 100) {
@@ -87,7 +90,7 @@ function newEvent() {
   return { type: 'pass.issued' as const, subject: id, data, correlationId: null }
 }
 
-/** Seconds until nothing is due. */
+/** Delivers all due deliveries. Returns the seconds that this took. */
 async function deliver(app: BenchApp, outbound: ReturnType<typeof createOutbound>): Promise<number> {
   const startedAt = performance.now()
   await runJobs('webhooks', { ...app.services, outbound })

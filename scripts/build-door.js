@@ -60,7 +60,7 @@ export async function buildDoor(main = join(source, 'app/main.tsx')) {
   const names = [...files.keys()]
   const worker = join(source, 'service-worker.ts')
   if (existsSync(worker)) {
-    // Another release is another service worker, because it names other files.
+    // Put a digest of the file names into the service worker, so that each release has another service worker.
     const digest = createHash('sha256').update(names.toSorted().join()).digest('hex').slice(0, 16)
     const define = { ...constants, DOOR_FILES: JSON.stringify(names), DOOR_BUILD: JSON.stringify(digest) }
     await bundle([worker], { define, entryNames: 'sw' })

@@ -1,5 +1,5 @@
-// Builds dist/ and the oclif command manifest. With --if-needed, does nothing when dist/ is newer than every source;
-// with --no-check, does not check types, because another step does.
+// Builds dist/ and the oclif command manifest. With --if-needed, does nothing if dist/ is newer than every source. With
+// --no-check, does not check types, for callers that check them in another step.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -33,7 +33,7 @@ function copyReference() {
   for (const name of files) copyFileSync(join(from, name), join(to, name))
 }
 
-/** Copies the styles and scripts of pages, which are not bundled. */
+/** Copies the styles and scripts of pages that are not bundled. */
 function copyBrowserFiles() {
   cpSync(join(root, 'src/server/pages/browser'), join(root, 'dist/server/pages/browser'), { recursive: true })
 }

@@ -1,7 +1,7 @@
 /**
  * Plants the faults of faults/table.ts, one at a time, in a copy of the tree, and runs the tests that must fail: npm
- * run faults [-- --only NAME]. Exits with 1 if a fault survives, or if its result is UNCLEAR: the source does not
- * contain its text, or its tests do not load.
+ * run faults [-- --only NAME]. Exits with 1 if a fault survives, or if its result is UNCLEAR because the source does
+ * not contain its text or its tests do not load.
  */
 import {
   copyFileSync,
@@ -30,7 +30,7 @@ interface Report {
 interface Finding {
   /** The first test that failed. */
   failed: string | undefined
-  /** The reason that no test failed, if the file could not run. */
+  /** The reason why the file could not run. */
   broken: string | undefined
 }
 
@@ -38,7 +38,8 @@ const root = join(import.meta.dirname, '..')
 const chosen = choose()
 const copy = realpathSync(mkdtempSync(join(tmpdir(), 'passes-faults-')))
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
-// Remove the listeners of the package that runs PostgreSQL, which would end this process before the running tests.
+// Remove the signal listeners of the package that runs PostgreSQL, because they would end this process before the
+// running tests.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
 const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interruption.abort())
@@ -49,7 +50,7 @@ const isSatisfied = await run().catch((error: unknown) => {
 })
 process.exit(isSatisfied ? 0 : 1)
 
-/** Runs everything with one PostgreSQL. Otherwise, each run of tests would start its own. */
+/** Runs all tests with one PostgreSQL server, which each run of tests would otherwise start. */
 async function run(): Promise<boolean> {
   await copyTree()
   const given = process.env.PASSES_TEST_POSTGRES_URL
@@ -85,7 +86,7 @@ async function copyTree(): Promise<void> {
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
 }
 
-/** Tests that fail without a fault show nothing with one. */
+/** Runs the tests without a fault, because a test that fails anyway cannot detect one. Returns whether all pass. */
 async function areSound(faults: Fault[]): Promise<boolean> {
   const files = [...new Set(faults.flatMap(({ tests }) => tests))]
   let isSound = true
@@ -135,7 +136,7 @@ async function runTests(files: string[], ...options: string[]): Promise<Map<stri
   const output = join(copy, 'report.json')
   rmSync(output, { force: true })
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${output}`]
-  // If a fault makes a test hang, it has failed.
+  // A test that hangs because of a fault counts as failed.
   const limits = ['--testTimeout=60000', '--hookTimeout=60000']
   const { all, exitCode } = await execa('node', [...vitest, ...limits, ...options, ...files], {
     cwd: copy,

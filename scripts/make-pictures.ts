@@ -1,6 +1,7 @@
 /**
  * Draws the pictures of docs/images in Chromium against the built program: `npx tsx scripts/make-pictures.ts [NAME…]`.
- * Each shows one pass of an example. Install Noto Sans, including its Arabic font, so that texts look as on phones.
+ * Each picture shows one pass of an example. Install Noto Sans, including its Arabic font, so that texts look as on
+ * phones.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +18,7 @@ import { launchBrowser } from '../test/e2e/support/browser.ts'
 import { NFC_KEY } from '../test/wallets/apple/overrides/override-samples.ts'
 
 interface Picture {
-  /** A folder of examples, and the row of its CSV file that is drawn. */
+  /** The folder of an example, its CSV file, and the row of this file to draw. */
   example: string
   rows: string
   externalPassId: string

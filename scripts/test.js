@@ -14,8 +14,8 @@ const checks = [
 const tests = ['node_modules/vitest/vitest.mjs', 'run', ...process.argv.slice(2)]
 
 /**
- * Turns off garbage collection in the compiler, which would cost a quarter of its CPU time. Without it, the compiler
- * uses at most 1.1 GB.
+ * Turns off garbage collection in the compiler, which would take a quarter of its CPU time. Without garbage collection,
+ * the compiler uses at most 1.1 GB.
  */
 const cheapCompiler = { GOGC: 'off' }
 

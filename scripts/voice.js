@@ -1,9 +1,9 @@
 /**
- * Checks the English of comments, strings, test names, and Markdown. Each banned phrase is listed with the usual way to write
- * it. Each area has a ceiling: lower it when its texts improve, and never raise it.
+ * Checks the English of comments, strings, test names, and Markdown. Each banned phrase has a usual replacement. Each
+ * area has a ceiling: lower the ceiling when the texts of the area improve, and never raise it.
  *
- *   node scripts/voice.js                      counts the hits of each area, and exits with 1 above a ceiling
- *   node scripts/voice.js --list src/server    prints the hits in a folder or file
+ *   node scripts/voice.js                      counts the hits of each area, and exits with 1 above a ceiling node
+ *   scripts/voice.js --list src/server    prints the hits in a folder or file
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -93,7 +93,7 @@ const reviewed = [
   /\banswer(s|ed)?\b/,
 ]
 
-/** Legitimate phrases, each with the reason. No pattern applies to them. */
+/** Legitimate phrases, each with the reason. The patterns ignore them. */
 const allowed = [
   [/\bso far\b/, 'means "until now"'],
   [/\b(none|one|two|three|all|both|each|any|some|most|many|half) of (which|whom)\b/, 'follows a quantifier'],

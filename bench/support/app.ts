@@ -13,7 +13,7 @@ export interface BenchApp {
   services: Services
   workspaceId: string
   token: string
-  /** The body of a GET, parsed; throws on anything but 200. */
+  /** Returns the parsed body of a GET. Throws for any status except 200. */
   get<T>(path: string): Promise<T>
   /** Stops the background work on the database, and closes the database. */
   close(): Promise<void>

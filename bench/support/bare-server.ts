@@ -1,6 +1,6 @@
 /**
  * Serves a pass with the minimum of work: a bare h3 route that runs one prepared statement of the driver, behind the
- * listener of the server. The argument is the address of a database. Prints its own address as JSON.
+ * listener of the server. The argument is the address of a database. Prints the address of this server as JSON.
  */
 import { H3 } from 'h3'
 import { toNodeHandler } from 'h3/node'

@@ -1,8 +1,8 @@
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads')
 
 /**
- * As much of the sqlite3 package as the program uses, on better-sqlite3: a thread for each connection, which keeps its
- * statements prepared. For comparison only: it interrupts nothing.
+ * The part of the API of the sqlite3 package that the program uses, on better-sqlite3. Each connection has a thread,
+ * which keeps its statements prepared. For comparison only, because it cannot interrupt statements.
  */
 class Database {
   constructor(file, _mode, done) {
@@ -36,7 +36,7 @@ class Database {
   }
 
   interrupt() {
-    // A thread that is at work does not listen.
+    // Interrupting is not possible: a thread does not receive messages while it runs a statement.
   }
 
   close(done) {
@@ -44,7 +44,7 @@ class Database {
   }
 }
 
-/** It takes no booleans, and whole numbers for fractions. */
+/** Converts values, because better-sqlite3 rejects booleans and binds whole numbers as fractions. */
 function toSqlite(value) {
   return typeof value === 'boolean' || Number.isSafeInteger(value) ? BigInt(value) : value
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { openDatabase } from '../../src/storage/db/database.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 
-/** Makes an empty database and returns its address. */
+/** Creates an empty database and returns its address. */
 export type CreateDatabase = (name: string) => Promise<string>
 
-/** Runs the work on SQLite, then on a PostgreSQL started for it, and leaves nothing behind. */
+/** Runs the work on SQLite, and then on a PostgreSQL server that is started for it. Deletes both databases. */
 export async function onEachDatabase(work: (kind: string, create: CreateDatabase) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-bench-'))
   await work('SQLite', async (name) => `sqlite:${join(folder, `${name}.db`)}`)

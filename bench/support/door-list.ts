@@ -5,7 +5,7 @@ export interface SnapshotDelta {
   removed?: readonly string[] | undefined
 }
 
-/** The passes of a snapshot, indexed for lookups. Merging a delta changes it. */
+/** The passes of a snapshot, indexed for lookups. Merging a delta changes the list. */
 export interface DoorList {
   readonly size: number
   /** Returns the passes in no particular order. */
@@ -19,14 +19,14 @@ export interface DoorList {
   /** Returns the passes of a group, ordered by ID. */
   membersOf(groupId: string): readonly SnapshotItem[]
   /**
-   * Merges a page of a delta. The cost depends on the size of the page only. Merge pages in order. Once all pages are
+   * Merges a page of a delta. The cost depends only on the size of the page. Merge pages in order. Once all pages are
    * merged, the list corresponds to the ID of the delta. An interrupted delta does no harm: request it again with the
    * previous ID.
    */
   merge(delta: SnapshotDelta): void
 }
 
-/** Creates a list from a whole snapshot, which deltas then keep current. Many phones of one process share it. */
+/** Creates a list from a full snapshot. Merge deltas to keep it current. Many phones of one process share it. */
 export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
   const byId = new Map<string, SnapshotItem>()
   const active = createIndex()
@@ -75,7 +75,7 @@ export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
 function createIndex() {
   const byKey = new Map<string, SnapshotItem | Set<SnapshotItem>>()
   return {
-    /** Ordered by ID. */
+    /** Returns the items of a key, ordered by ID. */
     get(key: string): readonly SnapshotItem[] {
       const found = byKey.get(key)
       if (found === undefined) return []

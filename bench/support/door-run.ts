@@ -5,9 +5,9 @@ import { type BenchPhone, type TimedDecision, timedScan } from './doors.ts'
 import { codeOf, insertCodes } from './many-passes.ts'
 import { insertProject } from './project.ts'
 
-/** One of this number of tickets is shown at two gates. */
+/** One in this number of tickets is shown at two gates. */
 const TWICE = 10
-/** Before it passes are void. */
+/** The number of the first ticket. Passes with lower numbers are void. */
 const FIRST_TICKET = 26
 
 /** Creates a project with passes that each have their own code. Returns its ID. */
@@ -18,10 +18,10 @@ export async function insertTickets(database: Database, workspaceId: string, tic
 }
 
 /**
- * Shows tickets at the phones in turn, each tenth one at two phones at the same time. The network of the phones is cut
- * for the middle half.
+ * Shows tickets at the phones in turn. Every tenth ticket is shown at two phones at the same time. The network of the
+ * phones is cut for the middle half.
  * @param phones at least two
- * @param pace resolves when it is time for the n-th scan. It receives the previous ones.
+ * @param pace resolves when it is time for the n-th scan. It receives the previous scans.
  */
 export async function showTickets(
   phones: readonly BenchPhone[],
@@ -38,7 +38,7 @@ export async function showTickets(
     for (const phone of phones) phone.cut(n >= scans / 4 && n < (3 * scans) / 4)
     const code = codeOf(1 + ((ticket - 1) % tickets))
     timed.push(timedScan(phones[n % phones.length]!, code))
-    // Never the same phone, which would take it for one reading.
+    // Use another phone, because the same one would treat both scans as one reading.
     const other = phones[(n + Math.floor(phones.length / 2)) % phones.length]!
     if (ticket % TWICE === 0) timed.push(timedScan(other, code))
   }
@@ -49,17 +49,19 @@ export async function showTickets(
 export interface LedgerFaults {
   /** The number of scans without a decision. */
   unevaluated: number
-  /** Decisions that the ledger does not have. */
+  /** The number of decisions that are missing in the ledger. */
   lost: number
   /** The number of tickets that the server admitted twice. */
   twiceOnline: number
-  /** Tickets of whose admissions not all but one are conflicts in the ledger. */
+  /**
+   * The number of tickets with several admissions of which more than one, or none, is without a conflict in the ledger.
+   */
   untold: number
   /** The number of tickets admitted twice while a network was cut, which is not a fault. */
   twice: number
 }
 
-/** Compares what was said at the doors with what the ledger has. */
+/** Compares the decisions at the doors with the ledger. */
 export async function findFaults(
   { reader }: Database,
   workspaceId: string,
@@ -81,7 +83,7 @@ export async function findFaults(
   )
   const twice = [...accepted.values()].filter((admissions) => admissions.length > 1)
   const atOnce = twice.filter((admissions) => admissions.filter(({ verified }) => verified === 'online').length > 1)
-  // Only the first admission of a ticket is not a conflict.
+  // Exactly one admission of a ticket must be without a conflict.
   const untold = [...accepted.values()].filter(
     (admissions) => admissions.filter(({ conflict }) => conflict === null).length !== 1,
   )

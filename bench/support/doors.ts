@@ -10,20 +10,20 @@ import { memoryStore, type SharedList } from './memory-store.ts'
 /** A phone at a gate: the engine of the page, over a network that can be cut. */
 export interface BenchPhone {
   engine: DoorEngine
-  /** Cuts its network, including requests in flight, or restores it. */
+  /** Cuts the network of the phone, including requests in flight, or restores it. */
   cut: (isCut: boolean) => void
   shared: () => SharedList
 }
 
-/** Differences from a measurement. */
+/** Options for tests. The defaults are for measurements. */
 interface PhoneOptions {
-  /** A list that the phone has already; else it fetches one. */
+  /** A list that the phone already has. Default: the phone fetches a list. */
   list?: SharedList
   fetch?: typeof fetch
   wallMs?: () => number
 }
 
-/** Opens the page of a door that was claimed before. */
+/** Opens the page of a door that was already claimed. */
 export async function openPhone(
   url: string,
   identity: Identity,
@@ -69,7 +69,7 @@ export async function openPhone(
   }
 }
 
-/** Resolves once a door is in a state. */
+/** Resolves once the state of a door fulfills a condition. */
 export function until(engine: DoorEngine, isThere: (state: DoorEngine['state']) => boolean): Promise<void> {
   return new Promise((resolve) => {
     const end = engine.subscribe(look)
@@ -82,13 +82,13 @@ export function until(engine: DoorEngine, isThere: (state: DoorEngine['state']) 
   })
 }
 
-/** A decision, and the time that the operator waited for it. */
+/** A decision, and the time from the scan to the decision, in milliseconds. */
 export interface TimedDecision {
   decision: Decision
   ms: number
 }
 
-/** Scans what is held up, and takes the time. */
+/** Scans a payload, and measures the time of the decision. */
 export async function timedScan({ engine }: BenchPhone, payload: string): Promise<TimedDecision> {
   const startedAt = performance.now()
   const decision = await engine.scan({ payload, method: 'camera' })

@@ -19,7 +19,7 @@ export interface Figure {
   met: string
 }
 
-/** The figures among what a benchmark printed. */
+/** Returns the figures in the output of a benchmark. */
 export function parseFigures(text: string): Figure[] {
   return [...text.matchAll(/^= (.+): (\S+(?: MB| ms)?) \((at \w+ [\d.]+)\) (met|MISSED)$/gm)].map(
     ([, what, measured, limit, met]) => ({ what: what!, measured: measured!, limit: limit!, met: met! }),

@@ -2,10 +2,10 @@ import { createConnection } from 'node:net'
 
 /**
  * Sends requests from a separate process, so that the CPU use of a client does not slow down the server. It uses the
- * given number of persistent connections, each with one request in flight. Of a response, it reads only the status, the
- * end, and whether it contains an expected text. The parent process can send `{ port, token, path, bodies, inFlight,
- * expected }` repeatedly, and receives `{ seconds, times }`, in milliseconds for each body, or `{ error }`. Ends with
- * its parent.
+ * given number of persistent connections, each with one request in flight. It reads only the status and the end of a
+ * response, and whether the response contains an expected text. The parent process can send `{ port, token, path,
+ * bodies, inFlight, expected }` repeatedly, and receives `{ seconds, times }`, in milliseconds for each body, or `{
+ * error }`. Ends with its parent.
  */
 const HEAD_END = '\r\n\r\n'
 

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import type { BenchServer } from './server.ts'
 
-/** Requests that `load.js` sends to one path of a server: each body once. */
+/** Requests that `load.js` sends to one path of a server, one for each body. */
 export interface Order {
   path: string
   bodies: string[]
@@ -12,7 +12,7 @@ export interface Order {
 
 /** A client in a separate process. */
 export interface LoadClient {
-  /** @returns how long all took in seconds, and each in milliseconds */
+  /** @returns the duration of all requests in seconds, and of each request in milliseconds */
   send(order: Order): Promise<{ seconds: number; times: number[] }>
   stop(): void
 }

@@ -3,17 +3,17 @@ import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { insertRows } from '../../src/storage/db/bulk-rows.ts'
 import { isPostgres } from '../../src/storage/db/dialect.ts'
 
-/** Fills a workspace with any number of passes with SQL, a million in one or two minutes. */
+/** Fills a workspace with any number of passes by SQL. A million passes take one or two minutes. */
 
 const TEMPLATES = 10
 export const START = Date.UTC(2026, 0, 1)
 
-/** Id of the n-th pass, oldest first: pass n was made n milliseconds after the start. */
+/** Returns the ID of the n-th pass, oldest first. Pass n was created n milliseconds after START. */
 export function passId(n: number): string {
   return timedId(START, n)
 }
 
-/** The id of the n-th of rows that were made a millisecond apart. */
+/** Returns the ID of the n-th of rows that were created a millisecond apart. */
 export function timedId(start: number, n: number): string {
   const time = (start + n).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${n.toString(16).padStart(12, '0')}`
@@ -23,7 +23,7 @@ export function templateId(n: number): string {
   return `00000000-0000-7000-8000-${(n % TEMPLATES).toString(16).padStart(12, '0')}`
 }
 
-/** Sixty syllables of three letters; three of them make one of 216,000 family names. */
+/** Sixty syllables of three letters. Three of them form one of 216,000 family names. */
 const SYLLABLES =
   'banbelbirbordancardedovdrafaifenfirgalgergorhanhelhiljanjenjorkalkerkinlanlenlormarmelmirnadnelnorol' +
   'aoreottpalperpinrasrenrossalsenskotamterthoulfvanvelvirwanweryanyorzakzelzimtovs'
@@ -33,16 +33,16 @@ const syllable = (index: string) => `substr('${SYLLABLES}', cast(1 + 3 * (${inde
 /** The family name of pass n, in SQL. */
 const FAMILY_NAME = [syllable('(n * 7919) % 60'), syllable('(n / 60) % 60'), syllable('(n / 3600) % 60')].join(' || ')
 
-/** The family name of pass n. Few passes share one: about five in a million. */
+/** Returns the family name of pass n. Of a million passes, about five share a name. */
 export function familyName(n: number): string {
   const indexes = [(n * 7919) % 60, Math.floor(n / 60) % 60, Math.floor(n / 3600) % 60]
   return indexes.map((index) => SYLLABLES.slice(3 * index, 3 * index + 3)).join('')
 }
 
 /**
- * Pass n: label "<family name> <n>", externalPassId "ext-<n>", variables seat (its own) and tier (one of ten), template
- * n % 10; VOID for the first 25 and one in a thousand, else ISSUED.
- * @param projectId a project that they are all of; none by default
+ * Inserts passes. Pass n has the label "<family name> <n>", the externalPassId "ext-<n>", a unique seat, one of ten
+ * tiers, and the template n % 10. The first 25 passes and one in a thousand are VOID, and all others are ISSUED.
+ * @param projectId the project of all passes. Default: none
  */
 export async function insertPasses(
   db: Knex,
@@ -61,16 +61,16 @@ export async function insertPasses(
       await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
     })
   }
-  // As autovacuum does. SQLite uses the statistics with which its tables were created.
+  // Update the statistics, as autovacuum does. SQLite uses the statistics with which its tables were created.
   if (isPostgres(db)) await db.raw('vacuum analyze')
 }
 
-/** The scan code of the n-th pass, once it has one. */
+/** Returns the scan code that `insertCodes` gives the n-th pass. */
 export function codeOf(n: number): string {
   return `bench-code-${n}`
 }
 
-/** Gives the first passes their scan codes: see codeOf. */
+/** Gives the first `count` passes the scan codes of `codeOf`. */
 export async function insertCodes(db: Knex, workspaceId: string, count: number): Promise<void> {
   const chunk = 10_000
   for (let start = 1; start <= count; start += chunk) {

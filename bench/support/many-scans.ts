@@ -2,19 +2,19 @@ import type { Knex } from 'knex'
 import { isPostgres } from '../../src/storage/db/dialect.ts'
 import { type Sql, START, sqlFor, templateId, timedId } from './many-passes.ts'
 
-/** Fills the ledger of a workspace with any number of scans with SQL. */
+/** Fills the ledger of a workspace with any number of scans by SQL. */
 
-/** Half a year behind the passes. */
+/** The time of the first scan, half a year after the passes were created. */
 const FIRST_SCAN = Date.UTC(2026, 6, 1)
 
-/** Id of the n-th scan, oldest first: scan n was made n milliseconds after the first of July. */
+/** Returns the ID of the n-th scan, oldest first. Scan n was recorded n milliseconds after FIRST_SCAN. */
 export function scanId(n: number): string {
   return timedId(FIRST_SCAN, n)
 }
 
 /**
- * Scan n is of pass 1 + n % passes, made by insertPasses before, at one of twenty gates; each tenth is denied as used up,
- * the others are accepted and count, each in one of a hundred contexts.
+ * Inserts scans of passes that `insertPasses` created. Scan n is of pass 1 + n % passes, at one of twenty gates. Every
+ * tenth scan is denied as used up. The others are accepted, each in one of a hundred contexts.
  */
 export async function insertScans(db: Knex, workspaceId: string, count: number, passes: number): Promise<void> {
   const sql = sqlFor(db)

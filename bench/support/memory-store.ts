@@ -7,13 +7,13 @@ import type { Attempted, EngineStore, Identity, JournalEntry, ListHead } from '.
 import { ownFacts } from '../../src/door/engine/list-facts.ts'
 import { createDoorList, type DoorList } from './door-list.ts'
 
-/** A list that many phones of one process share; what changes in it, each of them keeps for itself. */
+/** A list that many phones of one process share. Each phone keeps its changes to the list separately. */
 export interface SharedList {
   head: ListHead
   list: DoorList
 }
 
-/** The list of a phone: a shared one, and what changed since. */
+/** The list of a phone: a shared list, and the changes since. */
 interface OwnList {
   head: ListHead
   shared: DoorList | undefined
@@ -22,7 +22,7 @@ interface OwnList {
 }
 
 /**
- * Keeps the data of a door in memory, so that one process can simulate many phones with many passes. It does not
+ * Keeps the data of a door in memory, so that one process can simulate many phones with many passes. The data does not
  * survive a kill.
  */
 export function memoryStore(identity: Identity, sharedList?: SharedList): EngineStore & { shared(): SharedList } {
@@ -58,7 +58,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   }
 
   return {
-    // Copy the list, because this phone keeps changing its own.
+    // Copy the changed items, because this phone continues to change its own list.
     shared: () => ({ head: own!.head, list: createDoorList([...own!.changed.items()]) }),
     identity: async () => token,
     async setIdentity(next) {

@@ -2,7 +2,7 @@ import type { Database } from '../../src/storage/db/database.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { insertPasses } from './many-passes.ts'
 
-/** Creates a project with many passes with SQL, as `insertPasses` does. Returns its ID. */
+/** Creates a project with many passes by SQL, as `insertPasses` does. Returns its ID. */
 export async function insertProject(database: Database, workspaceId: string, passes: number) {
   const { writer } = database
   const at = new Date()

@@ -4,8 +4,8 @@ import { type Database, openDatabase } from '../../src/storage/db/database.ts'
 import { migrate } from '../../src/storage/db/migrate.ts'
 
 /**
- * The least that could write what the server wrote: its very rows, by statements that are kept prepared, in transactions of as
- * many passes.
+ * The minimum work to write the rows that a server wrote: inserts the same rows with prepared statements, in
+ * transactions with the same number of passes.
  */
 
 export type Rows = Record<string, Record<string, unknown>[]>
@@ -26,7 +26,7 @@ export async function openRaw(url: string, issued: Database): Promise<Database> 
 
 /**
  * Reads the rows of passes, in sets of the given size.
- * @param tables those in addition to `passes`, with the column that names the pass
+ * @param tables the tables in addition to `passes`, with the column that names the pass
  */
 export async function readRows(
   issued: Database,
@@ -63,7 +63,10 @@ async function insertPrepared(tx: Knex, table: string, rows: Record<string, unkn
   await tx.raw(text, values).options({ name: `raw-${table}-${rows.length}` })
 }
 
-/** Takes of a row what is given to an insert: neither what the database makes of the rest, nor its place in an order. */
+/**
+ * Returns a function that removes columns from a row which an insert does not set: generated columns, and the position
+ * in a sequence.
+ */
 async function givenTo({ reader }: Database) {
   const columns = new Map<string, string[]>()
   for (const table of await tablesOf(reader)) {

@@ -1,7 +1,7 @@
 import { connect } from 'node:http2'
 import { timeAll } from './rounds.ts'
 
-/** An APNs, and what shows who pushes to it. */
+/** An APNs server, and the certificate of its client. */
 export interface PushTarget {
   address: string
   port: number
@@ -11,10 +11,10 @@ export interface PushTarget {
   keyPem: string
 }
 
-/** As many streams as the library opens at once. */
+/** The number of streams that the APNs client of the server opens at once. */
 const IN_FLIGHT = 1_000
 
-/** Seconds for one push to each token over one connection. */
+/** Pushes to each token once, over one connection. Returns the seconds that this took. */
 export async function pushRaw(apns: PushTarget, tokens: readonly string[]): Promise<number> {
   const session = connect(`https://${apns.address}:${apns.port}`, {
     ca: apns.rootPem,

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 
 /**
  * Runs an endpoint that accepts every request in a separate process. Prints its port, and ends with its parent. It
- * reads only where a request ends, because on a real system it would not use the CPU of the server's machine.
+ * reads only the ends of requests, because a real endpoint would not use the CPU of the server's machine.
  */
 const ANSWER = 'HTTP/1.1 204 No Content\r\n\r\n'
 const HEAD_END = '\r\n\r\n'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Rounds of a comparison; PASSES_BENCH_ROUNDS takes another number. */
+/** The number of rounds of a comparison. PASSES_BENCH_ROUNDS sets another number. */
 export const ROUNDS = Number(process.env.PASSES_BENCH_ROUNDS ?? 10)
 
 const MOST_SECONDS = 120
@@ -38,7 +38,7 @@ export async function finish(what: string, left: () => Promise<number>, everyMs 
   }
 }
 
-/** The best of some rounds that take turns: what else runs on the machine slows a round, and nothing speeds it up. */
+/** Returns the best of alternating rounds, because other programs on the machine can only slow down a round. */
 export function best(rates: number[]): number {
   return Math.max(...rates)
 }
@@ -47,13 +47,13 @@ export function median(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 }
 
-/** The median of some rounds, and the least and the most: `1200 (900-1300)`. */
+/** Returns the median, the minimum, and the maximum of rounds as text: `1200 (900-1300)`. */
 export function spread(values: number[], digits = 0): string {
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
   return `${median(values).toFixed(digits)} (${least}-${most})`
 }
 
-/** Runs the tasks with some of them in flight at any time, and returns the seconds that they took together. */
+/** Runs the tasks with `inFlight` of them at a time. Returns the seconds that all tasks took. */
 export async function timeAll(tasks: (() => Promise<unknown>)[], inFlight: number): Promise<number> {
   const waiting = tasks.values()
   const start = performance.now()
@@ -66,13 +66,13 @@ export async function timeAll(tasks: (() => Promise<unknown>)[], inFlight: numbe
 
 /** The result of one round. */
 export interface Measured {
-  /** Operations a second. */
+  /** Operations per second. */
   rate: number
-  /** Milliseconds of this process on the processors for each. */
+  /** CPU milliseconds of this process per operation. */
   cpu: number
 }
 
-/** @param run returns the seconds that count */
+/** Measures a round. @param run returns the seconds to count */
 export async function measure(operations: number, run: () => Promise<number>): Promise<Measured> {
   const before = process.cpuUsage()
   const seconds = await run()
@@ -80,7 +80,7 @@ export async function measure(operations: number, run: () => Promise<number>): P
   return { rate: operations / seconds, cpu: (user + system) / 1000 / operations }
 }
 
-/** Medians with their spread: `1204 (1100-1310) a second, 0.41 (0.40-0.44) ms of CPU each`. */
+/** Returns medians with their spread as text: `1204 (1100-1310) a second, 0.41 (0.40-0.44) ms of CPU each`. */
 export function describe(rounds: Measured[]): string {
   const rates = rounds.map(({ rate }) => rate)
   const cpu = rounds.map((round) => round.cpu)
@@ -91,7 +91,7 @@ export function ratioOfRates(ours: Measured[], anchor: Measured[]): number {
   return median(ours.map(({ rate }) => rate)) / median(anchor.map(({ rate }) => rate))
 }
 
-/** Returns the ratio of the anchor's CPU time to ours. Other programs on the machine hardly change it. */
+/** Returns the ratio of the reference's CPU time to ours. Other programs on the machine hardly change this ratio. */
 export function ratioOfCpu(ours: Measured[], anchor: Measured[]): number {
   return median(anchor.map(({ cpu }) => cpu)) / median(ours.map(({ cpu }) => cpu))
 }

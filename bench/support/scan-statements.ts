@@ -8,7 +8,7 @@ import type { Database } from '../../src/storage/db/database.ts'
 import { toHex } from '../../src/storage/passes/identifiers.ts'
 import { createStore } from '../../src/storage/store.ts'
 
-/** The statements of a set of scans, and the same again, prepared, for other passes. */
+/** Captures the statements of a set of scans, and runs them again, prepared, for other passes. */
 
 export interface Subject {
   passId: string
@@ -23,17 +23,17 @@ export interface Statement {
   isBefore: boolean
 }
 
-/** The statements for some scans, each of a different pass. */
+/** The statements of a set of scans, each of a different pass. */
 export interface CapturedScans {
   /** The name of the prepared statement. */
   name: string
   subjects: Subject[]
   statements: Statement[]
-  /** Ids that were made for them. */
+  /** The IDs that were created for the scans. */
   madeIds: Set<string>
 }
 
-/** Records scans as the server does, in one set, and keeps what it asked of the database. */
+/** Records scans as the server does, in one set, and captures the statements. */
 export async function captureScans(
   database: Database,
   workspaceId: string,
@@ -77,7 +77,7 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 /** The parts of a value that can differ between scans: IDs, digests, and contexts, including the end of the context. */
 const OWN = new RegExp(`${UUID.source}|[0-9a-f]{64}|bench <\\d+>`, 'g')
 
-/** The same statements with the values of other passes. Made beforehand: they are not what is measured. */
+/** Returns the same statements with the values of other passes. Call it before the measurement. */
 export function prepareReplay({ subjects, statements, madeIds }: CapturedScans, others: Subject[]): Statement[] {
   const at = new Date()
   const pairs = subjects.flatMap((subject, n): [string, string][] => [
@@ -93,7 +93,7 @@ export function prepareReplay({ subjects, statements, madeIds }: CapturedScans, 
   return statements.map((statement) => ({ ...statement, bindings: statement.bindings.map(toOther) }))
 }
 
-/** Runs them, prepared by name, in a transaction like that of the server. */
+/** Runs the statements, prepared by name, in a transaction like that of the server. */
 export async function replay({ reader, writer }: Database, name: string, statements: Statement[]): Promise<void> {
   const run = (db: Knex, { sql, bindings }: Statement, n: number) =>
     db.raw(positional(sql), bindings as Knex.RawBinding[]).options({ name: `${name}-${n}` })
@@ -103,7 +103,7 @@ export async function replay({ reader, writer }: Database, name: string, stateme
   })
 }
 
-/** knex numbers the values of PostgreSQL itself, from question marks. */
+/** Returns the SQL with question marks, from which knex numbers the values of PostgreSQL itself. */
 function positional(sql: string): string {
   return sql.replaceAll(/\$\d+/g, '?')
 }

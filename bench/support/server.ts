@@ -11,7 +11,7 @@ import { createStore } from '../../src/storage/store.ts'
 
 const program = new URL('../../bin/run.js', import.meta.url).pathname
 
-/** A folder where each server leaves a profile of its processor time. */
+/** The folder to which each server writes a CPU profile. */
 const profiles = process.env.PASSES_BENCH_PROFILES
 
 export interface BenchServer {
@@ -23,13 +23,13 @@ export interface BenchServer {
   stop(): Promise<void>
 }
 
-/** Fills a database with many rows, for a workspace. */
+/** Fills a database with many rows of a workspace. */
 export type Seed = (database: Database, workspaceId: string) => Promise<void>
 
 /**
  * Starts the built program as a separate process on an empty database, without a rate limit. `seed` fills the database
- * first: it writes fifty thousand rows in one transaction, which takes longer than a server waits for the SQLite
- * writer.
+ * before the start, because it writes fifty thousand rows in one transaction, which takes longer than a server waits
+ * for the SQLite writer.
  */
 export async function startServer(database: string, args: string[] = [], seed?: Seed): Promise<BenchServer> {
   const seededToken = seed && (await fill(database, seed))
@@ -68,7 +68,7 @@ export async function startServer(database: string, args: string[] = [], seed?: 
   }
 }
 
-/** The JSON value that a program writes once it runs; what it writes after that stays to be read. */
+/** Returns the JSON value that a program prints when it is running. Later output can still be read from the stream. */
 export async function firstJson<T>(stdout: Readable): Promise<T> {
   let text = ''
   for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
@@ -99,7 +99,7 @@ export function cpuMillisecondsOfAll(): number {
   }
 }
 
-/** Returns the token of an owner. */
+/** Fills a database. Returns the token of an owner. */
 async function fill(url: string, seed: Seed): Promise<string> {
   const database = openDatabase(url)
   await migrate(database)

@@ -2,7 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel'
 
 /**
  * The number of round trips to the database of a single request, by endpoint and database. Statements that are sent
- * together are one trip. Data that other requests have read, such as the token, is already cached.
+ * together are one trip. Data that earlier requests have read, such as the token, is already cached.
  */
 export const TRIPS = {
   sqlite: { 'GET of a pass': 1, 'list of passes': 2, create: 4, scan: 6, PATCH: 7, void: 6 },
@@ -11,13 +11,13 @@ export const TRIPS = {
 
 export type Endpoint = keyof (typeof TRIPS)['sqlite']
 
-/** The ways to the database that some work takes one after another, each with its statements. */
+/** Returns the consecutive round trips to the database that the work makes, each with its statements. */
 export async function tripsOf(work: () => Promise<unknown>): Promise<string[][]> {
   const trips: string[][] = []
   let hasAnswered = true
   const statementsOf = (message: unknown) =>
     (message as { statements: { sql: string }[] }).statements.map(({ sql }) => sql)
-  // Copying SQLite's log belongs to no request.
+  // Ignore checkpoints of SQLite's log, which belong to no request.
   const isOurs = (message: unknown) => !/^pragma/i.test(statementsOf(message)[0]!)
   const subscribers = {
     start(message: unknown) {

@@ -1,12 +1,12 @@
 /** A wrong change of one file that a developer could make by mistake, and the tests that must detect it. */
 export interface Fault {
-  /** In kebab-case, for `--only`. */
+  /** The name for `--only`, in kebab-case. */
   name: string
   /** The effect of the fault on users. */
   breaks: string
-  /** Below the top of the project. */
+  /** The path of the changed file, relative to the top of the project. */
   file: string
-  /** Occurs exactly once in the file. */
+  /** The text to replace. It must occur exactly once in the file. */
   text: string
   replacement: string
   /** Test files that must each fail in a test, not while they load. Prefer fast ones; do not use test/e2e. */

@@ -15,8 +15,8 @@ export interface Exchange {
 }
 
 /**
- * Starts to record the requests and responses of every HTTP server of this process: our own, and the emulators of APNs
- * and Google. Call it before the modules of the servers are loaded.
+ * Starts to record the requests and responses of every HTTP server in this process: the passes server, and the
+ * emulators of APNs and Google. Call it before the modules of the servers are loaded.
  */
 export function startRecording() {
   const exchanges: Exchange[] = []
@@ -53,7 +53,8 @@ export function startRecording() {
 const EMPTY = Buffer.alloc(0)
 
 function recordHttp(exchange: Exchange, request: IncomingMessage, response: ServerResponse): void {
-  // Do not add a listener: it would start the flow of data before the reader of the request is attached.
+  // Wrap `push` instead of adding a listener, which would start the flow of data before the reader of the request is
+  // attached.
   const push = request.push.bind(request)
   request.push = (chunk: Buffer | null, encoding) => {
     if (chunk) exchange.body = Buffer.concat([exchange.body, chunk])

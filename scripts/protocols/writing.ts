@@ -2,7 +2,7 @@ import { wrapText } from '../../src/cli/command/output.ts'
 import { unzip } from '../../src/cli/device/apple-package.ts'
 import type { Exchange } from './recording.ts'
 
-/** The two parties by path. Exchanges of other paths are omitted. */
+/** The two parties of an exchange, by path. Exchanges with other paths are omitted. */
 const conversations: [path: RegExp, who: string][] = [
   [/^\/l\//, 'phone → passes'],
   [/^\/apple\//, 'phone → passes'],

@@ -7,24 +7,24 @@ export interface Behaviour {
   answersAfter: readonly [least: number, most: number] | null
   /** The minimum interval between queries. */
   atMostEvery: number
-  /** Whether the phone fetches changes; otherwise it shows the old pass forever. */
+  /** Whether the phone fetches changes. If not, it shows the old pass forever. */
   fetches: boolean
 }
 
 const DAY = 86_400
 
 const ofName = {
-  /** In use. */
+  /** In use: the phone reacts to a push immediately. */
   awake: { answersAfter: [0, 2], atMostEvery: 0, fetches: true },
-  /** Off or without a network: it returns after days. */
+  /** Off or without a network: the phone returns after days. */
   asleep: { answersAfter: [DAY, 7 * DAY], atMostEvery: 0, fetches: true },
   /** Ignores pushes: automatic updates of the pass are off. */
   deaf: { answersAfter: null, atMostEvery: 0, fetches: true },
   /** iOS delays updates of a pass that changes often. */
   throttled: { answersAfter: [0, 2], atMostEvery: 3600, fetches: true },
-  /** On a poor network. */
+  /** On a poor network: the phone reacts after up to two minutes. */
   slow: { answersAfter: [20, 120], atMostEvery: 0, fetches: true },
-  /** Queries changes and does not fetch them. */
+  /** The phone queries changes and does not fetch them. */
   stuck: { answersAfter: [0, 2], atMostEvery: 0, fetches: false },
 } as const satisfies Record<string, Omit<Behaviour, 'name'>>
 

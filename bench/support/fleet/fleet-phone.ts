@@ -6,7 +6,7 @@ export interface FleetPhone extends PassKitAccount {
   readonly index: number
   readonly behaviour: Behaviour
   passes: HeldPass[]
-  /** The number of resets; each one changes the push token. */
+  /** The number of resets. Each reset changes the push token. */
   setups: number
   /** The number of received pushes. */
   pushes: number

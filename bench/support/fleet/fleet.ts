@@ -15,7 +15,7 @@ export interface FleetCounts {
   pushes: number
   /** The number of ignored pushes for a pass type without a pass on the phone. */
   strayPushes: number
-  /** Successful queries for changes, and downloaded packages that were newer or not. */
+  /** Successful queries for changes (`asked`), downloaded packages (`fetched`), and 304 responses (`unchanged`). */
   asked: number
   fetched: number
   unchanged: number
@@ -23,17 +23,20 @@ export interface FleetCounts {
   busy: number
   /** Responses that phones do not expect. */
   problems: number
-  /** Packages that were verified, and those of them that phones rejected. */
+  /** Verified packages (`packages`), and the packages among them that phones rejected (`refused`). */
   packages: number
   refused: number
-  /** Packages with another serial number, pass type, or token: to Wallet another pass, which the user would have to add. */
+  /**
+   * Packages with another serial number, pass type, or token. For Wallet, such a package is another pass, which the
+   * user would have to add.
+   */
   strange: number
 }
 
 export interface FleetOptions {
   /** Sixteen hexadecimal digits. The same id creates the same phones. */
   id: string
-  /** The service of the first passes. */
+  /** The address of the web service of the first passes. */
   webServiceURL: string
   passTypeIdentifier: string
   /** Returns the current address of the sandbox's APNs emulator for phones. */
@@ -99,7 +102,7 @@ export function createFleet(options: FleetOptions): Fleet {
   }
   const delays: number[] = []
   const stop = new AbortController()
-  // Every phone can add a listener.
+  // Disable the warning about many listeners, because every phone can add one.
   setMaxListeners(0, stop.signal)
   const timers = new Set<NodeJS.Timeout>()
   /** The queue of phones that wait for a connection, from index `next`. */
@@ -155,7 +158,7 @@ export function createFleet(options: FleetOptions): Fleet {
 
   async function ask(phone: FleetPhone): Promise<void> {
     asking.add(phone)
-    // Reset it before the query: a push after this can announce a change that the response lacks.
+    // Reset `toldAt` before the query, because a push after this can announce a change that the response lacks.
     const toldAt = phone.toldAt
     phone.toldAt = 0
     phone.isDue = false
@@ -205,7 +208,7 @@ export function createFleet(options: FleetOptions): Fleet {
     pass.lastModified = fetched.lastModified
   }
 
-  /** Registers at another service if the package names one, and only then shows the package. */
+  /** Registers at another web service if the package names one, and shows the package after that. */
   async function show(phone: FleetPhone, pass: HeldPass, content: PassJson): Promise<void> {
     const { serialNumber, authenticationToken, passTypeIdentifier, webServiceURL } = content
     const isSame =
@@ -282,7 +285,7 @@ export function createFleet(options: FleetOptions): Fleet {
       const { archive, lastModified } = await downloadPass(link)
       const content = open(archive)
       const { serialNumber, authenticationToken } = content
-      // Hold it before it is registered: the first push can arrive before the response.
+      // Add the pass before it is registered, because the first push can arrive before the response.
       phone.passes.push({ serialNumber, authenticationToken, lastModified, revision: revisionIn(content) })
       await register(phone, content)
     },

@@ -20,7 +20,7 @@ export interface InstallOptions {
 
 export interface InstalledFleet {
   fleet: Fleet
-  /** Pass ids by serial number. */
+  /** The pass IDs by serial number. */
   passIds: ReadonlyMap<string, string>
 }
 

@@ -12,11 +12,11 @@ export interface BehaviourReport {
   phones: number
   passes: number
   current: number
-  /** Outdated, and listed by the server with its reason. */
+  /** The number of outdated phones that the server lists, by reason. */
   stale: Record<StaleReason, number>
-  /** Outdated, but not listed. */
+  /** The number of outdated phones that the server does not list. */
   unlisted: number
-  /** Listed as outdated, but current. */
+  /** The number of current phones that the server lists as outdated. */
   wronglyListed: number
 }
 
@@ -58,7 +58,7 @@ const AT_ONCE = 32
 
 /**
  * Returns whether the phone and the server agree that a change is pending. Always `true` if the phone was not pushed or
- * the push was refused, since it cannot know of the change then.
+ * the push was refused, because the phone then cannot know of the change.
  */
 function isAgreed({ toldAt }: FleetPhone, item: WalletItem | undefined): boolean {
   const mayBeUntold = item?.reason === 'not_pushed' || item?.reason === 'refused'
