@@ -1,4 +1,4 @@
-/** The server answered with an error. */
+/** The server responded with an error. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -43,7 +43,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** The default timeout of a server that does not respond. */
+/** The default timeout of requests. */
 export const DEFAULT_TIMEOUT_SECONDS = 30
 /** The maximum timeout of a request: an hour. */
 export const MAX_TIMEOUT_SECONDS = 3_600
@@ -76,7 +76,7 @@ export class ForeignServerError extends ConnectionError {
 }
 
 function reasonOf(cause: unknown): string | undefined {
-  // The message of OpenSSL does not mention the protocol.
+  // OpenSSL's message for this error does not mention HTTPS.
   if ((cause as NodeJS.ErrnoException)?.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'it does not support HTTPS'
   return cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
 }

@@ -34,7 +34,7 @@ export interface CallOptions {
   signal?: AbortSignal
   /** Receives the status of the response. A create responds with 201, or with 200 if the resource already existed. */
   onResponse?: (answer: { status: number }) => void
-  /** Set it if repeating the request does no harm. It is then retried if a response is lost. */
+  /** Set it if the request can be repeated without harm, so that it is retried if its response is lost. */
   idempotent?: true
 }
 
@@ -78,7 +78,7 @@ export type Client = {
 /** A raw request, in addition to the typed methods. */
 export interface RawRequest {
   method: string
-  /** From the leading slash, including the query. */
+  /** The path from the leading slash, including the query. */
   path: string
   headers?: Record<string, string>
   body?: Uint8Array
@@ -149,7 +149,7 @@ async function send(route: Endpoint, call: AnyCall, options: SendOptions): Promi
   return withRetries(isIdempotentRoute(route), options, () => sendOnce(route, call, options))
 }
 
-/** Heartbeats arrive twice within this time. */
+/** The minimum timeout of an event stream. The server sends at least two heartbeats within this time. */
 const MIN_STREAM_TIMEOUT_SECONDS = 35
 
 /** The wait between two connections, in milliseconds. */
@@ -258,8 +258,8 @@ function stringHeaders(headers: Record<string, unknown> = {}): Record<string, st
 }
 
 /**
- * Returns the seconds until the next try, or `undefined` if there is none. 429 and 503 mean that the request had no
- * effect.
+ * Returns the seconds until the next try, or `undefined` if there is none. A request with the status 429 or 503 had no effect,
+ * so it can always be repeated.
  */
 function waitBeforeRetry(isIdempotent: boolean, error: unknown, attempt: number): number | undefined {
   const backoff = Math.min(0.2 * 2 ** (attempt - 1), 5) * (0.5 + Math.random() / 2)

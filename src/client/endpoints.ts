@@ -12,7 +12,8 @@ export interface Endpoint
 type Of<Value> = { readonly [R in keyof Contract]: { readonly [O in keyof Contract[R]]: Value } }
 
 /**
- * The contract without schemas, whose loading takes several times as long as a small request. A test records the file.
+ * The contract without its schemas, because loading them takes several times as long as a small request. A test keeps
+ * `endpoints.json` equal to the contract.
  */
 export const endpoints = recorded satisfies Of<{ method: string; path: string }> as Of<Endpoint>
 

@@ -8,8 +8,8 @@ import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 
 /**
- * The part of undici that sends requests. Its index also loads fetch, WebSocket, mocks, and caches. Loading them takes
- * longer than a small request, and would delay every command of the CLI.
+ * Loads only the parts of undici that send requests. The index of undici also loads fetch, WebSocket, mocks, and caches, which
+ * takes longer than a small request and would delay every command of the CLI.
  */
 const require = createRequire(import.meta.url)
 
@@ -95,7 +95,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   } catch (error) {
     throw connectionError(error, sent, options)
   }
-  // A passes server sends a correlation ID with each response. A success of another server means nothing.
+  // Every response of a passes server has a correlation ID. A success without one is from another server.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
     await readForeign(answer.body, sent, options)
     throw new ForeignServerError(url)
@@ -106,7 +106,8 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
 const MAX_FOREIGN_BYTES = 64 * 1024
 
 /**
- * Reads a response that will be discarded, so that a response that stops in the middle is a timeout from any server.
+ * Reads a response of another server before it is discarded, so that a response that stops in the middle is reported as a
+ * timeout.
  */
 async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequest, options: ExchangeOptions) {
   let bytes = 0

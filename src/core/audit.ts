@@ -1,4 +1,4 @@
-/** The verbs of actions in the audit log, by the kind of target. They are stored for a year: never rename one. */
+/** The verbs of actions in the audit log, by the kind of target. The log keeps actions for a year, so never rename a verb. */
 const verbs = {
   project: ['create', 'update', 'delete'],
   template: ['create', 'update', 'delete'],
@@ -9,7 +9,7 @@ const verbs = {
   broadcast: ['create', 'cancel'],
   webhook: ['create', 'update', 'delete', 'enable', 'disable', 'test', 'rotate-secret'],
   delivery: ['redeliver'],
-  // Recorded scans are in the ledger, which names the token. Reads of the audit log include it.
+  // The audit log has no entries of `scan.record`. Reads derive them from the ledger, which has the token of each scan.
   scan: ['record', 'reverse'],
   token: ['create', 'rotate', 'revoke'],
   'door-invitation': ['create', 'end'],

@@ -6,7 +6,7 @@ export function codePointLength(text: string): number {
   return length
 }
 
-/** Whether a text has neither NUL nor lone surrogates, which databases do not store faithfully. */
+/** Whether a text contains neither NUL nor lone surrogates, which databases do not store unchanged. */
 export function isWellFormedText(text: string): boolean {
   return !LONE_SURROGATE_OR_NUL.test(text)
 }

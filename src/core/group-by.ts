@@ -1,4 +1,4 @@
-/** Groups items by key, in the order of their first items. (Node has Map.groupBy as of version 21.) */
+/** Groups items by key, in the order of the first item of each group. (`Map.groupBy` requires Node 21.) */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {

@@ -67,12 +67,12 @@ export function takeRandom(size: number): Buffer {
 }
 
 /**
- * The number of characters, enough to distinguish the devices of a pass. With a whole device ID, anyone could list the
- * passes on the phone.
+ * The length of `deviceDigest`: enough to distinguish the devices of a pass. A whole device ID would let anyone list the passes
+ * on the phone.
  */
 const DIGEST_CHARACTERS = 12
 
-/** Returns the form of a device ID that the API shows: hexadecimal digits that differ for each workspace. */
+/** Returns the form in which the API shows a device ID: hexadecimal digits, different in each workspace. */
 export function deviceDigest(workspaceId: string, deviceId: string): string {
   return createHmac('sha256', workspaceId).update(deviceId).digest('hex').slice(0, DIGEST_CHARACTERS)
 }

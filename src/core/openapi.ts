@@ -29,7 +29,7 @@ export function openApiDocument() {
   return {
     openapi: '3.1.0',
     info: { title: 'passes', version: '0.3.0', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
-    // Relative to this document, regardless of the path under which a proxy serves it.
+    // The URL is relative to this document, so that it is right behind a proxy with any path.
     servers: [{ url: './', description: 'This server' }],
     tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
@@ -204,7 +204,7 @@ function failures(route: Route) {
     ...(route.body ? (['INVALID_FORMAT'] as const) : []),
   ])
   const byStatus = groupBy<ErrorCode, number>(codes, (code) => errorTable[code][0])
-  // A body that is too large, or of another type than the route takes.
+  // The body can be too large (413), or have an unsupported type (415).
   if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
   const $ref = `#/components/schemas/${route.errorsWithoutCode ? 'ErrorWithoutCode' : 'Error'}`
   return Object.fromEntries(
@@ -219,7 +219,7 @@ function failures(route: Route) {
   )
 }
 
-/** Returns the specific codes of an endpoint. The table of codes describes those that any endpoint can return. */
+/** Returns the specific codes of an endpoint, without the codes that any endpoint can return. */
 function ownErrors(route: Route): readonly ErrorCode[] {
   return route.errorsWithoutCode ? [] : (route.errors ?? [])
 }
@@ -269,7 +269,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
         Object.assign(jsonSchema, { $ref: `#/components/schemas/${jsonSchema.itemSchema}` })
         delete jsonSchema.itemSchema
       }
-      // The schema accepts a parameter as text or as a value. Readers only need the value.
+      // The schema accepts a parameter as text or as a value. Describe only the value.
       if (jsonSchema.describedAs) {
         Object.assign(jsonSchema, jsonSchema.describedAs)
         delete jsonSchema.describedAs

@@ -40,7 +40,9 @@ export interface Route {
   scope: Scope | null
   /** Set if the scope alone is not sufficient. */
   role?: 'owner'
-  /** Whether the token of a door can call it, also in spite of `role`. The handler limits what a door sees and changes. */
+  /**
+   * Whether the token of a door can call the endpoint, even if `role` is set. The handler limits what a door sees and changes.
+   */
   forDoors?: true
   /** Whether no token is required or read. Requests are limited by client address. */
   isPublic?: true
@@ -56,9 +58,12 @@ export interface Route {
   /** The limit of the body, in bytes; 1 MiB by default. */
   maxBodyBytes?: number
   rawBody?: RawBody
-  /** Whether many rows are read although the route is not a list. It is then scheduled like a list. */
+  /** Whether the endpoint reads many rows although it is not a list, so that it is scheduled like a list. */
   readsMuch?: true
-  /** Whether a definition is read and rendered. A workspace runs few such requests concurrently, and others wait. */
+  /**
+   * Whether the endpoint reads and renders a definition. A workspace runs few such requests concurrently, and other such
+   * requests wait.
+   */
   rendersDefinition?: true
   /** Whether responses are large. They are compressed with gzip for clients that accept it. */
   compressed?: true

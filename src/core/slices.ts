@@ -1,7 +1,7 @@
-/** The longest time that the work of one request or job keeps the thread at a time, in milliseconds. */
+/** The time, in milliseconds, after which the work of one request or job yields the thread. */
 const SLICE_MS = 3
 
-/** Maps each item in order. Between slices of a few milliseconds, the thread does other work that is due. */
+/** Maps each item in order. After each slice of a few milliseconds, lets the thread do other work. */
 export async function mapInSlices<Item, Result>(
   items: Iterable<Item>,
   map: (item: Item) => Result | Promise<Result>,

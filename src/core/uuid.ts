@@ -5,14 +5,14 @@ let counter = 0
  * creates within a millisecond also ascend. Works in servers and browsers.
  */
 export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
-  // Never reset it: IDs for several times are created in turn. After 67,108,864 IDs it wraps around, and the order
-  // within that millisecond is random.
+  // Do not reset the counter for a new millisecond, because IDs for several times are created in turn. It wraps around after
+  // 67,108,864 IDs. IDs of one millisecond before and after that are not in order.
   counter = (counter + 1) & 0x3ffffff
   const view = new DataView(random.buffer, random.byteOffset, 16)
   const time = at.getTime()
   view.setUint16(0, Math.floor(time / 2 ** 32))
   view.setUint32(2, time >>> 0)
-  // The time is followed by 12 + 14 bits of the counter, with the bits of version and variant.
+  // After the time, write 12 and 14 bits of the counter, each after the bits of the version or the variant.
   view.setUint16(6, 0x7000 | (counter >> 14))
   view.setUint16(8, 0x8000 | (counter & 0x3fff))
   return random

@@ -9,7 +9,7 @@ export interface FileLock {
   release(): Promise<void>
 }
 
-/** The error if another run of the program holds the lock. */
+/** Thrown if another run of the program holds the lock. */
 export class FileInUseError extends Error {
   override readonly name = 'FileInUseError'
   readonly path: string
@@ -25,8 +25,8 @@ const STALE_MS = 5_000
 const RETRY_MS = 250
 
 /**
- * Locks a file until released. Takes over the lock of a crashed run after waiting up to 6 s to be certain that it is
- * not renewed; reports the wait with `note`.
+ * Locks a file until `release` is called. Takes over the lock of a crashed run: waits up to 6 s to be certain that no run
+ * renews the lock, and reports this wait with `note`.
  * @throws FileInUseError if another run holds the lock
  */
 export async function lockFile(path: string, note: (message: string) => void): Promise<FileLock> {
@@ -59,7 +59,7 @@ export async function lockFile(path: string, note: (message: string) => void): P
       if (performance.now() > deadline) throw new FileInUseError(path)
     }
     if (!hasNoted)
-      note(`${path} is held by another run; if that one crashed, this one continues in ${STALE_MS / 1000} s`)
+      note(`${path} is locked by another run. If that run crashed, this one continues in ${STALE_MS / 1000} s.`)
     hasNoted = true
     await sleep(RETRY_MS)
   }
@@ -83,7 +83,7 @@ export async function openUnderLock<T>(
   }
 }
 
-/** The retries of `underLock`: changes take milliseconds, so 100 retries after 20 to 100 ms. */
+/** The retries of `underLock`: 100 retries after 20 to 100 ms each, because changes take milliseconds. */
 const RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
 
 /**

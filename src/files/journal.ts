@@ -3,10 +3,10 @@ import { parseJson } from '../core/json.ts'
 import { openPrivateSync, replacePrivateSync } from './private-file.ts'
 
 /**
- * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door
- * consoles, and the emulators use this format with different entries. A journal has one writer, which its opener
- * ensures: runs and exports lock it (`openUnderLock`), a console creates its own (`createJournal`), and an emulator
- * is alone in its folder.
+ * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door consoles,
+ * and the emulators use this format with different entries. A journal must have one writer, which is ensured by the code that
+ * opens it: runs and exports lock it (`openUnderLock`), a console creates a new journal (`createJournal`), and an emulator is
+ * alone in its folder.
  */
 export interface JournalFile<Entry> {
   /** Writes the entries completely, without flushing to disk. @throws the system error, such as ENOSPC */
@@ -18,7 +18,7 @@ export interface JournalFile<Entry> {
 
 /** A complete line of a journal. */
 export interface JournalLine {
-  /** `undefined` if a crash truncated it: such an entry was never acknowledged. */
+  /** `undefined` if the line is not valid JSON, because a write failed in the middle. Such an entry was never acknowledged. */
   value: unknown
   /** The offset of the next line, in bytes. */
   end: number
@@ -35,15 +35,15 @@ export function createJournal<Entry>(path: string): JournalFile<Entry> {
   return journalOver(openPrivateSync(path, 'ax'))
 }
 
-/** Resumes after the line that ends at `end`, and truncates everything after it, such as a partial line. */
+/** Opens a journal after the line that ends at `end`, and removes everything after that, such as a partial line. */
 export function continueJournal<Entry>(path: string, end: number): JournalFile<Entry> {
   truncateSync(path, end)
   return journalOver(openPrivateSync(path, 'a'))
 }
 
 /**
- * Reads the lines of a journal from a position, 0 by default. Includes invalid lines, but not a last line without an
- * end. Returns `undefined` if the file does not exist.
+ * Reads the lines of a journal from a position, 0 by default. Includes invalid lines, but not a last line without a newline.
+ * Returns `undefined` if the file does not exist.
  */
 export function readJournal(path: string, from = 0): JournalLine[] | undefined {
   const bytes = readFrom(path, from)
@@ -63,7 +63,7 @@ function journalOver<Entry>(file: number): JournalFile<Entry> {
     append(...entries) {
       const text = entries.map(lineOf).join('')
       const isBehindTorn = isTorn
-      // A full disk can accept part of an entry: the next one must start on a new line.
+      // A full disk can accept part of an entry. In that case, start the next entry on a new line.
       isTorn = true
       writeFileSync(file, isBehindTorn ? `\n${text}` : text)
       isTorn = false

@@ -14,9 +14,9 @@ import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders. Files
- * are created with them, because setting the mode later leaves a time in which others can open the file. An existing
- * file keeps the mode that its owner chose.
+ * The modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders. Files are
+ * created with this mode, because other users could open a file before its mode is changed. An existing file keeps the mode
+ * that its owner chose.
  */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
@@ -47,7 +47,7 @@ export function replacePrivateSync(path: string, text: string): void {
   replaceSync(path, text, FILE_MODE)
 }
 
-/** Replaces an existing file of the user atomically. It keeps its mode, and a symbolic link stays one. */
+/** Replaces an existing file of the user atomically. Keeps the mode of the file, and replaces the target of a symbolic link. */
 export function replaceOwnSync(path: string, text: string): void {
   const file = realpathSync(path)
   replaceSync(file, text, statSync(file).mode)
@@ -68,13 +68,13 @@ export interface Replacement {
   write(text: string): void
   /** Replaces the file. */
   commit(): void
-  /** Always call it; discards content that was not committed. */
+  /** Closes the draft, and discards content that was not committed. Always call it. */
   close(): void
 }
 
 /**
- * Starts a draft next to the file that it replaces, so that a crash leaves either file complete. (write-file-atomic
- * writes once and renames the result even if a nearly full disk accepted only a part.)
+ * Starts a draft next to the file that it replaces, so that after a crash the file has its complete old or new content.
+ * (write-file-atomic would rename the draft even if a nearly full disk accepted only a part of it.)
  */
 export function beginReplacement(path: string, mode: number = FILE_MODE): Replacement {
   const draft = `${path}.${randomUUID()}`
@@ -102,10 +102,9 @@ export function draftOf(path: string): string {
 }
 
 /**
- * Writes a file in pieces and renames it only when it is complete and flushed to disk. Unless it replaces a file, a
- * concurrently created file is kept. The caller must hold the lock of the file; the draft of a killed run is
- * overwritten.
- * @throws EEXIST; errors of the pieces, after which no draft is left
+ * Writes a file in pieces and renames it only when it is complete and flushed to disk. Without `replaces`, keeps a file that
+ * was created concurrently. The caller must hold the lock of the file. Overwrites the draft of a killed run.
+ * @throws EEXIST if the file exists and `replaces` is false; errors of the pieces, after which no draft is left
  */
 export async function writePrivateWhole(
   path: string,
@@ -135,7 +134,7 @@ export function makePrivateFolder(path: string): void {
     makeFolder(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error
-    // Do not use recursive mkdir, which never ends if an existing folder fails with ENOENT, as /proc does.
+    // Do not use recursive mkdir, which never ends in an existing folder that reports ENOENT, such as /proc.
     makePrivateFolder(dirname(path))
     makeFolder(path)
   }
@@ -149,7 +148,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Flushes a folder: a new name is durable only after that. */
+/** Flushes a folder to disk, so that a new name in it is durable. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {

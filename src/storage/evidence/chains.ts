@@ -35,7 +35,7 @@ export interface Block extends ChainKey {
   digests: Uint8Array[]
 }
 
-/** The salt has as many bits as the digest that it protects. More would add no security. */
+/** 128 random bits, so that erased values cannot be guessed from their commitment. */
 export const SALT_BYTES = 16
 
 /** The chains of digests over immutable entries (decisions/0022). */

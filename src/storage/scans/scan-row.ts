@@ -49,7 +49,7 @@ export const SCAN = mapping({
   context: nullable(json<ScanContext>()),
   /** The decision that the server would have made, if a device decided differently. */
   conflict: plain<LedgerReason | null>(),
-  /** The device's time, if it was out of bounds. */
+  /** The time that the device sent, if it was outside the accepted range. */
   deviceTime: optionalTime,
   /** YYYY-MM-DD. */
   validateAsOf: optionalText,
@@ -59,7 +59,7 @@ export const SCAN = mapping({
   tokenId: optionalText,
 })
 
-/** An item of the ledger as it is stored. It describes the pass at the time of the scan. */
+/** A scan or reversal in the ledger. Its fields about the pass are those at the time of the scan. */
 export interface StoredScan extends RecordOf<typeof SCAN> {}
 
 export interface ScanRow extends RowOf<typeof SCAN> {}

@@ -23,7 +23,7 @@ export interface ScanFigures {
 }
 
 export interface GateFigures {
-  /** The first 100 characters of its name; null for scans without a gate. */
+  /** The first 100 characters of the gate's name; null for scans without a gate. */
   gate: string | null
   totalScans: number
   totalDenied: number
@@ -32,7 +32,7 @@ export interface GateFigures {
 
 /** The filters of statistics over time. */
 export interface TimeStatsRequest extends ScanStatsRequest {
-  /** Matched by the first characters, as in the counters by gate. */
+  /** Gates, compared by their first 100 characters, as in the counters. */
   gate?: string[] | undefined
 }
 
@@ -46,9 +46,10 @@ const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDen
 
 export class ScanStats extends Repository {
   /**
-   * Returns the statistics by project, ordered by ID. Rows without a project come last, under null. Scans keep their project after
-   * it is deleted, while its passes then have none. Triggers maintain all counts, except for scans of a time window and for passes
-   * that were accepted in a window or in one of several contexts, which are counted with an index.
+   * Returns the statistics by project ID, in ascending order. Passes and scans without a project are last, under null. After a
+   * project is deleted, its scans still count under its ID, and its passes count under null. Most numbers are read from
+   * counters. Only scans in a time window, and passes that were accepted in a window or in one of several contexts, are counted
+   * along an index.
    */
   async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     const asked = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
@@ -79,14 +80,14 @@ export class ScanStats extends Repository {
         lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
       }))
     }
-    // Passes of a project that is being deleted no longer belong to it.
+    // If projects are requested, omit the passes of a project that is being deleted, which no longer belong to it.
     if (asked.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
 
   /**
-   * Returns the statistics of up to `limit` gates, most scans first. Triggers maintain the counts. Scans of a window or a context
-   * are read with an index.
+   * Returns the statistics of up to `limit` gates, most scans first. They are read from counters, except for a window or a
+   * context, whose scans are counted along an index.
    */
   async countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
     const asked = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
@@ -101,7 +102,7 @@ export class ScanStats extends Repository {
         )
     const rows: Record<'gate' | 'scans' | 'denied' | 'reversed', string | number>[] = await counted
       .groupByRaw('1')
-      // A gate whose scans were erased has a count of zero.
+      // Omit gates with a count of zero, whose scans were all erased.
       .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
       .orderByRaw('2 desc, 1')
       .limit(limit)
@@ -178,7 +179,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
     const passes = ofScans(narrowed(accepted, 'accepted_scans', request), request)
       .distinct('project_id', 'pass_id')
       .as('passes')
-    // PostgreSQL sorts all uses to count distinct values, but keeps only one row per pass to select distinct rows.
+    // Select distinct rows and count these. PostgreSQL would sort all uses to count distinct values.
     const rows: Row[] = await db(passes).groupBy('project_id').select('project_id').count({ n: '*' })
     return rows
   }
@@ -209,8 +210,8 @@ async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
 }
 
 /**
- * Aggregates in the order of a covering index that starts with the project. Grouped by result, a database would sort the rows
- * first.
+ * Counts scans with one aggregate per result, in the order of a covering index that starts with the project. To group by result
+ * instead, the database would sort all rows.
  */
 async function countRows(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const scans = narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', request)
@@ -311,7 +312,9 @@ function whereContext(query: Knex.QueryBuilder, column: string, request: ScanSta
   return query
 }
 
-/** The database compares, because only it knows its text order. */
+/**
+ * Adds the condition that a column is within one of the bounds. The database compares, because only it knows its text order.
+ */
 function whereAnyBound(
   query: Knex.QueryBuilder,
   column: string,

@@ -44,7 +44,7 @@ export class Scans extends Repository {
     return rows.map(SCAN.read)
   }
 
-  /** Returns a page of the ledger, by operational time. */
+  /** Returns a page of the ledger, newest first by `scannedAt`. */
   list(workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
     return listScans(this.db, workspaceId, { ...request, projectId: this.narrow(request.projectId) })
   }
@@ -71,7 +71,6 @@ export interface ScanListRequest extends Omit<ListRequest, 'sortBy' | 'sortDir'>
   scanned?: { from?: Date; to?: Date } | undefined
 }
 
-/** Newest first, by operational time. */
 const SPEC: ListSpec = { name: 'scans', id: 'scans.id', sorts: { scannedAt: { key: 'scans.scanned_at' } } }
 
 async function listScans(db: Knex, workspaceId: string, request: ScanListRequest): Promise<ListPage<StoredScan>> {
@@ -99,7 +98,7 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   return listPage(db, query, SPEC, sorted, SCAN.read, undefined, count)
 }
 
-/** Counts the scans that match the filters, if counters cover all of these. */
+/** Counts the scans that match the filters. Only for requests whose filters are all covered by counters. */
 async function countListed(db: Knex, workspaceId: string, request: ScanListRequest): Promise<number> {
   const { projectId, templateId, result, resultGroup, reason, scanContextKey } = request
   const rows = await sumScans(db, workspaceId, { projectId, templateId, scanContextKey })
@@ -123,10 +122,7 @@ function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | u
   else query.whereIn(column, values)
 }
 
-/**
- * Returns the condition for a result. A `denied` result of the ledger has that name; the specific results of scanners are found
- * by their reason.
- */
+/** Returns the condition for a result of the API. A specific rejection is stored as `denied`, and found by its reason. */
 function conditionOf(result: ScanResult): Record<string, string> {
   const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
   return reason ? { 'scans.reason': reason } : { 'scans.result': result }

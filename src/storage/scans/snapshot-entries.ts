@@ -23,7 +23,7 @@ export interface SnapshotRequest {
   projectId: string | null
   /** Excludes passes that were created later, so that the pages end. */
   madeUntil: Date
-  /** The last pass of the previous page. */
+  /** The ID of the last pass of the previous page. */
   after?: string
   limit: number
 }
@@ -72,7 +72,7 @@ interface ScanRow {
 /** The number of scans after which a page ends early, so that memory use does not grow with the history. */
 const SCANS_PER_PAGE = 10_000
 
-/** The maximum number of scans per pass, newest first. No policy counts further. */
+/** The maximum number of scans per pass: the newest ones. No policy counts more. */
 const SCANS_PER_PASS = 100_000
 
 /** Passes in the form that scanners download, ordered by ID. */
@@ -103,7 +103,7 @@ export class SnapshotEntries extends Repository {
     }
   }
 
-  /** Returns `undefined` if several passes have more scans than a page can contain. */
+  /** Returns the accepted scans of passes; `undefined` if there are several passes with more scans than a page can contain. */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
     const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return groupBy(found, passOf)

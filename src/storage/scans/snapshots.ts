@@ -10,14 +10,17 @@ const SNAPSHOT = mapping({
   id: text,
   projectId: optionalText,
   madeAt: time,
-  /** The position of changes of passes when the snapshot began. All changes before `changedFrom` were visible. */
+  /** A position in the order of changes of passes. All changes before it were visible when the snapshot began. */
   changedFrom: position,
-  /** All changes that were visible are before this position. */
+  /** A later position. No change at or after it was visible when the snapshot began. */
   changedTo: position,
   /** Like `changedFrom`, for scan events. */
   scannedFrom: position,
   scannedTo: position,
-  /** On PostgreSQL, the transactions between these positions that were visible. */
+  /**
+   * On PostgreSQL, the pg_snapshot that shows which transactions between `changedFrom` and `changedTo` were visible; null on
+   * SQLite.
+   */
   seen: optionalText,
 })
 type SnapshotRow = RowOf<typeof SNAPSHOT>
@@ -31,7 +34,7 @@ export interface ChangesRequest {
   until: StoredSnapshot
 }
 
-/** The change after which reading continues. */
+/** The last change of a page, after which the next page starts. */
 export interface ChangePlace {
   source: ChangeSource
   key: string | number
@@ -44,7 +47,7 @@ export interface ChangedPass {
   place: ChangePlace
 }
 
-/** The reasons for a changed entry, in the order of reading. */
+/** The reasons for a changed entry, in the order in which they are read. */
 export const changeSources = ['changed', 'scanned', 'ahead', 'lapsed'] as const
 export type ChangeSource = (typeof changeSources)[number]
 
@@ -56,7 +59,10 @@ interface ChangeRow {
 
 /** Snapshots that were returned, and the changes since them. */
 export class Snapshots extends Repository {
-  /** Begins a snapshot. Every later change is either in the data that is read for it or in the changes since it. */
+  /**
+   * Begins a snapshot. Every change is in the data that is read for the snapshot afterwards, or in the changes since the
+   * snapshot.
+   */
   async insert(
     workspaceId: string,
     { id, projectId, madeAt }: Pick<StoredSnapshot, 'id' | 'projectId' | 'madeAt'>,
@@ -85,16 +91,16 @@ export class Snapshots extends Repository {
   }
 
   /**
-   * Returns a template that was renamed since the snapshot, which changes the name in all of its passes. The list of changes does
-   * not contain all of them.
+   * Returns the ID of a template that was renamed since the snapshot, if any. A new name changes the entries of all its passes,
+   * and the list of changes does not contain these.
    */
   async findRenamedTemplate(workspaceId: string, snapshot: StoredSnapshot): Promise<string | undefined> {
     return (await this.renamedTemplates(workspaceId, snapshot).first('id'))?.id
   }
 
   /**
-   * Whether pages that were read since the beginning of a snapshot can be returned again: they contain no pass that has been
-   * erased and no previous name of a template.
+   * Whether pages that were read since a snapshot began can be returned again, because they contain no pass that was erased in
+   * the meantime and no previous name of a template.
    */
   async mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
     const erased = this.db('passes')
@@ -108,7 +114,7 @@ export class Snapshots extends Repository {
     return Object.values(found).every((isThere) => !isThere)
   }
 
-  /** Returns the next changes after a place, or the first ones. A page with fewer than `limit` changes is the last. */
+  /** Returns the next changes after `after`, or the first ones. A page with fewer than `limit` changes is the last. */
   async listChanged(
     workspaceId: string,
     { after, limit, since, until }: ChangesRequest & { after?: ChangePlace | undefined; limit: number },
@@ -146,9 +152,9 @@ interface SourceRequest extends ChangesRequest {
   ofProject(query: Knex.QueryBuilder, table: 'passes' | 'scans'): Knex.QueryBuilder
 }
 
-/** The query of each source, which uses an index in its order. */
+/** The query of each source. Each reads an index in order. */
 const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.QueryBuilder> = {
-  /** Created or changed passes, including erased ones. */
+  /** Finds created and changed passes, including erased ones. */
   changed(db, request) {
     const query = request.ofProject(db('passes'), 'passes')
     return inSpan(db, query, 'passes', 'change_position', request, 'changed').select({
@@ -158,7 +164,7 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
     })
   },
 
-  /** Accepted and reversed scans. Their events are in commit order. */
+  /** Finds passes with accepted or reversed scans, by their events, which have positions in commit order. */
   scanned(db, request) {
     const query = request
       .ofProject(db('events').crossJoin('scans' as never), 'scans')
@@ -173,7 +179,10 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
     })
   },
 
-  /** Passes created by a server whose clock was ahead. The earlier snapshot excluded them as later ones. */
+  /**
+   * Finds passes that a server whose clock was ahead created before the earlier snapshot. That snapshot excluded them, because
+   * their IDs are after its time.
+   */
   ahead(db, { since, place, ofProject }) {
     const query = ofProject(db('passes'), 'passes')
       .where('passes.id', '>=', idBound(since.madeAt.getTime() + 1))
@@ -187,7 +196,7 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
     return query.orderBy('passes.id').select({ pass_id: 'passes.id', key: 'passes.id', id: 'passes.id' })
   },
 
-  /** Expired passes, whether or not they are marked. */
+  /** Finds passes that expired, whether or not they are marked as EXPIRED. */
   lapsed(db, { since, until, place, ofProject }) {
     const query = ofProject(db('passes'), 'passes')
       .where('passes.status', 'ISSUED')

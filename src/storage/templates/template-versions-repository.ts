@@ -153,7 +153,10 @@ export class TemplateVersions extends Repository {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
-  /** Returns the versions with which passes can have been rendered before they changed to a version, ordered by number. */
+  /**
+   * Returns the IDs of the published versions before a version, ordered by number. Passes can have been rendered with any of
+   * them.
+   */
   listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
     return this.db('template_versions')
       .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
@@ -233,12 +236,12 @@ function toPublished(row: PublishedRow): PublishedVersion {
   return { ...PUBLISHED.read(row), definition: inLanguage(parseOnce(row)) }
 }
 
-/** The length of the definitions that are kept, as JSON. */
+/** The maximum total length of the cached definitions, as JSON. */
 const MAX_KEPT = 4 * 1024 * 1024
 
 const parsed = createFairCache<{ json: string; definition: WrittenDefinition }>(MAX_KEPT, ({ json }) => json.length)
 
-/** Returns the same object for the same version, so that what is compiled of its definition is found again. */
+/** Returns the same object for the same version while it is cached, so that caches of compiled definitions find it. */
 function parseOnce({ workspace_id: workspaceId, id, definition: json }: PublishedRow): WrittenDefinition {
   const known = parsed.get(workspaceId, id)
   if (known?.json === json) return known.definition

@@ -29,11 +29,11 @@ export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' 
   key?: string | null | undefined
 }
 
-/** Thrown if another template of the workspace has the key. The transaction has failed. */
+/** Thrown if another template of the workspace has the key. The transaction must be rolled back. */
 export class KeyTaken extends Error {}
 
 export interface TemplateListRequest extends ListRequest {
-  /** Project IDs, or `null` for templates without a project. */
+  /** Project IDs, or the text `null` for templates without a project. */
   projectId?: string[] | undefined
   key?: string[] | undefined
 }

@@ -65,7 +65,7 @@ export class Deliveries extends Repository {
     return row && payloadOf(row)
   }
 
-  /** Oldest first. */
+  /** Returns the attempts of a delivery, oldest first. */
   async listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
     const ofDelivery = this.db('webhook_attempts').where({ workspace_id: workspaceId, delivery_id: deliveryId })
     const rows = await ofDelivery.orderBy('number')
@@ -99,7 +99,7 @@ export class Deliveries extends Repository {
     const row: DeliveryRow | undefined = await this.one(workspaceId, id).forUpdate().first()
     if (!row) return undefined
     const delivery = toDelivery(row)
-    // Planned attempts of an older generation no longer apply.
+    // The planned attempts of an older generation no longer apply, so treat the delivery as FAILED.
     const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
     const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
     await this.one(workspaceId, id).update(toDeliveryRow(queued))
@@ -186,8 +186,8 @@ export class Deliveries extends Repository {
   }
 
   /**
-   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, which might be
-   * redelivering them.
+   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, because it
+   * might redeliver them.
    */
   async end(
     workspaceId: string,
@@ -285,7 +285,10 @@ function writeProgressOfUnchanged(
 const TABLE = 'webhook_deliveries'
 const CHANGED: Columns = { ...TYPES, updated_at: 'bigint' }
 
-/** Columns that detect concurrent changes: a redelivery, an attempt, and an end each change at least one. */
+/**
+ * The columns that must be unchanged since they were read. A redelivery, an attempt, and a cancellation each change at least
+ * one.
+ */
 const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
 function changeOf(progress: DeliveryProgress, at: Date): Row {

@@ -30,7 +30,7 @@ export class EventLog extends Repository {
     return this.of(workspaceId).where({ id }).first('position', 'id')
   }
 
-  /** Returns the place of the last event. All later events are after it. */
+  /** Returns the place of the last event. Events that are committed later are after this place. */
   async findEnd(workspaceId: string): Promise<Place> {
     const last: Place | undefined = await this.of(workspaceId)
       .whereRaw(isSettled(this.db, 'position'))

@@ -19,7 +19,7 @@ export interface NewEvent<T extends EventType = EventType> {
   at?: Date
 }
 
-/** A written event, with the epoch of subscriptions at that time. */
+/** A written event, with the epoch of subscriptions when it was written. */
 interface WrittenEvent {
   id: string
   type: EventType
@@ -71,8 +71,8 @@ interface PendingEvent extends EventRow {
 const MAX_PAIRED = 25
 
 /**
- * Events. An event is written in the transaction that causes it, with one additional row: its delivery if a single endpoint
- * subscribes to it; otherwise, a row that makes the worker create the deliveries.
+ * Writes events in the transaction that causes them. An event with one subscriber also writes its delivery. An event with
+ * several subscribers writes a pending event instead, from which the worker creates the deliveries.
  */
 export class Events extends Repository {
   private readonly deliveries = new Deliveries(this.connected)
@@ -126,7 +126,7 @@ export class Events extends Repository {
 
   /** Writes an event for one endpoint, regardless of its subscriptions. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
-    // The epoch does not matter for a single endpoint.
+    // The epoch is not used, because the only delivery is created here.
     const [row] = await this.write(workspaceId, [event], 0, at)
     // Exclude the event from the stream.
     await this.db('events').where({ id: row!.id }).update({ position: null })
@@ -136,9 +136,10 @@ export class Events extends Repository {
   }
 
   /**
-   * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened, exactly once
-   * per event. Concurrent calls are safe. An event with many endpoints is split into parts by endpoint ID, which must not be
-   * created concurrently: the caller holds the only such job of the workspace. Returns whether more events are pending.
+   * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened, exactly
+   * once per event. Concurrent calls are safe. An event with more endpoints than `deliveries` is processed in parts, by
+   * endpoint ID. Its parts must not be created concurrently, so the caller must hold the fan-out job of the workspace, of which
+   * one runs at a time. Returns whether more events are pending.
    * @param deliveries the maximum number of deliveries to create
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
@@ -247,7 +248,7 @@ function toSubscriber(id: string, row: Endpoint, seenAt: number): Subscriber {
   return { id, generation, subscribedAt, seen: { generation, erasures, updatedAt: new Date(updatedAt), seenAt } }
 }
 
-/** Returns a delivery that was just created in the form in which it would be read later. */
+/** Returns a new delivery as `Deliveries.listDue` would return it. */
 function toDue(delivery: StoredDelivery, event: WrittenEvent, endpoint: SeenEndpoint): DueDelivery {
   const { id, eventType, createdAt } = delivery
   const { data, correlationId } = event

@@ -47,7 +47,7 @@ const WEBHOOK = mapping({
   ...secretFields,
   /** Deliveries of an older generation are never sent. */
   generation: number,
-  /** The first failure since the last success. */
+  /** The time of the first failure since the last success. */
   failingSince: optionalTime,
   /** The number of erasures of pending deliveries. A delivery that was read before an erasure must not be sent. */
   erasures: number,
@@ -140,7 +140,7 @@ export class Webhooks extends Repository {
     return listPage(this.db, ofWorkspace, byId('webhooks'), request, WEBHOOK.read)
   }
 
-  /** Changes an endpoint; returns `undefined` if it does not exist. New event types are subscribed from now. */
+  /** Changes an endpoint; returns `undefined` if it does not exist. Added event types are subscribed for later events only. */
   async update(
     workspaceId: string,
     id: string,
@@ -172,7 +172,7 @@ export class Webhooks extends Repository {
     return this.change(workspaceId, id, { ...enabled, subscribed_at: subscribedAt(webhook.events, epoch) }, at)
   }
 
-  /** Disables an endpoint. Its pending deliveries become those of an older generation. */
+  /** Disables an endpoint. Its pending deliveries then belong to an older generation, so they are never sent. */
   setDisabled(workspaceId: string, id: string, reason: string, at: Date): Promise<StoredWebhook | undefined> {
     const generation = this.db.raw('generation + 1')
     return this.change(workspaceId, id, { status: 'DISABLED', disabled_reason: reason, generation }, at)

@@ -54,7 +54,7 @@ export interface ClaimedInvitation {
   workspace: { suspendedAt: Date | null; expiresAt: Date | null }
 }
 
-/** The state that a door reports; null if it has not reported any. */
+/** The state that a door reports; null values if it has not reported any. */
 export type DoorReport = Pick<StoredDoor, 'version' | 'pendingScans'>
 
 /** A request of a door, with the state that it reported. */
@@ -63,7 +63,7 @@ export interface DoorState extends DoorReport {
   at: Date
 }
 
-/** The number of remaining uses of an invitation that was revoked. */
+/** The value of `uses_left` that marks a revoked invitation. */
 const ENDED = -1
 
 export interface DoorChange {
@@ -93,7 +93,10 @@ export class Doors extends Repository {
     return id
   }
 
-  /** Revokes an invitation. Its row is kept so that claims can report this. Returns whether there was an invitation to revoke. */
+  /**
+   * Revokes an invitation. Keeps its row, so that a claim can report that the invitation has ended. Returns false if there was
+   * no invitation to revoke.
+   */
   async endInvitation(workspaceId: string, id: string): Promise<boolean> {
     const query = this.db('door_invitations').where({ workspace_id: workspaceId, id }).where('uses_left', '<>', ENDED)
     return (await this.inScope(query, 'project_id').update({ uses_left: ENDED })) > 0
@@ -116,8 +119,8 @@ export class Doors extends Repository {
   }
 
   /**
-   * Uses an invitation once, if possible. Finds it across workspaces, because the code identifies it. A single statement, so that
-   * concurrent claims never exceed the number of uses.
+   * Takes one use of an invitation; returns `undefined` if it is not usable. Finds it across workspaces, because its code
+   * identifies it. One statement updates the row, so that concurrent claims never exceed the number of uses.
    */
   async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
     const [row] = await this.open(codeDigest, at)
@@ -133,7 +136,7 @@ export class Doors extends Repository {
     }
   }
 
-  /** Whether a claim with this code would succeed; otherwise, why not. */
+  /** Returns `open` if a claim with this code would succeed, or the reason why it would not. */
   async invitationState(codeDigest: string, at: Date): Promise<'open' | 'used_up' | 'ended' | 'unknown'> {
     const row = await this.db('door_invitations').where({ code_digest: codeDigest }).first('uses_left', 'expires_at')
     if (!row) return 'unknown'
@@ -244,7 +247,7 @@ function selectDoor(doors: Knex.QueryBuilder): Knex.QueryBuilder {
 }
 
 function toDoor(row: Row): StoredDoor {
-  // The row was created at the same time as the token.
+  // Before the first request, `last_seen_at` is the creation time of the token.
   const isSeen = row.last_seen_at !== row.created_at
   return { ...DOOR.read(row), lastSeenAt: isSeen ? new Date(row.last_seen_at) : null }
 }

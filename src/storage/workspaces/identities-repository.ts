@@ -31,11 +31,11 @@ const IDENTITY = mapping({
   /** The Apple pass type, which has at most one identity. */
   passTypeIdentifier: optionalText,
   teamIdentifier: optionalText,
-  /** The ID of an issuer account. Each has one identity. */
+  /** The ID of the Google issuer account, which has at most one identity. */
   issuerId: optionalText,
   /** The expiry of the certificate; null if nothing expires. */
   expiresAt: optionalTime,
-  /** The certificates and keys, sealed with the server key; null if the machine has its own account. */
+  /** The certificates and keys, sealed with the server key; null if the identity uses the account of the machine. */
   sealed: optionalText,
   /** Incremented with every change. */
   version: number,
@@ -48,14 +48,14 @@ export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
 
 type Row = RowOf<typeof IDENTITY>
 
-/** Returns the account at the platform that passes of the identity belong to. */
+/** Returns the ID of the identity's account at the platform. */
 export function accountOf({ passTypeIdentifier, issuerId }: StoredIdentity): string | null {
   return passTypeIdentifier ?? issuerId
 }
 
 export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'createdAt' | 'updatedAt' | 'sealed'>
 
-/** The identities that passes are made under; null is that of the server. */
+/** The identities under which a pass is issued; null for the identity of the server. */
 export type IdentityIds = Record<`${Platform}IdentityId`, string | null>
 
 /** The stored fields of `IdentityIds`. */
@@ -65,7 +65,7 @@ export const identityFields = Object.fromEntries(
 
 const IDS = mapping(identityFields)
 
-/** Returns the identities that a record names, without its other fields; the server's own for the others. */
+/** Returns the identity fields of a record without its other fields. Missing ones are null, for the identity of the server. */
 export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
   const names = platforms.map((platform) => `${platform}IdentityId` as const)
   return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
@@ -86,7 +86,7 @@ const SPEC: ListSpec = {
   },
 }
 
-/** The identities of a server, the workspaces that can use them, and where each is the default. */
+/** The identities of a server, the workspaces that can use them, and the workspaces and projects whose default they are. */
 export class Identities extends Repository {
   /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
   async insert(
@@ -144,7 +144,10 @@ export class Identities extends Repository {
     return rows.map(IDENTITY.read)
   }
 
-  /** Returns a page of the identities that are granted to a workspace. Identities that it can no longer use are retired. */
+  /**
+   * Returns a page of the identities that are granted to a workspace. If the workspace can no longer issue passes under an
+   * identity, its status is `retired`.
+   */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
     const granted = joinGrants(this.db('identities'), workspaceId)
     const select = (query: Knex.QueryBuilder) => joinGrants(query, workspaceId).select(GRANTED)
@@ -248,14 +251,14 @@ export class Identities extends Repository {
   }
 }
 
-/** Returns the columns of the default identities of a project, for a query of `projects` and `workspaces`. */
+/** Returns the columns of the default identities of a project, for a query that joins `projects` and `workspaces`. */
 export function defaultsOf(db: Knex): Record<string, Knex.Raw> {
   const ofPlatform = (platform: Platform) =>
     db.raw(`coalesce(projects.${platform}_identity_id, workspaces.${platform}_identity_id)`)
   return Object.fromEntries(platforms.map((platform) => [`${platform}_identity_id`, ofPlatform(platform)]))
 }
 
-/** A use as a default: of a project, or of a workspace if no project is given. */
+/** A project with the identity as its default, or a workspace if `project` is omitted. */
 export interface IdentityUse {
   workspace: string
   project?: string

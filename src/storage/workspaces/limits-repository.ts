@@ -62,20 +62,26 @@ export interface StoredUsage {
   storedBytes: number
 }
 
-/** The usage of each limited resource, except for those that each process counts itself. */
+/** The usage of each limited resource, except for requests in flight, which each process counts itself. */
 export type WorkspaceUsage = Record<Exclude<LimitName, 'requestsInFlight'>, number>
 
-/** A limit, summed over all workspaces. */
+/** The usage of a limited resource, summed over all workspaces. */
 export interface UsageOverview {
   limit: keyof WorkspaceUsage
   total: number
-  /** The number of workspaces that have used most or all of their limit. */
+  /** The number of workspaces that have used at least NEAR_PERCENT of their limit. */
   near: number
 }
 
-/** The usage of workspaces. Triggers count resources that can be numerous (decisions/0005); indexes cover the rest. */
+/**
+ * The usage of workspaces. Triggers count resources that can be numerous (decisions/0005). Other resources are counted along an
+ * index.
+ */
 export class Usage extends Repository {
-  /** Locks the decisions on the usage of a workspace until the transaction ends. Call it before limited rows are written. */
+  /**
+   * Makes transactions that check the usage of a workspace take turns until they end. Call it before you check a limit and
+   * write rows.
+   */
   async lock(workspaceId: string): Promise<void> {
     // The lock still allows inserts of rows that refer to the workspace.
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
@@ -86,7 +92,7 @@ export class Usage extends Repository {
     return (await this.listStored([workspaceId])).get(workspaceId) ?? { passes: 0, storedBytes: 0 }
   }
 
-  /** Returns the usage of several workspaces. Omits those without any. */
+  /** Returns the usage of several workspaces. Omits workspaces without usage. */
   async listStored(workspaceIds: string[]): Promise<Map<string, StoredUsage>> {
     if (workspaceIds.length === 0) return new Map()
     const rows = await this.db('workspace_usage')
@@ -116,7 +122,7 @@ export class Usage extends Repository {
   }
 
   private waitingJobs() {
-    // The condition of the index.
+    // This condition of the partial index is true for every job.
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 
@@ -157,7 +163,7 @@ export class Usage extends Repository {
       passes: stored('passes'),
       storedBytes: stored('stored_bytes'),
       waitingJobs: perWorkspace(this.waitingJobs()),
-      // A limit per template. A workspace is as near to it as its template with the most drafts.
+      // The limit is per template, so compare it with the drafts of the template that has the most.
       draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
       scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
     }

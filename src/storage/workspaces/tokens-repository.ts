@@ -33,7 +33,7 @@ const TOKEN = mapping({
   revokedAt: optionalTime,
   /** The projects that the token can access; null for the whole workspace. */
   projectIds: nullable(json<string[]>()),
-  /** The token that replaced it in a rotation, which set its expiry. */
+  /** The ID of the token that replaced this one in a rotation. The rotation also set `expiresAt`. */
   replacedBy: optionalText,
 })
 
@@ -51,7 +51,10 @@ export interface TokenWithWorkspace extends StoredToken {
     limits: WorkspaceLimits
     usage: StoredUsage
   }
-  /** For the token of a door: its gate, its last report, and whether a request of it is recorded. */
+  /**
+   * The gate and the last report of the door that has the token, and whether the door has made a request; null for other
+   * tokens.
+   */
   door: (DoorReport & { gate: string; isSeen: boolean }) | null
 }
 
@@ -165,7 +168,7 @@ interface FoundRow extends Row, LimitsRow {
   door_gate: string | null
   door_version: string | null
   door_pending_scans: number | null
-  /** The time of the claim until the first request. */
+  /** The time of the last request; the time of the claim before the first request. */
   door_last_seen_at: number | null
   workspace_name: string
   workspace_suspended_at: number | null

@@ -8,9 +8,9 @@ const WORKSPACE = mapping({
   name: text,
   createdAt: time,
   suspendedAt: optionalTime,
-  /** The time after which its tokens are rejected. */
+  /** The time after which the tokens of the workspace are rejected. */
   expiresAt: optionalTime,
-  /** If set, hosted links of its passes are rejected. */
+  /** If set, hosted links to passes of the workspace are rejected. */
   linksClosedAt: optionalTime,
   /** Whether doors can download snapshots and report offline decisions. */
   offlineScanning: flag,
@@ -74,7 +74,7 @@ export class Workspaces extends Repository {
       .update({ suspended_at: suspendedAt, links_closed_at: closesLinks ? suspendedAt : null })
   }
 
-  /** Sets the time after which a workspace accepts no changes; null for never. */
+  /** Sets the time after which the tokens of a workspace are rejected; null for never. */
   async setExpiry(id: string, expiresAt: Date | null): Promise<void> {
     await this.db('workspaces')
       .where({ id })

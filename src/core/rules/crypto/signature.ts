@@ -33,7 +33,7 @@ export interface VerifyOptions {
 type Rejection = Extract<SignatureCheck, { ok: false }>
 
 interface Signature {
-  /** As received, since exactly these characters were signed. */
+  /** The time as received, because exactly these characters were signed. */
   t: string
   tags: Buffer[]
 }
@@ -66,7 +66,7 @@ const MAX_HEADER_LENGTH = 2048
 const TIME = /^(0|[1-9]\d{0,11})$/
 const TAG = /^[0-9a-f]{64}$/i
 
-/** Unknown elements are ignored, for compatibility with future versions. */
+/** Parses the signature header. Ignores unknown elements, for compatibility with future versions. */
 function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
@@ -111,7 +111,7 @@ function outsideWindow(age: number, toleranceSeconds: number): Rejection {
 /** The maximum size of bodies for which the cause is searched. Larger bodies are never sent. */
 const MAX_EXPLAINED_BYTES = 256 * 1024
 
-/** A regular expression would be quadratic in the length of a run of newlines. */
+/** Removes newlines at the end. A regular expression would take quadratic time for many newlines. */
 function withoutNewlines(text: string): string {
   let end = text.length
   while (end > 0 && '\r\n'.includes(text[end - 1]!)) end -= 1
@@ -145,7 +145,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
     ok: false,
     reason: 'wrong_secret',
     message: 'No signature matches. The secret is probably not the one of this endpoint.',
-    hint: 'Check the endpoint and its last rotation. Otherwise, the body was changed.',
+    hint: 'Check the endpoint and its last rotation. If the secret is right, the body was changed.',
   }
 }
 

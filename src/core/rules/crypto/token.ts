@@ -16,12 +16,15 @@ export function newToken(): string {
   return `${PREFIX}${random}${checksum(PREFIX + random)}`
 }
 
-/** Whether the text has the form of a token. It may not exist. */
+/** Whether the text has the form of a token. Such a token need not exist. */
 export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** Returns the stored form of a token: its SHA-256 in hex. That is enough for a random secret of this length. */
+/**
+ * Returns the stored form of a token: its SHA-256 in hex. A plain digest suffices, because a token is a random secret of 190
+ * bits.
+ */
 export function tokenDigest(token: string): string {
   return hash('sha256', token)
 }

@@ -15,7 +15,7 @@ import type { OfflineDecision } from './own-scans.ts'
 export interface OfflineFacts {
   snapshotId: string
   matches: Matches
-  /** The passes in the group of the matching pass, ordered by ID: one more than a door evaluates. */
+  /** The passes in the group of the matching pass, ordered by ID: at most one more than a door evaluates. */
   members: readonly SnapshotItem[]
   /** Returns the accepted scans of a listed pass, oldest first, including those that only the door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
@@ -104,7 +104,7 @@ function toCandidate(
   return { plan, history: historyOf(plan, accepted), isStaleCode }
 }
 
-/** The pass can expire after the list was created. */
+/** Returns the status at a time: the pass can expire after the list was created. */
 function statusOf(item: SnapshotItem, at: Date) {
   return statusAsOf({ status: item.status, expiresAt: expiryOf(item) }, at)
 }

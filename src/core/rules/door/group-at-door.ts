@@ -10,7 +10,7 @@ export interface GroupMember {
   externalPassId: string
   label: string
   status: PassStatus
-  /** Whether it was admitted in the scan context of the attempt. */
+  /** Whether the pass was admitted in the scan context of the attempt. */
   isUsed: boolean
 }
 

@@ -41,7 +41,10 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
   return { scannedAt: operationalAt ?? scannedAt, scanContextKey, validityDate, recordedAt }
 }
 
-/** A list is read page by page while scans continue, so it may lack scans recorded shortly before. */
+/**
+ * The time, in milliseconds, before its generation for which a list can lack scans: it is read page by page while scans
+ * continue.
+ */
 const OVERLAP_MS = 5_000
 
 /** Whether a list contains a scan recorded at that time. A rejected scan is in no list and counts as listed. */
@@ -68,8 +71,8 @@ export function acceptedScans(
 }
 
 /**
- * Merges the scans of the list with newer ones. Scans with the same time are the same scan, as many times as both sides
- * have it. With a validity date, many scans have the same time.
+ * Merges the scans of the list with newer ones. A scan of each side with the same time is the same scan. Scans are counted per
+ * time, because many scans with a validity date have the same time.
  */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)

@@ -1,6 +1,9 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
-/** The time, in milliseconds, in which a failed attempt keeps its externalRef: the server may have recorded it. */
+/**
+ * The time, in milliseconds, during which a new reading of a code gets the externalRef of its failed attempt, because the
+ * server might have recorded that.
+ */
 const UNRESOLVED_MS = 10 * 60_000
 
 interface Reading {
@@ -9,7 +12,7 @@ interface Reading {
 }
 
 /**
- * The recent readings, so that two quick readings of a code make one scan.
+ * Creates a memory of recent readings, so that two quick readings of a code make one scan.
  * @param sameScanMs the period, in milliseconds, during which a second reading of a code is not a new scan
  */
 export function createRecentScans(sameScanMs: number) {
@@ -39,7 +42,7 @@ export function createRecentScans(sameScanMs: number) {
       const found = readings.get(keyOf(attempt))
       if (found?.attempt.externalRef === attempt.externalRef) found.outcome = outcome
     },
-    /** Call it after a reversal: the next reading is a new scan. */
+    /** Forgets a reading after its reversal, so that the next reading is a new scan. */
     forget(outcome: Outcome): void {
       for (const [key, found] of readings) {
         if (found.attempt.externalRef === outcome.externalRef) readings.delete(key)
@@ -48,7 +51,7 @@ export function createRecentScans(sameScanMs: number) {
   }
 }
 
-/** A different context or date makes a different scan. */
+/** Returns the key of a reading. A code that is read for another context or date is a new scan. */
 function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }

@@ -1,8 +1,8 @@
 import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /**
- * Digest chains over data that must not change (decisions/0022). Each entry of a workspace's chain has a digest of the
- * previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
+ * Digest chains over data that must not change (decisions/0022). Each entry of a workspace's chain has a digest, which covers
+ * the previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
  */
 
 /** The chains of each workspace: the ledger of scans, and the audit log. */
@@ -34,8 +34,8 @@ export function commitmentOf(salt: Uint8Array, personal: EntryValues): Uint8Arra
 }
 
 export function entryDigest(previous: Uint8Array, { values, commitment, isAdopted }: ChainedEntry): Uint8Array {
-  const beside = { ...(isAdopted && { adopted: 1 }), ...(commitment && { personal: hex(commitment) }) }
-  return sha256(previous, canonicalText({ ...values, ...beside }))
+  const added = { ...(isAdopted && { adopted: 1 }), ...(commitment && { personal: hex(commitment) }) }
+  return sha256(previous, canonicalText({ ...values, ...added }))
 }
 
 /**
@@ -61,7 +61,7 @@ export interface Head {
   baseDigest: Uint8Array
   /** Retention can have deleted entries before this time, in milliseconds. 0 if it deletes nothing. */
   retainedFrom: number
-  /** In milliseconds. */
+  /** The time of the signature, in milliseconds. */
   signedAt: number
 }
 

@@ -33,7 +33,7 @@ export const EvidenceStart = z.strictObject({
   head: HeadJson,
 })
 
-/** Any other line of a file. */
+/** A line after the first one: a signed head, or an entry. */
 export const EvidenceLine = z.union([
   z.strictObject({ signed: HeadJson }),
   z.strictObject({

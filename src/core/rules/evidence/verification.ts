@@ -41,7 +41,7 @@ export interface VerificationOptions {
   /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
   publicKey: KeyObject
-  /** The values that an erasure leaves. */
+  /** The erasable values of an erased entry that are not null. */
   erased: EntryValues
 }
 
@@ -150,11 +150,14 @@ export class Verification {
       kind: 'altered',
       sequence,
       id,
-      message: 'Its values do not match its digest, or it does not follow the previous entry.',
+      message: 'The values of the entry do not match its digest, or it does not follow the previous entry.',
     })
   }
 
-  /** Returns `undefined` if an erased entry still has values. */
+  /**
+   * Returns the commitment to the erasable values; null if the entry has none, and `undefined` if an erased entry still has
+   * values.
+   */
   private commitmentOf({ salt, commitment, personal }: ChainedEntry): Uint8Array | null | undefined {
     const names = Object.keys(personal)
     if (names.length === 0) return salt || commitment ? undefined : null
@@ -181,7 +184,9 @@ export class Verification {
     })
   }
 
-  /** Compares the digest with signed heads at this position. An explained mismatch is not reported again. */
+  /**
+   * Compares the digest with the signed heads at this position. Does not report a mismatch that a fault of the entry explains.
+   */
   private passHeads(isExplained: boolean): void {
     for (let head = this.heads.at(-1); head && head.sequence <= this.sequence; head = this.heads.at(-1)) {
       this.heads.pop()

@@ -26,7 +26,7 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   return starts
 }
 
-/** Whether a range certainly has more than MAX_BUCKETS buckets: no bucket is twice as long as these lengths. */
+/** Whether a range certainly has more than MAX_BUCKETS buckets. No bucket is twice as long as its entry in LENGTHS. */
 export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: BucketUnit): boolean {
   return to.getTime() - from.getTime() > 2 * MAX_BUCKETS * LENGTHS[unit]
 }
@@ -34,7 +34,7 @@ export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: Bucke
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** In milliseconds, without clock changes. Months have their maximum length. */
+/** The lengths of buckets in milliseconds, without clock changes. Months have their maximum length. */
 const LENGTHS: Record<BucketUnit, number> = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS, month: 31 * DAY_MS }
 
 function offsetMs(clock: IANAZone, at: number): number {
@@ -52,7 +52,10 @@ function following(local: number, unit: BucketUnit): number {
   return date.setUTCMonth(date.getUTCMonth() + 1)
 }
 
-/** Starts from the beginning of each unit: after a day without midnight, the next day begins at midnight again. */
+/**
+ * Returns the next start by calendar arithmetic, at the beginning of the unit: after a day without midnight, the next day
+ * begins at midnight again.
+ */
 function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string): number {
   const start = DateTime.fromMillis(startedAt, { zone })
   for (let steps = 1; ; steps++) {
@@ -62,8 +65,8 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
 }
 
 /**
- * Returns the longest step, in milliseconds, from the first start that reaches every other start. Counts in such steps
- * never overlap two buckets. Returns 0 for a single start.
+ * Returns the longest step, in milliseconds, with which every start is reached from the first one, so that no step overlaps two
+ * buckets. Returns 0 for a single start.
  */
 export function commonStep(starts: readonly number[]): number {
   return starts.reduce((step, start) => greatestCommonDivisor(start - starts[0]!, step), 0)

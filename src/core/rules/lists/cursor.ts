@@ -2,13 +2,12 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { formatUuid, parseUuid } from '../../ids.ts'
 
 /**
- * The cursor of a list page: the position after the last row of the previous page, stored by key because that row may
- * be deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are
- * counted once. Encoded as base64url:
+ * The cursor of a list page: the position after the last row of the previous page, stored by key, because the row can be
+ * deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are counted once.
+ * Encoded as base64url:
  *
- *     0..8   fingerprint of list, sort and filters    16..22  rows before the next page
- *     9..15  total                                    23..38  id
- *     39..   the key: text in UTF-8, or a number of 8 bytes
+ * 0..8 fingerprint of list, sort and filters 16..22 rows before the next page 9..15 total 23..38 id 39.. the key: text in
+ * UTF-8, or a number of 8 bytes
  */
 export interface Cursor {
   total: number
@@ -42,7 +41,7 @@ export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
 
-/** Truncates a text that is too long. See `isCut`. */
+/** Encodes a cursor. Truncates a key that is too long (see `isCut`). */
 export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer): string {
   const head = Buffer.alloc(HEAD_BYTES)
   listKey.copy(head)
@@ -63,7 +62,7 @@ export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Curs
   return { total, offset, id: formatUuid(bytes.subarray(23, HEAD_BYTES)), key }
 }
 
-/** Whether a key can be a truncated one. */
+/** Whether a key might have been truncated. */
 export function isCut(key: Cursor['key']): key is string {
   return typeof key === 'string' && Buffer.byteLength(key) > MAX_KEY_BYTES - 4
 }
@@ -107,7 +106,7 @@ function keyBytes(key: Cursor['key']): Buffer {
   return bytes
 }
 
-/** Returns as many whole characters as fit. */
+/** Returns as many whole characters of a key as a cursor can hold. */
 function cut(key: string): Buffer {
   const bytes = Buffer.from(key)
   if (bytes.length <= MAX_KEY_BYTES) return bytes

@@ -3,7 +3,7 @@ import type { Issue } from '../../errors.ts'
 import { contentId } from '../../ids.ts'
 import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'
 
-/** A group of passes, such as the tickets of an order, under the issuer's key. */
+/** A group of passes, such as the tickets of an order. The issuer chooses its key. */
 export interface PassGroup {
   /** Derived from workspace, project, and key, so that the first pass of a group needs no lookup. */
   id: string
@@ -21,7 +21,10 @@ export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): 
   return (group && fill(group.key, scope).trim()) || null
 }
 
-/** Compiles the check of the group key's length, or `undefined` without a group. Issues are at one of its variables. */
+/**
+ * Compiles the check of the group key's length; `undefined` without a group. The path of an issue is the first variable in the
+ * key.
+ */
 export function compileGroup(
   definition: Pick<Definition, 'group' | 'variables'>,
 ): ((scope: Scope) => Issue[]) | undefined {

@@ -14,7 +14,7 @@ import { compileGroup } from './groups.ts'
 /** Returns the expiry and policy of a pass, or all issues of its values with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 
-/** Checks the filled values of a pass by one rule. Paths are those of a request. */
+/** Checks the filled values of a pass by one rule. The paths of its issues are those of a request. */
 export type CheckValues = (scope: Scope) => Issue[]
 
 /**
@@ -49,7 +49,7 @@ export function systemVariableError(names: readonly string[]): ApiError | undefi
   return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })
 }
 
-/** Supplied values replace stored ones, omitted keys keep their values, and `null` removes a key. */
+/** Merges variables: supplied values replace stored ones, omitted keys keep their values, and `null` removes a key. */
 export function mergeVariables(stored: Variables, supplied: Variables): Variables {
   const merged = new Map(Object.entries(stored))
   for (const [name, value] of Object.entries(supplied)) {

@@ -5,12 +5,12 @@ export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'E
  */
 export type PassStatus = (typeof passStatuses)[number]
 
-/** Returns the status that readers see: an issued pass expires at `expiresAt`, even before the sweep stores it. */
+/** Returns the visible status: an issued pass is EXPIRED from `expiresAt` on, even before a schedule stores this. */
 export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
   return pass.status === 'ISSUED' && pass.expiresAt !== null && at >= pass.expiresAt ? 'EXPIRED' : pass.status
 }
 
-/** Returns the status that readers saw at an earlier time: a pass that expired later was still issued then. */
+/** Returns the status that was visible at an earlier time: a pass that expired later was still ISSUED at that time. */
 export function statusAsOf(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
   const wasIssued = pass.status === 'EXPIRED' && pass.expiresAt !== null && at < pass.expiresAt
   return wasIssued ? 'ISSUED' : effectiveStatus(pass, at)

@@ -10,7 +10,7 @@ export const limitNames = [
 export type LimitName = (typeof limitNames)[number]
 export type WorkspaceLimits = Record<LimitName, number>
 
-/** The limits if an operator set no others. */
+/** The limits of a workspace, unless an operator sets others. */
 export const defaultLimits: WorkspaceLimits = {
   webhooks: 50,
   passes: 10_000_000,
@@ -21,11 +21,11 @@ export const defaultLimits: WorkspaceLimits = {
   draftsPerTemplate: 20,
   /** Notifications and broadcasts that are scheduled. */
   scheduledSends: 10_000,
-  /** Per process. */
+  /** The limit of each process. */
   requestsInFlight: 256,
 }
 
-/** The maximum number of passes of a workspace on one Apple device, all of which a list of changes can name. */
+/** The maximum number of passes of a workspace on one Apple device, so that one list of changes can contain all of them. */
 export const MAX_PASSES_PER_DEVICE = 300
 
 /** The maximum value of a limit, so that its counters stay integers. */

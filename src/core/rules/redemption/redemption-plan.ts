@@ -16,7 +16,7 @@ export interface RedemptionFacts {
   expiresAt: Date | null
   policy: RedemptionPolicy | null
   realTime: Date
-  /** YYYY-MM-DD, if an operator evaluates for another date. */
+  /** YYYY-MM-DD, if the scan is evaluated as of another date. */
   validityDate?: string | undefined
   scanContextKey: string | null
 }
@@ -24,7 +24,10 @@ export interface RedemptionFacts {
 /** A window or period in which to count accepted scans. */
 export interface CountedRange extends Range {
   key: string
-  /** Whether it is a window. A scan that was debited to another window that overlaps with it does not count. */
+  /**
+   * Whether the range is a window. In that case, a scan that was debited to another window that overlaps with this one does not
+   * count.
+   */
   isWindow: boolean
   /** Whether to count only scans without a scan context. Set if each window is a scan context. */
   isKeyless: boolean
@@ -53,7 +56,9 @@ export interface RedemptionPlan {
   /** The time of the attempt. A cooldown uses the nearest scans on both sides of it. */
   realTime: Date
   scanContextKey: string | null
-  /** The possible times in order of preference. The first whose window has uses left is used, else the last. */
+  /**
+   * The possible times, in order of preference. `choosePlace` uses the first one whose window has uses left, or the last one.
+   */
   places: [PlacedAttempt, ...PlacedAttempt[]]
   counted: CountedRange[]
   /** All windows of the policy by key, to which earlier scans can have been debited. */
@@ -72,11 +77,11 @@ export interface RedemptionHistory {
   /** The nearest scans without a validity date before and after the attempt. `previousAt` can be the same time. */
   previousAt: Date | null
   nextAt: Date | null
-  /** By the key of the counted range. */
+  /** The counts, by the key of the counted range. */
   counts: ReadonlyMap<string, { count: number; firstAt: Date | null }>
 }
 
-/** Returns the history to read for an evaluation, so that the whole history is never read. */
+/** Returns which parts of the history an evaluation needs, so that the whole history is never read. */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
   const all = [...windowsOf(policy)].sort((a, b) => a.from - b.from)
@@ -85,7 +90,7 @@ export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const exhaustible = exhaustibleWindows(policy, all)
   const placed = (placement: Placement) => placeAttempt(facts, placement, { all, exhaustible, areWindowsContexts })
   const places: RedemptionPlan['places'] = [placed(first), ...others.map(placed)]
-  // The places of a date share most windows. With hundreds of windows, count each once.
+  // The possible times of a date share most windows, which can be hundreds, so count each window once.
   const lists = new Set(places.flatMap((place) => [place.windows, place.exhaustible]))
   const used = new Set([...lists].flat())
   const counted = new Map<string, CountedRange>()
@@ -135,8 +140,9 @@ function placeAttempt(
 }
 
 /**
- * Returns a function that lists the windows that have not ended. It returns an empty list if one of them has no limit,
- * since the windows then never exhaust the pass. The places of a date have few different times.
+ * Returns a function that lists the windows that have not ended. It returns an empty list if one of these windows has no limit,
+ * because the windows then never exhaust the pass. Results are cached per time, because the possible times of a date have few
+ * different values.
  */
 function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at: Date) => Window[] {
   const known = new Map<number, Window[]>()
@@ -149,12 +155,15 @@ function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at
   }
 }
 
-/** With a future validity date, use the real time: windows that are still open must not count as used up. */
+/**
+ * Returns the earlier time. For a future validity date, this is the real time, because windows that are still open in reality
+ * must not count as ended.
+ */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other
 }
 
-/** The prefix prevents a collision with window keys: windows of one date can be in different periods. */
+/** Adds the key of a period. Its prefix distinguishes it from the keys of windows. */
 function keyed({ from, to }: Range): Period {
   return { from, to, key: `period ${from}` }
 }

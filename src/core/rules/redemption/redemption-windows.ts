@@ -12,11 +12,11 @@ export interface Range {
 export interface Window extends Range {
   /** The key under which a debit is stored, independent of the window's position in the policy. */
   key: string
-  /** `null` without a limit. */
+  /** The maximum number of uses; `null` for no limit. */
   maxUses: number | null
   /** The start date in the window's own offset, or `null` if the window has no start. */
   date: string | null
-  /** As authored, including the offset. */
+  /** The start and end as authored, including the offset; `null` if open. */
   start: string | null
   end: string | null
 }
@@ -24,7 +24,7 @@ export interface Window extends Range {
 /** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-/** The windows of policies: an evaluation needs them several times, and a replay evaluates one policy often. */
+/** The cached windows of policies. An evaluation needs them several times, and a replay evaluates one policy often. */
 const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
 
 export function windowsOf(policy: RedemptionPolicy | null): readonly Window[] {
@@ -81,11 +81,11 @@ export function zoneOf(policy: Zoned | null, read = (text: string) => text): Dat
   if (policy?.perPeriod) return read(policy.perPeriod.timezone)
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
   const moment = start === undefined ? undefined : DateTime.fromISO(read(start), { zone: 'UTC', setZone: true })
-  // Ignore an invalid time, because luxon gives it the zone of this machine.
+  // For an invalid time, use UTC, because luxon would return the zone of this machine.
   return moment?.isValid ? moment.zone : 'UTC'
 }
 
-/** Returns a zone in the form to pass to luxon. */
+/** Returns a zone in the form to pass to luxon, in one spelling per zone. */
 export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | string {
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
@@ -96,11 +96,11 @@ export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): st
 }
 
 export interface Placement {
-  /** The operational time. */
+  /** The time of the scan in the ledger (`scannedAt`). */
   at: Date
   /**
-   * The time that determines activation and period: the operational time. With a validity date, it is the start of the
-   * selected range, because the time of day then does not affect the decision.
+   * The time that determines activation and period: `at`, or with a validity date the start of the selected window or date,
+   * because the time of day does not affect the decision in that case.
    */
   asOf: Date
   /** The window that a validity date selects. */
@@ -108,8 +108,8 @@ export interface Placement {
 }
 
 /**
- * Returns the possible times of an attempt: the real time, or with a validity date the real time of day on that date,
- * clamped into a window that starts on the date. There is one for each such window, ordered by start.
+ * Returns the possible times of an attempt: the real time, or with a validity date the real time of day on that date, clamped
+ * into a window that starts on the date. There is one time for each such window, ordered by start.
  */
 export function placesInTime(
   policy: RedemptionPolicy | null,
@@ -127,7 +127,10 @@ export function placesInTime(
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
 
-/** Uses the fixed offset of the start: a date can have hundreds of windows, and time zones are slow to compute. */
+/**
+ * Returns the time within a window. Computes with the fixed offset of its start, because a date can have hundreds of windows,
+ * and time zones are slow to compute.
+ */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from
   const local = realTime.getTime() + offset
@@ -154,7 +157,10 @@ export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPe
   return { from: start.toMillis(), to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis() }
 }
 
-/** If clocks go back across midnight, midnight occurs twice. The day starts at the first. */
+/**
+ * Returns the first instant of a local time. If clocks go back across midnight, midnight occurs twice, and the day starts at
+ * the first one.
+ */
 function firstInstant(local: DateTime): DateTime {
   return local.getPossibleOffsets().reduce((first, other) => (other < first ? other : first))
 }

@@ -29,8 +29,8 @@ export interface RedemptionDebit {
 }
 
 /**
- * Returns the time to use for an attempt: for a validity date, the first window with uses left, else the last window,
- * whose check then explains the rejection.
+ * Returns the possible time to use for an attempt. For a validity date, this is the first window with uses left, or if there is
+ * none, the last window, whose check explains the rejection.
  */
 export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
   const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
@@ -44,7 +44,9 @@ export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHi
   return { result: 'accepted', reasonCode: 'valid', ...debitOf(attempt, history) }
 }
 
-/** Returns the debit of an attempt, even if the policy rejects it: an offline device may have accepted it. */
+/**
+ * Returns the debit of an attempt, even if the policy rejects it, because an offline device might have accepted the attempt.
+ */
 export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
   return { window, exhausts: isExhaustedBy(window, attempt, history) }
@@ -66,7 +68,7 @@ export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHis
   })
 }
 
-/** Whether a pass is expired: by the time, or with a validity date only by an earlier expiry date. */
+/** Whether a pass is expired at the time of the attempt. With a validity date, only an earlier expiry date counts. */
 export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
   if (expiresAt === null) return false
   return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate

@@ -16,9 +16,9 @@ export interface LedgerEntry {
   scannedAt: Date
   recordedAt: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD, if it was evaluated for a date. */
+  /** YYYY-MM-DD, if the scan was evaluated as of another date. */
   validateAsOf: string | null
-  /** The policy at that time. */
+  /** The policy of the pass at the time of the scan. */
   redemption: RedemptionPolicy | null
   reversesScanId: string | null
 }
@@ -32,18 +32,21 @@ export interface ReplayedScan<Entry> {
 
 export interface ReplayRequest {
   policy: RedemptionPolicy
-  /** The range of operational times to evaluate again, inclusive. Other attempts keep their result. */
+  /** The range of scan times to evaluate again, inclusive. Attempts at other times keep their result. */
   from: Date
   to: Date
   /** The current expiry of the pass. */
   expiresAt: Date | null
 }
 
-/** Results that no policy changes. `expired` and `revoked` are also fixed, unless the recorded policy caused them. */
+/**
+ * The reasons that do not depend on the policy. `expired` and `revoked` do not depend on it either, unless the recorded policy
+ * caused them.
+ */
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
- * Evaluates the ledger of one pass again under another policy, with the same rules as for every scan (decisions/0010).
+ * Evaluates the ledger of one pass again under another policy, with the rules that decide scans (decisions/0010).
  * @param entries all entries of the pass, in the order of recording
  */
 export function* replayPass<Entry extends LedgerEntry>(
@@ -62,7 +65,8 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isEvaluated = entry.scannedAt >= from && entry.scannedAt <= to
     const wasAccepted = entry.result === 'accepted'
     const was = entry.conflict ?? entry.reason!
-    // The recorded policy explains an expiry, and the debits of accepted scans affect later entries.
+    // Evaluate the entry under the recorded policy, too: this shows whether the policy caused an expiry, and which debits
+    // affect later entries.
     const asThen = () => evaluate(entry, entry.redemption, before.uses, 'ISSUED')
     const isOver = expiresAt !== null && expiresAt <= entry.scannedAt
     if (was === 'revoked' && !before.isVoid) isVoidForGood = true
@@ -72,17 +76,18 @@ export function* replayPass<Entry extends LedgerEntry>(
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
     const is = isFixed || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
-    // A device acted on its own knowledge, regardless of the server's result.
+    // Unless the new policy changes the result, keep whether the pass was admitted: an offline device can decide differently
+    // than the server.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted) before.use(entry, asThen())
-    // A pass that was exhausted before the evaluated range stays void.
+    // A pass that was exhausted outside the evaluated range stays void.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
     if (isAccepted) after.use(entry, replayed)
     if (isEvaluated) yield { entry, from: was, to: is }
   }
 }
 
-/** The uses under one policy. */
+/** The uses of the pass under one of the two policies. */
 class Side {
   readonly uses = createUseRecord()
   /** Whether the policy voided the pass after its last use. */
@@ -109,12 +114,15 @@ class Side {
   }
 }
 
-/** With a validity date, keep the time of day of the ledger, unless a different window contains the attempt. */
+/**
+ * Whether the scan time of the ledger is in the selected window. If not, the replay selected another window for the validity
+ * date.
+ */
 function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attempt']): boolean {
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }
 
-/** Evaluates only the policy. Status and expiry of the pass were checked at the time of the scan. */
+/** Evaluates an attempt under a policy only. The status and expiry of the pass were checked at the time of the scan. */
 function evaluate(
   { scannedAt, recordedAt, validateAsOf, scanContextKey }: LedgerEntry,
   policy: RedemptionPolicy | null,
@@ -122,7 +130,7 @@ function evaluate(
   status: PassStatus,
 ): ScanDecision {
   const validityDate = validateAsOf ?? undefined
-  // The real time of a scan with a validity date is not stored. The recording time is close to it.
+  // The real time of a scan with a validity date is not stored, so use the time of its recording, which is close to it.
   const realTime = validityDate === undefined ? scannedAt : recordedAt
   const plan = planRedemption({ status, expiresAt: null, policy, realTime, validityDate, scanContextKey })
   const found = { plan, history: uses.historyOf(plan) }

@@ -6,7 +6,7 @@ import { placesInTime } from './redemption-windows.ts'
 
 export interface ScanFacts {
   realTime: Date
-  /** YYYY-MM-DD, if an operator evaluates for another date. */
+  /** YYYY-MM-DD, if the scan is evaluated as of another date. */
   validityDate?: string | undefined
   matchCount: number
   /** The single match, or `null` if there is none or several. */
@@ -18,18 +18,18 @@ export interface FoundPass {
   history: RedemptionHistory
   /** Set if the pass belongs to a project other than the scanned one; the name is `null` without a project. */
   elsewhere?: { projectName: string | null } | undefined
-  /** Whether the payload is a former identifier of the pass. */
+  /** Whether the payload is a stale code of the pass. */
   isStaleCode?: boolean | undefined
 }
 
 export interface ScanDecision {
   result: ScanResult
   reasonCode: ScanReasonCode
-  /** The operational time. */
+  /** The time of the scan in the ledger (`scannedAt`). */
   at: Date
   /** `null` if no single pass matches. */
   attempt: PlacedAttempt | null
-  /** The debit if the attempt is accepted, by the server or a device. `null` if no single pass matches. */
+  /** The debit to store if the server or a device accepted the attempt; `null` if no single pass matches. */
   debit: RedemptionDebit | null
 }
 
@@ -50,12 +50,15 @@ export function decideScan({ realTime, validityDate, matchCount, found }: ScanFa
   return { result, reasonCode, ...placed }
 }
 
-/** Returns the time of the use that caused the rejection. The caller can add its place to the message. */
+/** Returns the time of the use that caused the rejection, so that the caller can add the place of that use to the message. */
 export function decidingUse({ reasonCode, attempt }: ScanDecision, { found }: ScanFacts): Date | null {
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 
-/** Returns the first use that causes the rejection: in the scan context, the pass, the period, or the window. */
+/**
+ * Returns the time of the first use among the uses that caused the rejection: those of the scan context, the pass, the period,
+ * or the windows.
+ */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt
   if (code === 'already_scanned' && !areWindowsContexts) return history.contextFirstAt

@@ -12,14 +12,14 @@ import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type Scan
 
 /** The language and time zone of messages to an operator at a door. */
 export interface DoorLanguage {
-  /** BCP 47. The format of times and numbers. */
+  /** A BCP 47 tag, which determines the format of times and numbers. */
   locale: string
   words: DoorWords
   /** The IANA time zone of the door. If undefined, messages use the zone of the pass's policy. */
   zone?: string | undefined
 }
 
-// Imported by itself, so that the engine of a door is bundled without the other languages.
+// English is imported separately, so that the engine of a door is bundled without the other languages.
 export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
 /**
@@ -30,7 +30,10 @@ export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: s
   return { locale: knownLocale(locale) ?? tag, words: scansTexts[tag], zone }
 }
 
-/** Returns the locale that `Intl` resolves a text to. There are a few hundred, but millions of well-formed texts. */
+/**
+ * Returns the locale to which `Intl` resolves a tag. This limits what formats are cached for: `Intl` knows a few hundred
+ * locales, but accepts millions of tags.
+ */
 function knownLocale(text: string): string | undefined {
   try {
     return new Intl.Locale(new Intl.DateTimeFormat(text).resolvedOptions().locale).baseName
@@ -40,7 +43,7 @@ function knownLocale(text: string): string | undefined {
 }
 
 export interface MessageOptions {
-  /** The place of the use that caused the rejection, as its operator named it. */
+  /** The place of the use that caused the rejection: gate, lane, and location, or the device. */
   firstPlace?: string | undefined
   language?: DoorLanguage | undefined
 }
@@ -100,7 +103,7 @@ function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
       return cooldownMessage(facts)
     case 'already_scanned':
       return usedMessage(code, facts)
-    // Both are decided without a pass and have their message already.
+    // `decisionMessage` handles the next two codes.
     case 'multiple_matches':
     case 'wrong_scope':
     case 'valid':
@@ -196,7 +199,7 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
   return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
-/** Formats a time in the zone of the door, else in that of the policy, and always with the name of the zone. */
+/** Formats a time with the name of its zone: the zone of the door, or by default that of the policy. */
 function describeMoment(at: Date, policy: RedemptionPolicy | null, language: DoorLanguage): string {
   const { locale, words } = language
   const zone = language.zone ?? zoneOf(policy)
@@ -210,7 +213,7 @@ function describeMoment(at: Date, policy: RedemptionPolicy | null, language: Doo
   return `${time} ${zoneName}`
 }
 
-/** English numbers have no separators, for compatibility. */
+/** Formats a number. English numbers have no separators, for compatibility. */
 function number(value: number, { locale, words }: DoorLanguage): string {
   return words === doorEnglish.words ? String(value) : numberFormat(locale).format(value)
 }

@@ -42,12 +42,14 @@ export function reasonCodeOf({
   return reasonCode ?? (reason && reasonCodes[reason])
 }
 
-/** The reason code of each ledger reason. If several codes share a reason, it is the last, which is the general one. */
+/**
+ * The reason code of each ledger reason. If several codes share a reason, the last of them is used, which is the general one.
+ */
 export const reasonCodes = Object.fromEntries(
   Object.entries(ledgerReasons).map(([code, reason]) => [reason, code]),
 ) as Record<LedgerReason, ScanReasonCode>
 
-/** Rejections with a specific result. */
+/** The results of rejections that have a specific result. */
 export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',

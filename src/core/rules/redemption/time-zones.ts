@@ -1,6 +1,6 @@
 /**
- * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. The set differs among
- * releases.
+ * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. It omits different names in
+ * different releases.
  */
 const OTHER_NAMES = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca
@@ -25,7 +25,10 @@ Navajo PRC PST8PDT Pacific/Chuuk Pacific/Johnston Pacific/Kanton Pacific/Pohnpei
 Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Central US/East-Indiana US/Eastern
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
-/** The valid zones, in canonical spelling. Creating a format of `Intl` takes as long as rendering a whole card. */
+/**
+ * The zones that were found valid, in canonical spelling. They are cached, because creating a format of `Intl` takes as long as
+ * rendering a whole card.
+ */
 const found = new Set<string>()
 
 /** Whether a name is an IANA time zone, UTC, or GMT. Case does not matter. */

@@ -4,9 +4,9 @@ import { overlaps, type Range } from './redemption-windows.ts'
 export interface RecordedUse {
   at: Date
   scanContextKey: string | null
-  /** Whether it was made for a validity date. Its time of day then does not count. */
+  /** Whether the use has a validity date, so that its time of day does not count. */
   isDated: boolean
-  /** The debited window, if several contained the time. */
+  /** The debited window, if several windows contained the time. */
   debitedWindow: string | null
 }
 
@@ -14,7 +14,7 @@ export interface RecordedUse {
 export interface AcceptedScan {
   scannedAt: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD, if it was evaluated for a date. */
+  /** YYYY-MM-DD, if the scan was evaluated as of another date. */
   validityDate: string | null
 }
 
@@ -32,7 +32,7 @@ export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]):
 
 export type UseRecord = ReturnType<typeof createUseRecord>
 
-/** Creates a record of the uses of one pass. It computes histories by bisection, without reading each use. */
+/** Creates a record of the uses of one pass. It finds the uses of a range by bisection, without reading each use. */
 export function createUseRecord() {
   const all: number[] = []
   const undated: number[] = []
@@ -54,13 +54,13 @@ export function createUseRecord() {
     const times = range.isKeyless ? (byContext.get(null) ?? []) : all
     let count = countWithin(times, range)
     if (range.isWindow) {
-      // A use is debited to one window only.
+      // Subtract the uses that were debited to another window, because a use counts in one window only.
       for (const [key, debited] of range.isKeyless ? keylessByWindow : byWindow) {
         const other = windows.get(key)
         if (key !== range.key && other && overlaps(other, range)) count -= countWithin(debited, range)
       }
     }
-    // Ignores debits: only the messages of a door need it, and a door does not know them.
+    // This time ignores debits, because only the messages of a door need it, and a door does not know the debits.
     const firstAt = count > 0 ? toDate(times[placeAfter(times, range.from - 1)]) : null
     return { count, firstAt }
   }

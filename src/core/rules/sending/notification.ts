@@ -3,20 +3,20 @@ import { fieldGroups } from '../../contract/schemas/definition.ts'
 import type { Card } from '../display/card.ts'
 
 export interface NotificationProgress {
-  /** `null` if it is sent immediately. */
+  /** `null` if the notification is sent immediately. */
   sendAt: Date | null
-  /** The start of delivery, or `null` before. */
+  /** The time at which delivery started; `null` before that. */
   startedAt: Date | null
   states: readonly DeliveryState[]
 }
 
-/** Returns the overall status at a time. As of `sendAt`, a notification is no longer scheduled. */
+/** Returns the overall status at a time. From `sendAt` on, a notification is no longer SCHEDULED. */
 export function notificationStatus({ sendAt, startedAt, states }: NotificationProgress, at: Date): NotificationStatus {
   if (startedAt === null && sendAt !== null && sendAt > at) return 'SCHEDULED'
   return deliveryStatus(states)
 }
 
-/** Returns the overall status of the platforms, once delivery can have begun. */
+/** Returns the overall status of a notification that is no longer SCHEDULED. */
 export function deliveryStatus(states: readonly DeliveryState[]): Exclude<NotificationStatus, 'SCHEDULED'> {
   if (states.includes('PENDING')) return 'PENDING'
   const [first = 'SKIPPED', ...others] = states.filter((state) => state !== 'SKIPPED')
@@ -27,7 +27,7 @@ export function deliveryStatus(states: readonly DeliveryState[]): Exclude<Notifi
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 
-/** Sends that are further away than this, in milliseconds, never count. */
+/** The length, in milliseconds, of the window in which the cap counts sends. */
 export const CAP_WINDOW_MS = DAY_MS
 
 /** Whether a send at `at` would be the fourth within 24 hours. Sends exactly 24 hours apart share no window. */
@@ -44,7 +44,7 @@ export function exceedsCap(others: readonly Date[], at: Date): boolean {
 /** Returns the delay, in whole seconds, after which a send is within the cap; 0 if it already is. */
 export function capDelaySeconds(others: readonly Date[], at: Date): number {
   if (!exceedsCap(others, at)) return 0
-  // A later time can fit only after an earlier send has left the window.
+  // Try only the times at which an earlier send leaves the window, because no other time can be the first within the cap.
   const delays = others
     .map((other) => Math.ceil((other.getTime() + DAY_MS - at.getTime()) / 1000))
     .filter((seconds) => seconds > 0)
@@ -56,8 +56,8 @@ export function capDelaySeconds(others: readonly Date[], at: Date): number {
 const MAX_LENGTH = 1000
 
 /**
- * Returns the text that iPhones show for a change: for each changed field, its changeMessage with the new value.
- * Returns `undefined` if no field with a changeMessage changed. A field that is new or now empty announces nothing.
+ * Returns the text that iPhones show for a change: for each changed field, its changeMessage with the new value. Returns
+ * `undefined` if no field with a changeMessage changed. A field that is new or has become empty announces nothing.
  */
 export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, 'fields'>): string | undefined {
   const lines = fieldGroups.flatMap((group) => {
@@ -70,11 +70,14 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
   return lines.length > 0 ? [...lines.join('\n')].slice(0, MAX_LENGTH).join('') : undefined
 }
 
-/** Zero-width characters. They are invisible on a phone but make texts different. */
+/** Zero-width characters, which are invisible on a phone but make texts different. */
 const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 
-/** Returns the text of the n-th message, invisibly distinct, since a phone announces only changed values. */
+/**
+ * Returns the text of the n-th message with an invisible suffix that differs for each n, because a phone announces only changed
+ * values.
+ */
 export function distinctText(text: string, n: number): string {
   return text + NUMBER_MARK + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')
 }

@@ -1,11 +1,17 @@
 import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 
-/** The state of a delivery after each attempt. The retry table is published, since customers rely on it. */
+/**
+ * The retry table of deliveries, and the state of a delivery after each attempt. The table is documented, because customers
+ * rely on it.
+ */
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/** The seconds between a failed automatic attempt and the next. After the last, the delivery is FAILED. */
+/**
+ * The seconds between a failed automatic attempt and the next one. If the attempt after the last delay fails, the delivery is
+ * FAILED.
+ */
 export const RETRY_SECONDS = [
   5,
   5 * MINUTE,
@@ -18,7 +24,7 @@ export const RETRY_SECONDS = [
   24 * HOUR,
 ] as const
 
-/** The maximum share by which a delay is extended at random, so that the retries of an outage do not arrive at once. */
+/** The maximum share by which a delay is extended at random, so that retries after an outage do not arrive at once. */
 const JITTER = 0.1
 
 /** The time without any success, in seconds, after which an endpoint is disabled. */
@@ -55,8 +61,8 @@ export interface AttemptFacts {
 /**
  * Returns the state of a delivery after an attempt.
  * @param current the current state
- * @param sent the state at the start of the attempt; the delivery may have been redelivered or ended with its endpoint
- * since
+ * @param sent the state at the start of the attempt. In the meantime, the delivery can have been redelivered, or ended with its
+ * endpoint
  */
 export function afterAttempt(
   current: DeliveryProgress,
@@ -138,13 +144,14 @@ export function jobBackoffSeconds(attempts: number): number {
 export const MAX_JOB_ATTEMPTS = 20
 
 /**
- * The number of expired leases after which a job is quarantined, because it stops workers. After the first one, the job
- * runs alone. A process that is killed for another reason also has a job in hand, but rarely the same one again.
+ * The number of expired leases after which a job is quarantined, because it stops workers. After the first one, the job runs
+ * from the quarantine queue, one job at a time. A process that is killed for another reason also lapses its job, but rarely the
+ * same job again.
  */
 export const MAX_JOB_LAPSES = 3
 
 /** The error message of a quarantined job and of its pass or notification. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
-/** The number of runs (about four minutes) after which a notification is FAILED: any later, it would be too late. */
+/** The number of runs (about four minutes) after which a notification is FAILED, because it would be outdated after that. */
 export const MAX_SEND_ATTEMPTS = 8
