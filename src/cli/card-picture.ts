@@ -1,4 +1,4 @@
-import { type BarcodeFormat, barcodeFormats } from '../core/barcode-formats.ts'
+import { type BarcodeFormat, barcodeFormats, drawnAs } from '../core/barcode-formats.ts'
 import type { Platform } from '../core/contract/schemas/platform.ts'
 import { layOutFront } from '../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../core/rules/display/card.ts'
@@ -63,17 +63,17 @@ function givenFront({ fields: { header, primary, secondary, auxiliary } }: CardJ
   return { header, primary, rows: [secondary, auxiliary], surplus: [] }
 }
 
-const names = { qr: 'QR code', pdf417: 'PDF417', aztec: 'Aztec code', code128: 'Code 128' }
-
 /** Draws the code if possible and if there is space; otherwise returns its text. */
 async function symbolOf({ barcode: { format, message, altText } }: CardJson, room: number) {
-  const modules = await symbolModules(format, message)
-  const width = modules?.[0]?.length ?? 0
-  if (modules && width <= room) {
-    return { width, lines: halfBlocks(modules), caption: altText ? [altText] : [] }
+  const lines = await symbolLines(format, message)
+  const width = lines?.[0]?.length ?? 0
+  if (lines && width <= room) return { width, lines, caption: altText ? [altText] : [] }
+  const why = lines ? ` (drawn if the terminal has ${width + MARGINS} columns)` : ''
+  return {
+    width: 0,
+    lines: [],
+    caption: [`${barcodeFormats[format].name}: ${message}${why}`, ...(altText ? [altText] : [])],
   }
-  const why = modules ? ` (drawn if the terminal has ${width + MARGINS} columns)` : ''
-  return { width: 0, lines: [], caption: [`${names[format]}: ${message}${why}`, ...(altText ? [altText] : [])] }
 }
 
 function backOf({ fields, links, expiresAt }: CardJson): string {
@@ -160,26 +160,51 @@ function channels(color: string): [number, number, number] {
 /** Modules of a two-dimensional code, row by row: `true` is dark. */
 export type Modules = boolean[][]
 
-/** The number of light modules required around a code. */
-const quietZones = { qr: 4, aztec: 2, pdf417: 2 }
-
 /** The maximum message length. Longer ones do not fit any terminal and are slow to encode. */
 const MAX_LENGTH = 1000
 
-/** Returns the code with its quiet zone; `undefined` for a linear barcode and for a message that the format cannot hold. */
+async function symbolLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {
+  if (barcodeFormats[format].isLinear) return linearLines(format, message)
+  const modules = await symbolModules(format, message)
+  return modules && halfBlocks(modules)
+}
+
+/** Returns a two-dimensional code with its quiet zone; `undefined` for a message that the format cannot hold. */
 export async function symbolModules(format: BarcodeFormat, message: string): Promise<Modules | undefined> {
-  if (format === 'code128' || message === '' || message.length > MAX_LENGTH) return undefined
+  const symbol = await encode(format, message)
+  return symbol && 'pixs' in symbol ? framed(symbol, barcodeFormats[format].quietZone) : undefined
+}
+
+async function encode(format: BarcodeFormat, message: string) {
+  if (message === '' || message.length > MAX_LENGTH) return undefined
   // Use the default export: the named export `raw` is another symbol.
   const { default: library } = await import('bwip-js/node')
   try {
-    const [symbol] = library.raw({ bcid: barcodeFormats[format].bwip, text: message })
-    return symbol && 'pixs' in symbol ? framed(symbol, quietZones[format]) : undefined
+    return library.raw(drawnAs(format, message))[0]
   } catch (error) {
     // The library names its errors after the failed check: `bwipp.qrcodeTooLong#1234`.
     if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
     throw error
   }
 }
+
+/** The height of a linear code, so that a scanner held at an angle still crosses all of its bars. */
+const LINEAR_HEIGHT = 5
+
+/** Draws a linear code with two modules per character, the left and the right half. */
+async function linearLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {
+  const symbol = await encode(format, message)
+  if (!symbol || !('sbs' in symbol)) return undefined
+  const quietZone = Array.from({ length: barcodeFormats[format].quietZone }, () => false)
+  const bars = symbol.sbs.flatMap((width, index) => Array.from({ length: width }, () => index % 2 === 0))
+  const modules = [...quietZone, ...bars, ...quietZone]
+  let line = ''
+  for (let x = 0; x < modules.length; x += 2) line += halves[(modules[x] ? 0 : 1) + (modules[x + 1] ? 0 : 2)]
+  return Array.from({ length: LINEAR_HEIGHT }, () => line)
+}
+
+/** The halves that are light, in the foreground. */
+const halves = [' ', '▌', '▐', '█']
 
 /**
  * Draws two modules per character, the upper and the lower half: light modules in the foreground, dark ones in the

@@ -1,22 +1,299 @@
-/** The names of each barcode format: in definitions, in wallets, and in the libraries that read and draw barcodes. */
-export const barcodeFormats = {
-  qr: { apple: 'PKBarcodeFormatQR', google: 'QR_CODE', browser: 'qr_code', zxing: 'QRCode', bwip: 'qrcode' },
-  pdf417: { apple: 'PKBarcodeFormatPDF417', google: 'PDF_417', browser: 'pdf417', zxing: 'PDF417', bwip: 'pdf417' },
-  aztec: { apple: 'PKBarcodeFormatAztec', google: 'AZTEC', browser: 'aztec', zxing: 'Aztec', bwip: 'azteccode' },
+/** One barcode format: its names elsewhere, and the rules for its messages. */
+interface FormatFacts {
+  apple: string
+  google: string
+  /** The name in the Barcode Detection API of browsers. */
+  browser: string
+  zxing: string
+  bwip: string
+  name: string
+  /** The name for screen readers. */
+  spoken: string
+  isLinear: boolean
+  /** The number of light modules required around a code; at the sides of a linear one. */
+  quietZone: number
+  /** Whether the default message, `pass.scanCode`, does not fit, because it has letters. */
+  needsMessage: boolean
+  /** The format with the same message for wallets that do not support this one, such as those of iOS 26. */
+  fallback?: 'qr'
+  /** The characters that the format does not support, and a phrase with those that it does. */
+  foreign?: { of: RegExp; supports: string }
+  /** The capacities of the largest symbol. The first entry whose pattern matches the whole message applies. */
+  capacities: readonly Capacity[]
+  /** Returns why the format does not support a message, as a phrase that completes "It". */
+  findProblem?: (message: string) => string | undefined
+  /** A further requirement of Google, and a phrase with what it needs. */
+  googleNeeds?: { fits: (message: string) => boolean; what: string }
+  /** Returns other messages that a scanner might have read as this payload, because scanners can change them. */
+  messagesOf?: (payload: string) => string[]
+  /** The drawn text of a message. */
+  toDrawn?: (message: string) => string
+  /** A valid message. Without one, any text is valid. */
+  sample?: string
+}
+
+interface Capacity {
+  of: RegExp
+  what: string
+  max: number
+}
+
+const DIGITS = /^[0-9]*$/
+const QR_TEXT = /^[0-9A-Z $%*+./:-]*$/
+const PRINTABLE_ASCII = /^[\t\n\r -~]*$/
+const LETTERS_OF_ONE_CASE = /^(?:[A-Z ]*|[a-z ]*)$/
+const ANY = /^/
+
+const ONLY_DIGITS = { of: /[^0-9]/u, supports: 'digits only' }
+
+/**
+ * The capacities of the matrix codes are from ISO/IEC 18004 (version 40, level L), 15438 (level 0), and 24778 (full
+ * range, 23 % correction). Linear codes have no limit. These symbols have at most 1,443 modules, as Code 128 with 128
+ * characters: in a wider one, the thinnest bar is narrower than a pixel of any phone. Wide bars have three modules.
+ */
+const formats = {
+  qr: {
+    apple: 'PKBarcodeFormatQR',
+    google: 'QR_CODE',
+    browser: 'qr_code',
+    zxing: 'QRCode',
+    bwip: 'qrcode',
+    name: 'QR code',
+    spoken: 'QR code',
+    isLinear: false,
+    quietZone: 4,
+    needsMessage: false,
+    capacities: [
+      { of: DIGITS, what: 'digits', max: 7089 },
+      { of: QR_TEXT, what: 'characters', max: 4296 },
+      { of: ANY, what: 'bytes', max: 2953 },
+    ],
+  },
+  pdf417: {
+    apple: 'PKBarcodeFormatPDF417',
+    google: 'PDF_417',
+    browser: 'pdf417',
+    zxing: 'PDF417',
+    bwip: 'pdf417',
+    name: 'PDF417',
+    spoken: 'PDF417 barcode',
+    isLinear: false,
+    quietZone: 2,
+    needsMessage: false,
+    capacities: [
+      { of: DIGITS, what: 'digits', max: 2710 },
+      { of: PRINTABLE_ASCII, what: 'characters', max: 1850 },
+      { of: ANY, what: 'bytes', max: 1108 },
+    ],
+  },
+  aztec: {
+    apple: 'PKBarcodeFormatAztec',
+    google: 'AZTEC',
+    browser: 'aztec',
+    zxing: 'Aztec',
+    bwip: 'azteccode',
+    name: 'Aztec code',
+    spoken: 'Aztec code',
+    isLinear: false,
+    quietZone: 2,
+    needsMessage: false,
+    capacities: [
+      { of: DIGITS, what: 'digits', max: 3832 },
+      { of: LETTERS_OF_ONE_CASE, what: 'letters', max: 3067 },
+      { of: ANY, what: 'bytes', max: 1914 },
+    ],
+  },
   code128: {
     apple: 'PKBarcodeFormatCode128',
     google: 'CODE_128',
     browser: 'code_128',
     zxing: 'Code128',
     bwip: 'code128',
+    name: 'Code 128',
+    spoken: 'Barcode',
+    isLinear: true,
+    quietZone: 10,
+    needsMessage: false,
+    foreign: { of: /[^\0-\x7f]/u, supports: 'ASCII only' },
+    capacities: [
+      { of: DIGITS, what: 'digits', max: 256 },
+      { of: ANY, what: 'characters', max: 128 },
+    ],
   },
-} as const
+  ean13: {
+    apple: 'PKBarcodeFormatEAN13',
+    google: 'EAN_13',
+    browser: 'ean_13',
+    zxing: 'EAN13',
+    bwip: 'ean13',
+    name: 'EAN-13',
+    spoken: 'EAN-13 barcode',
+    isLinear: true,
+    quietZone: 11,
+    needsMessage: true,
+    fallback: 'qr',
+    foreign: ONLY_DIGITS,
+    capacities: [{ of: ANY, what: 'digits', max: 13 }],
+    findProblem: findGtinProblem,
+    // UPC-A has the same bars as an EAN-13 that starts with 0. Many scanners then leave out the 0.
+    messagesOf: (payload) => (/^[0-9]{12}$/.test(payload) ? [`0${payload}`] : []),
+    sample: '4006381333931',
+  },
+  code39: {
+    apple: 'PKBarcodeFormatCode39',
+    google: 'CODE_39',
+    browser: 'code_39',
+    // The full ASCII mode would read `+A` as `a`.
+    zxing: 'Code39Std',
+    bwip: 'code39',
+    name: 'Code 39',
+    spoken: 'Code 39 barcode',
+    isLinear: true,
+    quietZone: 10,
+    needsMessage: false,
+    fallback: 'qr',
+    foreign: { of: /[^0-9A-Z $%+./-]/u, supports: 'digits, capital letters, spaces, and - . $ / + % only' },
+    capacities: [{ of: ANY, what: 'characters', max: 88 }],
+    // Code 39 has no small letters. Scanners that act as keyboards can send them, and can send the start and stop sign.
+    messagesOf: (payload) => [payload.replace(/^\*(.+)\*$/, '$1').toUpperCase()],
+    sample: 'SAMPLE-1',
+  },
+  codabar: {
+    apple: 'PKBarcodeFormatCodabar',
+    google: 'CODABAR',
+    browser: 'codabar',
+    zxing: 'Codabar',
+    bwip: 'rationalizedCodabar',
+    name: 'Codabar',
+    spoken: 'Codabar barcode',
+    isLinear: true,
+    quietZone: 10,
+    needsMessage: true,
+    fallback: 'qr',
+    foreign: { of: /[^0-9A-D$+./:-]/u, supports: 'digits, - $ : / . +, and A to D at its ends only' },
+    capacities: [{ of: ANY, what: 'characters', max: 100 }],
+    findProblem: (message) =>
+      message === '' || /^(?:[0-9$+./:-]+|[A-D][0-9$+./:-]+[A-D])$/.test(message)
+        ? undefined
+        : 'has letters that are not its start and stop letter',
+    messagesOf: codabarMessagesOf,
+    // Every symbol has start and stop letters. A message without them is drawn between two A.
+    toDrawn: (message) => (/^[A-D]/.test(message) ? message : `A${message}A`),
+    sample: '123456',
+  },
+  itf: {
+    apple: 'PKBarcodeFormatI2of5',
+    google: 'ITF_14',
+    browser: 'itf',
+    zxing: 'ITF',
+    bwip: 'interleaved2of5',
+    name: 'ITF',
+    spoken: 'ITF barcode',
+    isLinear: true,
+    quietZone: 10,
+    needsMessage: true,
+    fallback: 'qr',
+    foreign: ONLY_DIGITS,
+    capacities: [{ of: ANY, what: 'digits', max: 158 }],
+    findProblem: (message) =>
+      message.length % 2 === 0 ? undefined : `has ${message.length} digits, and itf needs an even number of them`,
+    googleNeeds: {
+      fits: (message) => message.length === 14 && checkDigitOf(message) === message.at(-1),
+      what: '14 digits with a correct check digit',
+    },
+    sample: '10012345678902',
+  },
+} as const satisfies Record<string, FormatFacts>
 
-export type BarcodeFormat = keyof typeof barcodeFormats
+export type BarcodeFormat = keyof typeof formats
+
+export const barcodeFormats: { readonly [Format in BarcodeFormat]: FormatFacts & (typeof formats)[Format] } = formats
 
 export const barcodeFormatNames = Object.keys(barcodeFormats) as [BarcodeFormat, ...BarcodeFormat[]]
 
 /** Returns the format with a name in a wallet. */
 export function barcodeFormatOf(wallet: 'apple' | 'google', name: string | undefined): BarcodeFormat | undefined {
   return barcodeFormatNames.find((format) => barcodeFormats[format][wallet] === name)
+}
+
+/** Whether the message can be encoded in ISO 8859-1, which scanners expect. */
+export function isLatin1(message: string): boolean {
+  return !/[^\0-\xff]/u.test(message)
+}
+
+/** Returns the first character of a message that its format does not support. */
+export function foreignCharacter(format: BarcodeFormat, message: string): string | undefined {
+  return barcodeFormats[format].foreign?.of.exec(message)?.[0]
+}
+
+/**
+ * Returns why no phone can draw the message in the format, as a phrase that completes "It", or `undefined`. A pass with an
+ * empty message has no barcode.
+ */
+export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
+  return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
+}
+
+/** Returns why the format does not hold a text, even as a part of a message, as a phrase that completes "It". */
+export function findUnfitting(format: BarcodeFormat, text: string): string | undefined {
+  const { foreign, capacities }: FormatFacts = barcodeFormats[format]
+  const character = foreignCharacter(format, text)
+  if (character !== undefined) return `holds ${JSON.stringify(character)}, and ${format} supports ${foreign!.supports}`
+  const { what, max } = capacities.find(({ of }) => of.test(text))!
+  const size = isLatin1(text) ? text.length : new TextEncoder().encode(text).length
+  return size > max ? `has ${size} ${what}, and ${format} holds at most ${max}` : undefined
+}
+
+/** Returns the format in which Google Wallet shows a message: the given one, or its fallback if the message does not fit. */
+export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeFormat {
+  const { fallback, googleNeeds }: FormatFacts = barcodeFormats[format]
+  return fallback !== undefined && googleNeeds && !googleNeeds.fits(message) ? fallback : format
+}
+
+/** Returns the options of bwip-js that draw a message. */
+export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string } {
+  const { bwip, toDrawn }: FormatFacts = barcodeFormats[format]
+  return { bcid: bwip, text: toDrawn?.(message) ?? message }
+}
+
+/** A message that a scanner might have read as another payload, and the format of the passes for which it can. */
+export interface BarcodeReading {
+  format: BarcodeFormat
+  message: string
+}
+
+/** Returns the messages that a payload can be a reading of, in addition to the payload itself. */
+export function otherReadings(payload: string): BarcodeReading[] {
+  return barcodeFormatNames.flatMap((format) => {
+    const { messagesOf }: FormatFacts = barcodeFormats[format]
+    const messages = new Set(messagesOf?.(payload))
+    return [...messages].flatMap((message) =>
+      message === payload || message === '' || findUndrawable(format, message) !== undefined
+        ? []
+        : [{ format, message }],
+    )
+  })
+}
+
+function findGtinProblem(message: string): string | undefined {
+  if (message.length !== 13) return `has ${message.length} digits, and ean13 needs 13`
+  const expected = checkDigitOf(message)
+  return message.endsWith(expected) ? undefined : `ends with ${message.at(-1)}, and its check digit is ${expected}`
+}
+
+/** Returns the check digit of a GS1 number whose last digit is the place for it. */
+function checkDigitOf(digits: string): string {
+  const weighted = [...digits.slice(0, -1)].reverse().map((digit, place) => Number(digit) * (place % 2 === 0 ? 3 : 1))
+  return String((10 - (weighted.reduce((sum, value) => sum + value, 0) % 10)) % 10)
+}
+
+const CODABAR_LETTERS = ['A', 'B', 'C', 'D']
+
+/** Scanners send the start and stop letters or not, and some send small ones. */
+function codabarMessagesOf(payload: string): string[] {
+  const [, start, inside, stop] = /^([A-D]?)([0-9$+./:-]+)([A-D]?)$/i.exec(payload) ?? []
+  if (inside === undefined) return []
+  if (start && stop) return [payload.toUpperCase(), inside]
+  if (start || stop) return []
+  return CODABAR_LETTERS.flatMap((first) => CODABAR_LETTERS.map((last) => `${first}${inside}${last}`))
 }

@@ -1,8 +1,10 @@
 import { stripVTControlCharacters } from 'node:util'
 import bwip from 'bwip-js/node'
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { type CardJson, drawCard, halfBlocks, symbolModules } from '../../src/cli/card-picture.ts'
 import { textWidth } from '../../src/cli/command/output.ts'
+import { readPicture } from '../support/read-picture.ts'
 
 const card: CardJson = {
   passType: 'eventTicket',
@@ -115,10 +117,33 @@ test('a picture fits its terminal; a code that does not fit is described in word
 })
 
 test.each([
-  ['code128', 'T-1', 'Code 128: T-1'],
+  ['code39', 'LONG'.repeat(9), 'Code 39: LONGLONG'],
+  ['ean13', '4006381333932', 'EAN-13: 4006381333932'],
   ['qr', 'x '.repeat(501), 'QR code: x x'],
 ] as const)('describes %s that cannot be drawn in words', async (format, message, words) => {
-  expect(await drawCard({ ...card, barcode: { format, message, altText: null } }, plain)).toContain(words)
+  const drawn = await drawCard({ ...card, barcode: { format, message, altText: null } }, { ...plain, width: 80 })
+  expect(drawn).toContain(words)
+})
+
+test.each([
+  ['ean13', '4006381333931'],
+  ['code39', 'ABC-1'],
+  ['code39', '+A %B'],
+  ['codabar', '123456'],
+  ['itf', '123456'],
+  ['code128', 'T-1'],
+] as const)('a scanner reads %s from a picture', async (format, message) => {
+  const picture = await drawCard({ ...card, barcode: { format, message, altText: null } }, { ...plain, width: 80 })
+  const lines = picture.split('\n').filter((line) => /[▌▐]/.test(line))
+  expect(new Set(lines.map((line) => line.replaceAll('│', '').trim()))).toHaveProperty('size', 1)
+  const modules = [...lines[0]!.replaceAll('│', '').trim()].flatMap(
+    (half) => ({ ' ': [0, 0], '▌': [255, 0], '▐': [0, 255] })[half] ?? [255, 255],
+  )
+  const raw = { width: modules.length, height: 1, channels: 1 } as const
+  const png = sharp(Buffer.from(modules), { raw })
+    .resize(modules.length * 3, 90, { kernel: 'nearest', fit: 'fill' })
+    .png()
+  expect(await readPicture(await png.toBuffer())).toBe(format === 'codabar' ? 'A123456A' : message)
 })
 
 test("the iPhone card shows its fields in Apple's order; the Android card shows all as defined", async () => {

@@ -5,9 +5,16 @@ import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { readPoster } from '../../core/rules/display/poster.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { barcodeOn, type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts'
 import { passIn } from './apple-strings.ts'
-import { type Device, type GooglePass, messagesOf, type PassChange } from './phone-store.ts'
+import {
+  type Device,
+  type GooglePass,
+  type IosVersion,
+  messagesOf,
+  NEWEST_IOS,
+  type PassChange,
+} from './phone-store.ts'
 
 interface ShownPass {
   /** Serial number or object id. */
@@ -36,7 +43,7 @@ export function describeDevice(device: Device) {
       const { authenticationToken: _, ...shown } = passIn({ content, strings }, language)
       return { pass: content.serialNumber, ...times, content: shown }
     })
-    return { name, platform, language, passes }
+    return { name, platform, language, ios: device.ios, passes }
   }
   const passes = device.passes.map(({ objectId, directory: _, ...pass }) => ({ pass: objectId, ...pass }))
   return { name, platform, language, passes }
@@ -64,8 +71,8 @@ function shownPasses(device: Device): ShownPass[] {
         const read = passIn({ content, strings }, device.language)
         return {
           id: content.serialNumber,
-          card: appleCard(read, device.language),
-          poster: posterCard(read, device.language),
+          card: appleCard(read, device),
+          poster: posterCard(read, device),
           stamp: stampOf(content, new Date()),
         }
       })
@@ -75,14 +82,14 @@ function shownPasses(device: Device): ShownPass[] {
 /** Returns the card that an iPhone shows for a preview; `undefined` if an iPhone would reject the pass. */
 export function previewedByApple(preview: unknown, language = 'en'): CardJson | undefined {
   const { data } = PassJson.safeParse(preview)
-  return data && appleCard(data, language)
+  return data && appleCard(data, { language, ios: NEWEST_IOS })
 }
 
 /** Returns an iPhone pass as a card. Its texts are already translated. */
-function appleCard(pass: PassJson, language: string): CardJson {
+function appleCard(pass: PassJson, { language, ios }: { language: string; ios: IosVersion }): CardJson {
   const style = styleOf(pass)
   const toFields = (fields: PassField[]) => fields.map((field) => toField(field, language))
-  const [barcode] = pass.barcodes
+  const barcode = barcodeOn(pass, ios)
   return {
     ...notShown,
     passType: PassType.options.find((type) => pass[type] !== undefined)!,
@@ -112,8 +119,8 @@ function appleCard(pass: PassJson, language: string): CardJson {
   }
 }
 
-function posterCard(pass: PassJson, language: string): CardJson | undefined {
-  const poster = readPoster(pass, { language })
+function posterCard(pass: PassJson, phone: { language: string; ios: IosVersion }): CardJson | undefined {
+  const poster = readPoster(pass, phone)
   if (!poster) return undefined
   const { event, venue, starts, seat } = poster
   const fields = {
@@ -124,7 +131,7 @@ function posterCard(pass: PassJson, language: string): CardJson | undefined {
     back: [],
   }
   return {
-    ...appleCard(pass, language),
+    ...appleCard(pass, phone),
     fields,
     barcode: { format: 'qr', message: '', altText: null },
     expiresAt: null,

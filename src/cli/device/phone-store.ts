@@ -51,10 +51,16 @@ export type GooglePass = z.output<typeof GooglePass>
 /** The phone's language, a BCP 47 tag. Files without one were written for English. */
 const Spoken = z.string().default('en')
 
+/** The versions of iOS that a virtual iPhone can have. */
+export const iosVersions = [26, 27] as const
+export type IosVersion = (typeof iosVersions)[number]
+export const NEWEST_IOS: IosVersion = 27
+
 export const AppleDevice = z.object({
   platform: z.literal('apple'),
   name: z.string(),
   language: Spoken,
+  ios: z.literal(iosVersions).default(NEWEST_IOS),
   accounts: z.array(AppleAccount),
   passes: z.array(ApplePass),
 })

@@ -11,6 +11,7 @@ import {
   type DeviceFile,
   type DevicePlatform,
   type GoogleDevice,
+  NEWEST_IOS,
   openDevice,
   type PassChange,
   type Phone,
@@ -55,7 +56,7 @@ export function findPassId(device: Device, id: string): string {
 
 function newDevice(platform: DevicePlatform, name: string): Device {
   return platform === 'apple'
-    ? { platform, name, language: 'en', accounts: [], passes: [] }
+    ? { platform, name, language: 'en', ios: NEWEST_IOS, accounts: [], passes: [] }
     : { platform, name, language: 'en', deviceId: randomUUID(), passes: [] }
 }
 

@@ -4,7 +4,7 @@ import { drawing } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { untilStopped } from '../command/program.ts'
 import { bannerLines, describeDevice, drawDevice } from '../device/phone-output.ts'
-import { type Device, listDevices, openDevice } from '../device/phone-store.ts'
+import { type Device, type IosVersion, iosVersions, listDevices, openDevice } from '../device/phone-store.ts'
 import { deviceFor, devicePlatforms, findPassId, passIdsOf, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import type { ListShape } from '../list/shape.ts'
 import { devicesFolder } from '../settings/settings.ts'
@@ -34,6 +34,7 @@ const dataFlag = {
 const shownFlags = {
   ...dataFlag,
   language: languageFlag('Language in which the passes are shown (default: the language of the phone).'),
+  ios: iosFlag('Version of iOS that shows the passes (default: that of the phone).'),
 }
 
 const PHONE = 'Name of the phone (default: the only one).'
@@ -51,6 +52,7 @@ export const commands: ResourceCommands = {
       'device install http://127.0.0.1:3000/l/EAGZ… --platform apple',
       'device install http://127.0.0.1:3000/l/EAGZ… --platform google --device pixel',
       'device install http://127.0.0.1:3000/l/EAGZ… --platform apple --device tokyo --language ja',
+      'device install http://127.0.0.1:3000/l/EAGZ… --platform apple --device older --ios 26',
     ],
     args: {
       link: Args.string({ description: 'Apple, Google, or smart link of the pass.', required: true }),
@@ -65,12 +67,14 @@ export const commands: ResourceCommands = {
         summary: 'Name of the phone, which is created if it does not exist (default: iphone or android).',
       }),
       language: languageFlag('Language of the phone, such as ar (default for a new phone: en).'),
+      ios: iosFlag('Version of iOS of the phone (default for a new iPhone: 27).'),
     },
     async run({ args, flags }) {
       if (!/^https?:/.test(args.link) || !URL.canParse(args.link)) throw new UsageError(`${args.link} is not a link`)
-      const { platform, device: name, language } = flags
+      const { platform, device: name } = flags
+      if (platform !== 'apple' && flags.ios !== undefined) throw new UsageError('--ios is for --platform apple')
       const file = deviceFor(folderOf(flags), platform, name)
-      if (language !== undefined) await file.update((device) => ({ ...device, language }))
+      if (flags.language !== undefined || flags.ios !== undefined) await file.update((device) => shownAs(device, flags))
       const pass = await phoneOf(file).install(args.link)
       return { device: file.name, platform, pass }
     },
@@ -95,7 +99,7 @@ export const commands: ResourceCommands = {
     examples: ['device show', 'device show pixel --language de'],
     args: nameArgs,
     flags: shownFlags,
-    run: ({ args, flags }) => speaking(openDevice(folderOf(flags), args.name).read(), flags),
+    run: ({ args, flags }) => shownAs(openDevice(folderOf(flags), args.name).read(), flags),
     value: describeDevice,
     print: (device, { flags }) => drawDevice(device, drawing(flags)),
   }),
@@ -111,7 +115,7 @@ export const commands: ResourceCommands = {
       return { device: file.name, changes, problems }
     },
     async print({ device: name, changes }, { flags }) {
-      const device = speaking(openDevice(folderOf(flags), name).read(), flags)
+      const device = shownAs(openDevice(folderOf(flags), name).read(), flags)
       const banners = changes.map((change) => bannerLines(device, change))
       return [...banners, await drawDevice(device, drawing(flags))].join('\n')
     },
@@ -178,9 +182,22 @@ function folderOf(flags: { 'data-dir'?: string | undefined }): string {
   return flags['data-dir'] ?? devicesFolder()
 }
 
-/** Returns the phone, with the requested language if there is one. */
-function speaking(device: Device, { language = device.language }: { language?: string | undefined }): Device {
+/** Returns the phone, with the requested language and version of iOS if there are any. */
+function shownAs(
+  device: Device,
+  { language = device.language, ios }: { language?: string | undefined; ios?: IosVersion | undefined },
+): Device {
+  if (device.platform === 'apple') return { ...device, language, ios: ios ?? device.ios }
+  if (ios !== undefined) throw new UsageError(`--ios is for iPhones, and ${device.name} is an Android phone`)
   return { ...device, language }
+}
+
+function iosFlag(summary: string) {
+  return Flags.custom<IosVersion>({
+    summary,
+    options: iosVersions.map(String),
+    parse: async (input) => Number(input) as IosVersion,
+  })()
 }
 
 function languageFlag(summary: string) {

@@ -1,10 +1,9 @@
-import { barcodeFormats } from '../../core/barcode-formats.ts'
+import { type BarcodeFormat, barcodeFormats, isLatin1 } from '../../core/barcode-formats.ts'
 import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/schemas/definition.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'
 import type { ValueLocale } from '../../core/rules/display/format-value.ts'
-import { isLatin1 } from '../../core/rules/template/barcode.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
 
@@ -107,8 +106,7 @@ function appearance(card: Card): JsonObject {
     ...(card.colors.background && { backgroundColor: rgb(card.colors.background) }),
     ...(card.colors.foreground && { foregroundColor: rgb(card.colors.foreground) }),
     ...(card.colors.label && { labelColor: rgb(card.colors.label) }),
-    // Phones reject a barcode without a message.
-    ...(card.barcode.message !== '' && { barcodes: [barcode(card.barcode)] }),
+    ...barcodes(card.barcode),
     ...(locations.length > 0 && { locations }),
     ...relevantDates(card),
   }
@@ -150,7 +148,18 @@ function uniqueKeys(known: string[] = []): (key: string) => string {
   }
 }
 
-function barcode({ format, message, altText }: Card['barcode']): JsonObject {
+/** Phones that do not support the format show the next one. Phones reject a barcode without a message. */
+function barcodes(barcode: Card['barcode']): JsonObject {
+  if (barcode.message === '') return {}
+  const first = appleBarcode(barcode, barcode.format)
+  const { fallback } = barcodeFormats[barcode.format]
+  if (fallback === undefined) return { barcodes: [first] }
+  const second = appleBarcode(barcode, fallback)
+  // The deprecated key does not support the formats that have a fallback.
+  return { barcodes: [first, second], barcode: second }
+}
+
+function appleBarcode({ message, altText }: Card['barcode'], format: BarcodeFormat): JsonObject {
   return {
     format: barcodeFormats[format].apple,
     message,

@@ -1,4 +1,4 @@
-import { barcodeFormats } from '../../core/barcode-formats.ts'
+import { barcodeFormats, googleFormatOf } from '../../core/barcode-formats.ts'
 import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Card } from '../../core/rules/display/card.ts'
@@ -164,7 +164,8 @@ function journey(card: Card): Record<string, unknown> {
 
 function barcode({ barcode: { format, message, altText } }: Card) {
   if (message === '') return undefined
-  return compact({ type: barcodeFormats[format].google, value: message, alternateText: firstText(altText) })
+  const { google: type } = barcodeFormats[googleFormatOf(format, message)]
+  return compact({ type, value: message, alternateText: firstText(altText) })
 }
 
 /** Returns the links with a scheme. Google would reject the object for any other link. */

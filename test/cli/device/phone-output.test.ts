@@ -16,7 +16,7 @@ function iphone(variables: Record<string, string>, more: TestPass = {}): AppleDe
   const json = buildPassJson(ticket(variables, more), identifiers, 'https://passes.example.com/apple')
   const content = PassJson.parse(JSON.parse(JSON.stringify(json)))
   const pass = { content, strings: {}, lastModified: null, ...times }
-  return { platform: 'apple', name: 'iphone', language: 'en', accounts: [], passes: [pass] }
+  return { platform: 'apple', name: 'iphone', language: 'en', ios: 27, accounts: [], passes: [pass] }
 }
 
 function android(state: string): GoogleDevice {
@@ -33,6 +33,28 @@ test('draws an Apple pass with its fields, barcode, and back', async () => {
   const drawn = await drawDevice(iphone({ seat: '12A', news: 'Doors at 9' }), plain)
   for (const text of ['Fair', 'Ada Lovelace', '12A', 'Doors at 9', '▄▄▄▄▄']) expect(drawn).toContain(text)
   expect(drawn).not.toContain('***')
+})
+
+test('an iPhone shows the first barcode that its version of iOS supports', async () => {
+  const device = iphone({ seat: '12A' })
+  const [pass] = device.passes
+  const message = '4006381333931'
+  const draw = (ios: 26 | 27, formats: string[]) => {
+    const barcodes = formats.map((format) => ({
+      format: `PKBarcodeFormat${format}`,
+      message,
+      messageEncoding: 'utf-8',
+    }))
+    const content = PassJson.parse({ ...pass!.content, barcodes })
+    return drawDevice({ ...device, ios, passes: [{ ...pass!, content }] }, plain)
+  }
+  const [bars, squares] = [/▌ ?▐/, /[▀▄]/]
+  expect(await draw(27, ['EAN13', 'QR'])).toMatch(bars)
+  expect(await draw(27, ['EAN13', 'QR'])).not.toMatch(squares)
+  expect(await draw(26, ['EAN13', 'QR'])).toMatch(squares)
+  expect(await draw(26, ['Code39', 'Aztec', 'QR'])).toBe(await draw(26, ['Aztec']))
+  expect(await draw(27, ['QR', 'EAN13'])).toMatch(squares)
+  expect(await draw(26, ['EAN13'])).not.toMatch(/[▌▐▀▄]/)
 })
 
 test('draws a poster ticket for newer and for older iPhones', async () => {

@@ -5,10 +5,10 @@ import { symbolModules } from '../../../src/cli/card-picture.ts'
 import { invitationSheet } from '../../../src/cli/door/door-output.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
+import { readPicture } from '../../support/read-picture.ts'
 import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 import { cameraFlags, countTaps, writeFilm } from './camera-film.ts'
-import { readPicture } from './read-picture.ts'
 
 describe.skipIf(skipReason !== undefined)(
   `a phone and a server${skipReason ? ` (skipped: ${skipReason})` : ''}`,

@@ -44,6 +44,20 @@ test('a minimal pass has exactly these properties', () => {
   })
 })
 
+test.each([
+  ['ean13', '4006381333931', 'EAN13'],
+  ['code39', 'ABC-1', 'Code39'],
+  ['codabar', '123456', 'Codabar'],
+  ['itf', '123456', 'I2of5'],
+] as const)('%s comes first, and a QR code with the same message for earlier phones', (format, message, name) => {
+  const json = build({ definition: { design: { barcode: { format, message, altText: 'No. 1' } } } })
+  const rest = { message, messageEncoding: 'iso-8859-1', altText: 'No. 1' }
+  const qr = { format: 'PKBarcodeFormatQR', ...rest }
+  expect(json.barcodes).toEqual([{ format: `PKBarcodeFormat${name}`, ...rest }, qr])
+  expect(json.barcode).toEqual(qr)
+  expect(PassJson.safeParse(json).error).toBeUndefined()
+})
+
 test('a full pass has exactly these properties', () => {
   const json = build({
     passType: 'eventTicket',

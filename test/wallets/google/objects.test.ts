@@ -58,6 +58,17 @@ test.each([
 })
 
 test.each([
+  ['ean13', '4006381333931', 'EAN_13'],
+  ['code39', 'ABC-1', 'CODE_39'],
+  ['codabar', '123456', 'CODABAR'],
+  ['itf', '10012345678902', 'ITF_14'],
+  ['itf', '10012345678903', 'QR_CODE'],
+  ['itf', '123456', 'QR_CODE'],
+] as const)('shows %s of %s as %s', (format, message, type) => {
+  expect(objectOf({ design: { barcode: { format, message } } }).barcode).toEqual({ type, value: message })
+})
+
+test.each([
   ['a pass without an expiry', {}, 'ACTIVE'],
   ['a pass a millisecond before its expiry', { expiresAt: later(1) }, 'ACTIVE'],
   ['a pass at its expiry', { expiresAt: at }, 'EXPIRED'],

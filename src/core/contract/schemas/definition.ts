@@ -20,6 +20,8 @@ export const warningTable = {
   'flight-data-missing':
     'A boarding pass by air lacks facts that Google requires for a flight. It is issued as a transit ticket.',
   'translation-missing': 'A text or an image lacks one of the languages. The default is shown instead.',
+  'barcode-fallback':
+    'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
 } as const satisfies Record<string, string>
 

@@ -1,3 +1,4 @@
+import { barcodeFormats, googleFormatOf } from '../../barcode-formats.ts'
 import type {
   Definition,
   FieldGroup,
@@ -8,6 +9,7 @@ import type {
   WarningCode,
 } from '../../contract/schemas/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
+import { exampleMessage } from '../template/barcode.ts'
 import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
 import { exampleScope } from '../template/resolve.ts'
 import {
@@ -57,6 +59,7 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
   yield* lintFields(facts)
   yield* lintImages(facts)
   yield* lintGoogle(facts)
+  yield* lintBarcode(facts)
   for (const { what, path, language } of missingTranslations(writtenOf(facts.definition))) {
     yield warn('translation-missing', path, `Has no ${what} in ${language}: holders see the default language instead`)
   }
@@ -245,6 +248,20 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
         `recommends at most ${MAX_GOOGLE_NAME}`,
     )
   }
+}
+
+function* lintBarcode({ definition, google }: LintFacts): Generator<Warning> {
+  const { barcode } = definition.design
+  if (!google || !barcode || definition.google?.object?.barcode !== undefined) return
+  const { text, isComplete } = exampleMessage(definition)
+  const shown = googleFormatOf(barcode.format, text)
+  if (!isComplete || text === '' || shown === barcode.format) return
+  const { google: name, googleNeeds } = barcodeFormats[barcode.format]
+  yield warn(
+    'barcode-fallback',
+    ['design', 'barcode', 'message'],
+    `Google Wallet shows ${quote(text)} as a ${barcodeFormats[shown].name}: its ${name} needs ${googleNeeds?.what}`,
+  )
 }
 
 /** The trip facts by Apple's flight tags, with the values that Google accepts. */

@@ -8,7 +8,7 @@ import {
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
-import { checkBarcode } from './barcode.ts'
+import { barcodeSamples, checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
 import {
   checkLanguages,
@@ -136,7 +136,7 @@ export function sampleScope(definition: Definition): Scope {
 }
 
 function samplesOfUses(definition: Definition): Map<string, string> {
-  return new Map([...factSamples(definition), ...typedSamples(definition)])
+  return new Map([...barcodeSamples(definition), ...factSamples(definition), ...typedSamples(definition)])
 }
 
 /** Like `sampleScope`, with long values: the longer of example and default, else text of `maxLength` characters. */

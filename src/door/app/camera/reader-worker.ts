@@ -1,6 +1,6 @@
 import { prepareZXingModule, type ReaderOptions, readBarcodes } from 'zxing-wasm/reader'
 import wasm from 'zxing-wasm/reader/zxing_reader.wasm'
-import { barcodeFormats } from '../../../core/barcode-formats.ts'
+import { barcodeFormatNames, barcodeFormats } from '../../../core/barcode-formats.ts'
 import type { ReaderAnswer, ReaderRequest } from './reader.ts'
 
 /**
@@ -12,8 +12,11 @@ const ready = prepareZXingModule({
   fireImmediately: true,
 })
 
+/** The reader reports variants of linear formats under other names, such as `Code39`. */
+const MATRIX = Object.values(barcodeFormats).flatMap(({ zxing, isLinear }) => (isLinear ? [] : [zxing]))
+
 const options: ReaderOptions = {
-  formats: Object.values(barcodeFormats).map(({ zxing }) => zxing),
+  formats: barcodeFormatNames.map((format) => barcodeFormats[format].zxing),
   maxNumberOfSymbols: 1,
   // The number of rows that must agree for a linear code.
   minLineCount: 3,
@@ -27,6 +30,6 @@ addEventListener('message', async ({ data: { picture, isHard } }: MessageEvent<R
   const started = performance.now()
   const found = await readBarcodes(picture, { ...options, tryHarder: isHard, tryDownscale: isHard })
   const [first] = found.filter(({ isValid, text }) => isValid && text !== '')
-  const reading = first && { text: first.text, isLinear: first.format === 'Code128' }
+  const reading = first && { text: first.text, isLinear: !MATRIX.some((name) => name === first.format) }
   postMessage({ reading, decodeMs: performance.now() - started } satisfies ReaderAnswer)
 })

@@ -25,7 +25,12 @@ export interface Reader {
 /** The path of the worker's script, relative to the page. Set by scripts/build-door.js. */
 declare const DOOR_READER: string
 
-const FORMATS = Object.values(barcodeFormats).map(({ browser }) => browser)
+const FORMATS = [
+  ...Object.values(barcodeFormats).map(({ browser }) => browser),
+  // Some browsers report an EAN-13 that starts with 0 as this format only.
+  'upc_a',
+]
+const MATRIX = Object.values(barcodeFormats).flatMap(({ browser, isLinear }) => (isLinear ? [] : [browser]))
 
 interface Detector {
   detect(source: HTMLVideoElement): Promise<{ rawValue: string; format: string }[]>
@@ -50,7 +55,7 @@ function detectorReader(detector: Detector): Reader {
   return {
     async read(video) {
       const [found] = await detector.detect(video)
-      return found && { text: found.rawValue, isLinear: found.format === 'code_128' }
+      return found && { text: found.rawValue, isLinear: !MATRIX.some((name) => name === found.format) }
     },
     close: () => undefined,
   }

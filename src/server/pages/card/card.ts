@@ -1,3 +1,4 @@
+import { barcodeFormats } from '../../../core/barcode-formats.ts'
 import {
   CONTENT_WIDTH,
   type FrontRow,
@@ -19,7 +20,7 @@ import { directionOfLanguage } from '../../../core/rules/display/language-match.
 import { isAbsoluteLink } from '../../../core/rules/template/link-schemes.ts'
 import { browserFile } from '../assets.ts'
 import { escapeHtml } from '../html.ts'
-import { barcodeSvg, symbolNames } from './symbols.ts'
+import { barcodeSvg } from './symbols.ts'
 
 export interface CardOptions {
   /** Returns the address of an image; undefined if it is not drawn. */
@@ -219,10 +220,11 @@ export const CARD_STYLE = [
 
 export function barcodeHtml({ format, message, altText }: Card['barcode']): string {
   if (message === '') return ''
+  const { spoken, isLinear } = barcodeFormats[format]
   const svg = barcodeSvg(format, message)
   const caption = altText?.trim() || (svg === undefined ? message : '')
-  const picture = svg && `<div class="symbol" role="img" aria-label="${symbolNames[format]}">${svg}</div>`
-  return `<figure class="barcode ${format}">${picture ?? ''}${
+  const picture = svg && `<div class="symbol" role="img" aria-label="${spoken}">${svg}</div>`
+  return `<figure class="barcode ${isLinear ? 'linear' : format}">${picture ?? ''}${
     caption && `<figcaption dir="auto">${escapeHtml(caption)}</figcaption>`
   }</figure>`
 }

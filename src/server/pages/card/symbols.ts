@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { RenderOptions } from 'bwip-js/node'
-import { type BarcodeFormat, barcodeFormats } from '../../../core/barcode-formats.ts'
+import { type BarcodeFormat, barcodeFormats, drawnAs } from '../../../core/barcode-formats.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
@@ -10,17 +10,9 @@ const LIBRARY = 'bwip-js/node'
 /** Loads the library with the first barcode instead of at the start of the server, because it has two megabytes. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)(LIBRARY)
 
-/** Names of the formats for screen readers. */
-export const symbolNames: Record<BarcodeFormat, string> = {
-  qr: 'QR code',
-  pdf417: 'PDF417 barcode',
-  aztec: 'Aztec code',
-  code128: 'Barcode',
-}
-
 function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
   // Scanners read the bytes of Code 128 as Latin-1, and of the other formats as UTF-8.
-  return { bcid: barcodeFormats[format].bwip, text, ...(format === 'code128' && { binarytext: true }) }
+  return { ...drawnAs(format, text), ...(format === 'code128' && { binarytext: true }) }
 }
 
 /**
@@ -135,7 +127,7 @@ function draw(format: BarcodeFormat, message: string): string | undefined {
 
 /** Lets bars be stretched, so that a long code is as high as a short one. */
 function asShown(format: BarcodeFormat, svg: string): string {
-  return format === 'code128' ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ') : svg.trim()
+  return barcodeFormats[format].isLinear ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ') : svg.trim()
 }
 
 /** Whether the library rejected the message: its errors are named like `bwipp.code128inputTooLong#9205`. */

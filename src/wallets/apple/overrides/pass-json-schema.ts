@@ -1,8 +1,13 @@
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
-import { barcodeFormatOf } from '../../../core/barcode-formats.ts'
+import {
+  barcodeFormatNames,
+  barcodeFormatOf,
+  barcodeFormats,
+  findUndrawable,
+  isLatin1,
+} from '../../../core/barcode-formats.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
-import { findUndrawable, isLatin1 } from '../../../core/rules/template/barcode.ts'
 import { parseFieldWord } from '../../field-word.ts'
 import table from './field-table.json' with { type: 'json' }
 
@@ -75,6 +80,7 @@ const plainTypes: Record<string, z.ZodType> = {
     const bytes = Buffer.byteLength(value)
     return bytes > 0 && bytes <= MAX_NFC_BYTES
   }, `Must have 1 to ${MAX_NFC_BYTES} bytes`),
+  barcodeFormat: oneOf(barcodeFormatNames.map((format) => barcodeFormats[format].apple)),
   nfcKey: text.refine(
     isP256Key,
     'Must be the public key of the readers: on the curve P-256, X.509 SubjectPublicKeyInfo in base64',

@@ -270,6 +270,34 @@ test('a definition accepts known codes only', () => {
   expect(parsed.error!.issues[0]!.path).toEqual(['accept', 0])
 })
 
+describe('barcodes that Google shows as a QR code', () => {
+  const withBarcode = (message: string, example?: string) => {
+    const variables = [{ name: 'code', label: 'Code', ...(example !== undefined && { example }) }]
+    return found(factsOf({ barcode: { format: 'itf', message } }, 'generic', { variables }))
+  }
+  const warning = ['barcode-fallback design.barcode.message']
+
+  test.each([
+    ['an ITF-14', '10012345678902', undefined, []],
+    ['a wrong check digit', '10012345678903', undefined, warning],
+    ['another length', '123456', undefined, warning],
+    ['an example', '{{code}}', '123456', warning],
+    ['an unknown value', '{{code}}', undefined, []],
+  ] as const)('%s', (_, message, example, expected) => {
+    expect(withBarcode(message, example)).toEqual(expected)
+  })
+
+  test('the message names the need, and the warning can be accepted', () => {
+    const barcode = { format: 'itf', message: '123456' } as const
+    const [{ message } = { message: '' }] = lintDefinition(factsOf({ barcode }))
+    expect(message).toBe(
+      'Google Wallet shows “123456” as a QR code: its ITF_14 needs 14 digits with a correct check digit',
+    )
+    expect(found(factsOf({ barcode }, 'generic', { accept: ['barcode-fallback'] }))).toEqual([])
+    expect(found({ ...factsOf({ barcode }), google: null })).toEqual([])
+  })
+})
+
 test('the guide lists every code with advice', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../../../docs/templates.md'), 'utf8')
   for (const code of Object.keys(warningTable)) expect(guide).toContain(`| \`${code}\` |`)

@@ -1,22 +1,32 @@
 import { createRequire } from 'node:module'
 import sharp from 'sharp'
 import { expect, test, vi } from 'vitest'
-import { barcodeFormatNames } from '../../../../src/core/barcode-formats.ts'
+import { type BarcodeFormat, barcodeFormatNames, drawnAs } from '../../../../src/core/barcode-formats.ts'
 import { barcodeHtml } from '../../../../src/server/pages/card/card.ts'
 import { barcodeSvg, drawAhead } from '../../../../src/server/pages/card/symbols.ts'
 
+/** Two messages that each format can hold. */
+const messagesOf = (format: BarcodeFormat): [string, string] =>
+  format === 'ean13'
+    ? ['4006381333931', '0012345678905']
+    : format === 'codabar' || format === 'itf'
+      ? ['270016', '270017']
+      : ['PG27-00016', 'PG27-00017']
+
 test.each(barcodeFormatNames)('draws %s as an image with an accessible name', async (format) => {
-  const html = barcodeHtml({ format, message: 'PG27-00016', altText: 'No. 16' })
-  expect(html).toMatch(/role="img" aria-label="[\w ]+"><svg /)
+  const [message] = messagesOf(format)
+  const html = barcodeHtml({ format, message, altText: 'No. 16' })
+  expect(html).toMatch(/role="img" aria-label="[\w -]+"><svg /)
   expect(html).toContain('<figcaption dir="auto">No. 16</figcaption>')
   expect(html).not.toMatch(/style=|<script|<style/)
-  const { width, height } = await sharp(Buffer.from(barcodeSvg(format, 'PG27-00016')!)).metadata()
+  const { width, height } = await sharp(Buffer.from(barcodeSvg(format, message)!)).metadata()
   expect(Math.min(width!, height!)).toBeGreaterThan(20)
 })
 
 test.each(barcodeFormatNames)('%s draws a message the same each time, and another message differently', (format) => {
-  expect(barcodeSvg(format, 'A-1')).toBe(barcodeSvg(format, 'A-1'))
-  expect(barcodeSvg(format, 'A-1')).not.toBe(barcodeSvg(format, 'A-2'))
+  const [one, other] = messagesOf(format)
+  expect(barcodeSvg(format, one)).toBe(barcodeSvg(format, one))
+  expect(barcodeSvg(format, one)).not.toBe(barcodeSvg(format, other))
 })
 
 test('draws a symbol once, and tries a message that the format cannot encode once', () => {
@@ -31,16 +41,20 @@ test('draws a symbol once, and tries a message that the format cannot encode onc
 test('the drawing thread gives the same symbols as the event loop, and none for invalid messages', async () => {
   const library = createRequire(import.meta.url)('bwip-js/node')
   const toSVG = vi.spyOn(library, 'toSVG')
-  const symbols = barcodeFormatNames.map((format) => ({ format, message: 'x'.repeat(110) }))
+  const symbols = barcodeFormatNames.map((format) => ({
+    format,
+    message: messagesOf(format)[0].startsWith('PG')
+      ? format === 'code39'
+        ? 'X'.repeat(80)
+        : 'x'.repeat(110)
+      : messagesOf(format)[0],
+  }))
   await Promise.all([drawAhead([...symbols, { format: 'code128', message: 'x'.repeat(600) }]), drawAhead(symbols)])
   const shown = symbols.map(({ format, message }) => barcodeSvg(format, message))
   expect(toSVG).not.toHaveBeenCalled()
   toSVG.mockRestore()
   expect(barcodeSvg('code128', 'x'.repeat(600))).toBeUndefined()
-  const drawn = symbols.map(({ format, message }) => {
-    const bcid = { qr: 'qrcode', aztec: 'azteccode', pdf417: 'pdf417', code128: 'code128' }[format]
-    return library.toSVG({ bcid, text: message }).trim()
-  })
+  const drawn = symbols.map(({ format, message }) => library.toSVG(drawnAs(format, message)).trim())
   expect(shown.map((svg) => svg?.replace(' preserveAspectRatio="none"', ''))).toEqual(drawn)
 })
 

@@ -104,6 +104,13 @@ const table: [string, object, object, string, RegExp][] = [
   ['an encoding', barcode('QR', 'é', 'iso-8859-1'), barcode('QR', '漢', 'iso-8859-1'), 'barcodes.0.message', /utf-8/],
   ['a format', barcode('EAN13', '4006381333931'), barcode('DataMatrix', 'x'), 'barcodes.0.format', /PKBarcodeFormatQR/],
   [
+    'an EAN-13',
+    barcode('EAN13', '4006381333931'),
+    barcode('EAN13', '4006381333932'),
+    'barcodes.0.message',
+    /check digit/,
+  ],
+  [
     'an NFC message',
     { nfc: { message: 'x'.repeat(64), encryptionPublicKey: NFC_KEY } },
     { nfc: { message: '漢'.repeat(22), encryptionPublicKey: NFC_KEY } },
