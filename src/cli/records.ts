@@ -20,6 +20,7 @@ import {
   localTimeOr,
   printable,
   table,
+  textOrJson,
   textWidth,
   wrapText,
 } from './command/output.ts'
@@ -66,12 +67,8 @@ export function showPass(pass: Pass): string {
     ['Smart link', pass.hostedLinks.smart],
     ['Group', pass.groupKey],
     ['Group link', pass.hostedLinks.group],
-    ...Object.entries(pass.variables).map(([name, value]) => [`  ${name}`, textOf(value)] as const),
+    ...Object.entries(pass.variables).map(([name, value]) => [`  ${name}`, textOrJson(value)] as const),
   ])
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 type Check = RedemptionExplanation['checks'][number]

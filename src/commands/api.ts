@@ -2,8 +2,8 @@ import { Args, Flags } from '@oclif/core'
 import { jsonLines, repeatable } from '../cli/arguments/list-flags.ts'
 import { CliError, readNamed, UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { writeOut } from '../cli/command/output.ts'
-import { onInterrupt, startNewLine } from '../cli/command/program.ts'
+import { textOrJson, writeOut } from '../cli/command/output.ts'
+import { untilStopped } from '../cli/command/program.ts'
 import { readStdinBytes } from '../cli/command/prompt.ts'
 import { type Client, eachPage, type RawRequest, type RawResponse } from '../client/client.ts'
 import { messagesOf } from '../client/stream-messages.ts'
@@ -84,18 +84,12 @@ export default class Api extends ClientCommand {
 
   /** Prints server-sent events until either side closes the stream. With `--json`, prints the data of each event on a line. */
   async #follow({ stream, ...head }: RawResponse, include: boolean, stop: AbortController): Promise<void> {
-    using _interrupt = onInterrupt(() => {
-      process.exitCode = 130
-      startNewLine()
-      stop.abort()
-    })
-    try {
+    return untilStopped(async (stopped) => {
+      stopped.addEventListener('abort', () => stop.abort())
       if (include && !this.jsonEnabled()) await writeOut(headLines(head))
       const pieces = this.jsonEnabled() ? dataLines(stream!) : stream!
       for await (const piece of pieces) if (!(await writeOut(piece))) return
-    } catch (error) {
-      if (!stop.signal.aborted) throw error
-    }
+    })
   }
 }
 
@@ -148,7 +142,7 @@ function apiRequest(method: string, path: string, { data, field, header }: ApiFl
     path: hasQuery
       ? withParameters(
           path,
-          fields.map(([name, value]) => [name, textOf(value)]),
+          fields.map(([name, value]) => [name, textOrJson(value)]),
         )
       : path,
     headers: {
@@ -198,10 +192,6 @@ function jsonBody(fields: [string, unknown][]): Uint8Array {
     return [name, values.length > 1 ? values : values[0]]
   })
   return Buffer.from(JSON.stringify(Object.fromEntries(entries)))
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /**

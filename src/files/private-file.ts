@@ -169,6 +169,14 @@ export function isPipe(path: string): boolean {
 }
 
 /** Whether a path exists. @throws errors that prevent the check */
+/** Creates a handler of read errors: returns `fallback` if the file does not exist, and throws any other error. */
+export function ifMissing<T>(fallback: T): (error: unknown) => T {
+  return (error) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return fallback
+    throw error
+  }
+}
+
 export async function exists(path: string): Promise<boolean> {
   try {
     await stat(path)

@@ -5,7 +5,7 @@ import { projects } from '../../core/contract/projects.ts'
 import { Webhook, webhooks } from '../../core/contract/webhooks.ts'
 import { limitNames, MAX_LIMIT } from '../../core/rules/pass/workspace-limits.ts'
 import { type FileLock, lockFile } from '../../files/file-lock.ts'
-import { exists, replacePrivateSync } from '../../files/private-file.ts'
+import { exists, ifMissing, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError, withName } from '../command/cli-error.ts'
 import { type JsonFile, readAll, readJsonFile } from '../template/json-file.ts'
 import { listJsonFiles, readTemplateFile, requireKeys, type TemplateFile } from '../template/template-file.ts'
@@ -167,13 +167,7 @@ export class SecretsFile {
 }
 
 async function readContent(path: string): Promise<Record<string, string | null>> {
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw error
-  }
+  const text = await readFile(path, 'utf8').catch(ifMissing('{}'))
   try {
     return Content.parse(JSON.parse(text))
   } catch (error) {

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import type { Client } from '../../client/client.ts'
+import { ifMissing } from '../../files/private-file.ts'
 import { CliError, streamNamed, UsageError } from '../command/cli-error.ts'
 import { retryNotes } from '../command/client-command.ts'
 import { count, details, duration, printable } from '../command/output.ts'
@@ -176,8 +177,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return resolve(path)
-    throw error
+    return ifMissing(resolve(path))(error)
   }
 }
 
@@ -274,7 +274,7 @@ export function showFirst({ counts, first, failures }: BulkSummary, outcomes: re
     .join('\n')
 }
 
-/** Formats the failing rows, if no file receives them. */
+/** Formats the first failing rows, and how to get all of them. */
 export function showErrors({ errors, failing, failures }: BulkSummary): string {
   const lines = errors.map(lineOf)
   if (failing > errors.length) {

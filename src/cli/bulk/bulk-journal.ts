@@ -3,6 +3,7 @@ import { open, stat } from 'node:fs/promises'
 import { isJsonObject } from '../../core/json.ts'
 import { type FileLock, openUnderLock } from '../../files/file-lock.ts'
 import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
+import { ifMissing } from '../../files/private-file.ts'
 import { CliError, withName } from '../command/cli-error.ts'
 
 /** The identity of a run. A journal can be resumed only by a run with the same one. */
@@ -133,12 +134,7 @@ async function startOf(entries: JournalEntry[], head: JournalHead): Promise<Jour
 /** An output that is not requested matches every checkpoint. */
 async function sizeOf(path: string | null): Promise<number> {
   if (path === null) return Number.POSITIVE_INFINITY
-  try {
-    return (await stat(path)).size
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
-    throw error
-  }
+  return stat(path).then(({ size }) => size, ifMissing(0))
 }
 
 /** Reads the journal of a run; `undefined` if the run was never started. */

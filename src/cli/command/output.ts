@@ -48,6 +48,10 @@ export function details(entries: readonly (readonly [label: string, value: strin
   return shown.map(([label, value]) => `${pad(label, width)}  ${printable(String(value))}`).join('\n')
 }
 
+export function textOrJson(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 /** Returns external text on one line, without control and bidirectional characters, which could change the terminal. */
 export function printable(text: string): string {
   return text

@@ -68,6 +68,15 @@ export async function runOwnProgram<T>(args: string[], program: OwnProgram): Pro
   return JSON.parse(text) as T
 }
 
+/** Whether a process on this machine runs; another program can have the id of an ended one. */
+export function isProcessRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
 function reasonIn(text: string): string {
   return Failed.safeParse(parseJson(text)).data?.error.message ?? text.trim()
 }

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { isPipe } from '../../files/private-file.ts'
 import { CliError, InterruptedError, UsageError } from './cli-error.ts'
 
@@ -45,10 +46,8 @@ export function isReadOnce(file: string): boolean {
   return file === '-' || isPipe(file)
 }
 
-export async function readStdinBytes(): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
+export function readStdinBytes(): Promise<Buffer> {
+  return buffer(process.stdin)
 }
 
 async function ask(question: string, { hidden }: { hidden: boolean }): Promise<string> {

@@ -12,6 +12,7 @@ import type { EngineEnvironment } from '../../door/engine/environment.ts'
 import { TableStore } from '../../door/engine/table-store.ts'
 import { makePrivateFolder } from '../../files/private-file.ts'
 import { localZone } from '../command/output.ts'
+import { isProcessRunning } from '../command/own-program.ts'
 import { openSqliteTables, withFileLock } from './offline/sqlite-tables.ts'
 import { rejectionText } from './outcome.ts'
 
@@ -85,13 +86,7 @@ function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
   // In a container, an earlier process can have had the ID of this one.
   if (host !== hostname()) return true
-  if (Number(pid) === process.pid) return false
-  try {
-    process.kill(Number(pid), 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
+  return Number(pid) !== process.pid && isProcessRunning(Number(pid))
 }
 
 /** Sends a request of the engine with the client, which retries it and recognizes other servers. */

@@ -79,8 +79,14 @@ async function openStream(url: string, signal: AbortSignal): Promise<AsyncIterab
 }
 
 function connectionFailed(url: string, cause: unknown): CliError {
-  const reason = cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : cause
-  return new CliError(`No connection to ${new URL(url).origin}: ${reason}`, { code: 'CONNECTION_FAILED', cause })
+  const message = `No connection to ${new URL(url).origin}: ${reasonOf(cause)}`
+  return new CliError(message, { code: 'CONNECTION_FAILED', cause })
+}
+
+/** Returns the message of a network error, which is empty if several addresses failed, or else its code. */
+export function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  return cause.message || ('code' in cause ? String(cause.code) : cause.name)
 }
 
 const userAgents = {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { googleTexts } from '../../core/rules/display/google-view.ts'
 import { underLock } from '../../files/file-lock.ts'
-import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
+import { ifMissing, makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import { PassJson } from './apple-pass-json.ts'
 import { PassStrings } from './apple-strings.ts'
@@ -132,8 +132,7 @@ function namesIn(folder: string): string[] {
     const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
     return files.map((file) => file.slice(0, -'.json'.length)).toSorted()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
+    return ifMissing([])(error)
   }
 }
 

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { Flags } from '@oclif/core'
+import { Flags, type Interfaces } from '@oclif/core'
 import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
@@ -47,13 +47,8 @@ export interface Known {
   kept: SignedHead[]
 }
 
-interface KnownFlags {
-  'public-key'?: string | undefined
-  kept?: string | undefined
-}
-
 /** Reads the files of `knownFlags`. @throws CliError */
-export async function readKnown(flags: KnownFlags): Promise<Known> {
+export async function readKnown(flags: Interfaces.InferredFlags<typeof knownFlags>): Promise<Known> {
   const file = flags['public-key']
   const publicKey = file === undefined ? undefined : String(await readNamed(file))
   if (publicKey !== undefined && !openSigningKey(publicKey))

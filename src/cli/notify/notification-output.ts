@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Flags } from '@oclif/core'
+import { Flags, type Interfaces } from '@oclif/core'
 import { ApiError, type Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { MessageCreate, Notification } from '../../core/contract/notifications.ts'
@@ -32,14 +32,7 @@ export const messageFlags = {
   'header-in': Flags.string({ summary: 'Header in one language, such as pt=Olá. Repeatable.', ...repeatable }),
 }
 
-export interface MessageFlags {
-  message?: string | undefined
-  'message-in'?: string[] | undefined
-  platform?: string[] | undefined
-  at?: string | undefined
-  header?: string | undefined
-  'header-in'?: string[] | undefined
-}
+export type MessageFlags = Partial<Interfaces.InferredFlags<typeof messageFlags>>
 
 /**
  * Builds a create request. It contains an idempotency key, so that a retry after a lost response sends nothing twice.

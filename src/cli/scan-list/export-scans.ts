@@ -7,7 +7,7 @@ import type { Page } from '../../core/contract/schemas/common.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type FileLock, openUnderLock } from '../../files/file-lock.ts'
 import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
-import { openPrivate } from '../../files/private-file.ts'
+import { ifMissing, openPrivate } from '../../files/private-file.ts'
 import type { PageFormat } from '../arguments/list-flags.ts'
 import { changedSetting, isWhole } from '../bulk/bulk-journal.ts'
 import { rejectPipe, writeAt } from '../bulk/output-file.ts'
@@ -114,7 +114,7 @@ async function openLocked(
   head: ExportHead,
   { restart, lock }: { restart: boolean; lock: FileLock },
 ): Promise<ExportFile> {
-  const size = await sizeOf(path)
+  const size = await stat(path).then((stats) => stats.size, ifMissing(-1))
   // Start again if the file was deleted or truncated.
   const found = restart ? undefined : readPoints(path, head).findLast(({ point }) => point.bytes <= size)
   if (!found) await removeJournal(path)
@@ -157,15 +157,6 @@ async function openLocked(
         await lock.release()
       }
     },
-  }
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return -1
-    throw error
   }
 }
 
@@ -265,8 +256,8 @@ function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end
   return points.map(({ value, end }) => ({ point: value as ExportPoint, end }))
 }
 
-async function removeJournal(file: string): Promise<void> {
-  await rm(journalPath(file), { force: true })
+function removeJournal(file: string): Promise<void> {
+  return rm(journalPath(file), { force: true })
 }
 
 function isHead(value: unknown): value is ExportHead {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isJsonObject, parseJson } from '../../core/json.ts'
 import { underLock } from '../../files/file-lock.ts'
-import { replacePrivateSync } from '../../files/private-file.ts'
+import { ifMissing, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 
 export interface Profile {
@@ -19,8 +19,12 @@ export interface ProfilesFile {
 
 /** Reads the stored profiles; none if the file does not exist. */
 export function readProfiles(path: string): ProfilesFile {
-  const text = readIfThere(path)
-  if (text === undefined) return { profiles: {} }
+  let text: string | undefined
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    return ifMissing({ profiles: {} })(error)
+  }
   const file = parseJson(text)
   if (!isProfilesFile(file)) {
     throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run passes login.' })
@@ -108,13 +112,4 @@ function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFi
   return underLock(path, () => {
     replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)
   })
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

@@ -11,9 +11,11 @@ import type { Envelope } from '../../core/contract/deliveries.ts'
 import { subscribableEvents } from '../../core/events.ts'
 import { newSecret, SIGNATURE_HEADER, sign, verify } from '../../core/rules/crypto/signature.ts'
 import { underLock } from '../../files/file-lock.ts'
-import { makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
+import { ifMissing, makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
+import { isProcessRunning } from '../command/own-program.ts'
+import { reasonOf } from '../device/http.ts'
 import type { Connection } from '../settings/settings.ts'
 
 /** The output of `webhook listen --json`, one line each. */
@@ -169,8 +171,7 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
     await body.dump()
     return { responseCode: statusCode, durationMs: tookMs(), error: null }
   } catch (error) {
-    const reason = error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : error
-    return { responseCode: null, durationMs: tookMs(), error: String(reason) }
+    return { responseCode: null, durationMs: tookMs(), error: reasonOf(error) }
   }
 }
 
@@ -186,7 +187,7 @@ function announceListener(folder: string, url: string): () => void {
 export function findListeners(folder: string): string[] {
   return filesIn(folder).flatMap((name) => {
     const file = join(folder, name)
-    if (isRunning(Number(name))) return [readFileSync(file, 'utf8')]
+    if (isProcessRunning(Number(name))) return [readFileSync(file, 'utf8')]
     rmSync(file, { force: true })
     return []
   })
@@ -196,16 +197,7 @@ function filesIn(folder: string): string[] {
   try {
     return readdirSync(folder).filter((name) => /^\d+$/.test(name))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    return ifMissing([])(error)
   }
 }
 
@@ -249,10 +241,9 @@ function readSecrets(file: string): Record<string, string> {
   try {
     return SecretsFile.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) return ifMissing({})(error)
     throw new CliError(`${file} is not a file of secrets`, {
-      hint: 'delete it: a new secret is made then.',
+      hint: 'delete it, so that a new secret is created.',
       cause: error,
     })
   }

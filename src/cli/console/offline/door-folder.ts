@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { CallOptions, Client } from '../../../client/client.ts'
 import { Uuid } from '../../../core/ids.ts'
-import { makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
+import { ifMissing, makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
 import { collect, findCandidate, listCandidates } from '../../arguments/named.ts'
 import { CliError } from '../../command/cli-error.ts'
 import { ask } from '../environment.ts'
@@ -96,8 +96,7 @@ function readPlace(path: string, project: string | undefined): Place | undefined
     return Place.safeParse({ projectId: project, ...JSON.parse(readFileSync(path, 'utf8')) }).data
   } catch (error) {
     // The file does not exist or is incomplete.
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    return error instanceof SyntaxError ? undefined : ifMissing(undefined)(error)
   }
 }
 
