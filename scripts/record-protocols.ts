@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startRecording } from './protocols/recording.ts'
 import { writeStep } from './protocols/writing.ts'
 
-// Start before the other imports: only modules that are loaded later are recorded.
+// Start before the other imports, because only modules that are loaded afterwards are recorded.
 const recording = startRecording()
 const { createClient } = await import('../src/client/client.ts')
 const { readTemplateFile } = await import('../src/cli/template/template-file.ts')
@@ -168,5 +168,5 @@ await client.close()
 await server.close()
 rmSync(folder, { recursive: true, force: true })
 writeFileSync(new URL('../docs/protocols.md', import.meta.url), lines.join('\n'))
-// Connections that are kept alive would keep the process.
+// Exit explicitly, because idle connections would keep the process running.
 process.exit(0)

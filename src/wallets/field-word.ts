@@ -9,7 +9,7 @@ const WORD = /^([A-Za-z0-9_|]+)(?:\[(\d*)\])?(!?)$/
 
 /**
  * Parses the word of a field: a type, or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]` for at most
- * 10 items), then `!` if the platform rejects a resource without it.
+ * 10 items), then `!` if the platform rejects a resource without this field.
  */
 export function parseFieldWord(word: string): FieldWord {
   const [, type = '', max, required] = WORD.exec(word)!

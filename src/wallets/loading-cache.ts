@@ -1,4 +1,4 @@
-/** Returns the value of a key, loaded if it is not kept. A failed load, and `undefined`, are not kept. */
+/** Returns the cached value of a key, or loads it. Neither an error nor `undefined` is cached. */
 export type LoadingCache<Value> = (key: string, load: () => Promise<Value>) => Promise<Value>
 
 /**

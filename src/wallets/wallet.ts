@@ -5,36 +5,44 @@ import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
-/** The properties of a pass from which a platform builds what a phone shows. */
+/** The properties of a pass from which the package or the object of a platform is built. */
 export interface WalletPass {
   /** The ID of the current holder's copy, from which new objects are named. */
   id: string
-  /** The serial number at Apple, if another provider issued it. Otherwise, it is the ID. */
+  /** The serial number at Apple if another provider issued the pass. If omitted, the serial number is the ID. */
   serialNumber?: string
   templateId: string
   templateVersion: number
-  /** The suffix of the object's ID if the platform has one. A new object is named after the pass and its kind. */
+  /**
+   * The suffix of the object's ID if the object exists at the platform. The suffix of a new object consists of the ID
+   * of the pass and the kind.
+   */
   objectSuffix?: string
   /** Apple's authenticationToken: random for each holder of a pass, and never changed. */
   authenticationToken: string
   card: Card
   /** The web service that Apple devices must use from now on, if it is not this server. */
   webServiceUrl?: string
-  /** Shared by the passes of a group. Wallets show them in one stack. */
+  /** The ID of the group of the pass. Wallets show the passes of a group in one stack. */
   groupId?: string
   translations?: Card[]
-  /** The images in these languages, if translations are omitted. */
+  /** The images in the other languages, if `translations` is omitted. */
   translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
-  /** The text of the last notification, by language if it was sent so. Apple can only show it on the pass itself. */
+  /**
+   * The text of the last notification, or its texts by language. Apple Wallet can only show a notification as a field
+   * of the pass.
+   */
   message?: string | Record<string, string> | undefined
   /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
-  /** The card without values of its holder, for what all holders see, such as classes. */
+  /**
+   * The card without values of the holder. Everything that several holders share, such as a class, is built from it.
+   */
   templateCard: Card
   templateTranslations?: Card[]
 }
 
-/** The maximum size of an image: points, and the number of pixels per point in each direction. */
+/** The maximum size of an image in points. The scale is the number of pixels per point in each direction. */
 export interface ImageSize {
   width: number
   height: number
@@ -46,20 +54,26 @@ export interface ImageFile extends ImageSize {
   bytes: Uint8Array
 }
 
-/** Omits sizes that the image cannot fill, except scale 1. @throws ImageFault, or another error if it is missing */
+/**
+ * Loads an image in several sizes. Scales 2 and 3 are omitted if the image has too few pixels. @throws ImageFault, or
+ * another error if it is missing
+ */
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
 export interface ProviderCall {
-  /** The name from the facts of its platform. */
+  /** The name of the provider in the facts of its platform. */
   provider: string
-  /** The name of the identity; that of the server if omitted. */
+  /** The name of the identity. If omitted, it is the identity of the server. */
   identity?: string
-  /** The outcomes. An exchange with APNs contains many pushes. */
+  /** The outcomes: several for APNs, where one call sends many pushes. */
   outcomes: string[]
   seconds: number
 }
 
-/** Prevents the start of the server. The message has the file or setting, the reason, and the fix. */
+/**
+ * An error in a credential, with which the server does not start. The message contains the file or setting, the reason,
+ * and the fix.
+ */
 export class CredentialError extends SetupError {
   override readonly name = 'CredentialError'
 }
@@ -76,8 +90,8 @@ export interface Wallet {
   /** @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform */
   check(pass: WalletPass, at: Date): Promise<void>
   /**
-   * Returns what the platform would reject in a version that is to be published, with paths below its definition. The
-   * sample is a pass of it. Without this method, `check` of the sample is used.
+   * Returns what the platform would reject in a version that is to be published, with paths in its definition. `sample`
+   * is an example of a pass of this version. If a wallet lacks this method, `check` is called with the sample instead.
    * @throws ApiError like check
    */
   checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>

@@ -13,7 +13,7 @@ export interface Side {
 
 interface ConnectedSides {
   apple: Side & { wallet: AppleWallet; push: (ApplePush & Partial<RenewablePush>) | undefined }
-  /** Requests are paced for each identity. */
+  /** The requests of each identity are limited in rate. */
   google: Side & { wallet: GoogleWallet; api: GoogleApi; callbacks: CallbackVerifier }
 }
 

@@ -9,7 +9,7 @@ export interface AppleIdentity {
   certificatePem: string
   key: KeyObject
   certificate: ParsedCertificate
-  /** Apple's intermediate (Worldwide Developer Relations) that issued the pass certificate. */
+  /** Apple's intermediate certificate (Worldwide Developer Relations), which issued the pass certificate. */
   wwdr: ParsedCertificate
 }
 
@@ -43,7 +43,7 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
   return identity
 }
 
-/** Like parseAppleIdentity, but accepts expired certificates, which signing reports for each pass. */
+/** Does the same as parseAppleIdentity, but accepts expired certificates. Signing a pass reports them. */
 export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
   const leaf = parseCertificate(credentials.certificate, 'pass certificate')
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
@@ -58,7 +58,7 @@ export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity 
 export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certificate, key: from }: AppleCredentials) {
   if (leaf.checkPrivateKey(key)) return
   throw new CredentialError(
-    `The private key in ${from.source} does not belong to the pass certificate in ${certificate.source}: give the key that the certificate was requested with.`,
+    `The private key in ${from.source} does not belong to the pass certificate in ${certificate.source}: give the key with which the certificate was requested.`,
   )
 }
 
@@ -73,15 +73,18 @@ export function readSubject(
   }
 }
 
-/** Checks that the intermediate issued the certificate. @throws CredentialError */
+/** Checks that the WWDR certificate issued the pass certificate. @throws CredentialError */
 export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, credentials: AppleCredentials): void {
   if (leaf.checkIssued(wwdr) && leaf.verify(wwdr.publicKey)) return
   throw new CredentialError(
-    `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${credentials.certificate.source}: download the one that did from Apple (its issuer is "${oneLine(leaf.issuer)}"; for current pass type certificates, it is WWDR G4).`,
+    `The WWDR certificate in ${credentials.wwdr.source} did not issue the pass certificate in ${credentials.certificate.source}: download the one that issued it from Apple (its subject is "${oneLine(leaf.issuer)}"; for current pass type certificates, it is WWDR G4).`,
   )
 }
 
-/** Phones reject passes of an expired certificate, which a server can outlive. @throws ApiError APPLE_SIGNING_FAILED */
+/**
+ * Checks that both certificates are valid now, because they can expire while the server runs, and phones reject passes
+ * of expired certificates. @throws ApiError APPLE_SIGNING_FAILED
+ */
 export function assertSound(identity: AppleIdentity, at: Date): void {
   for (const [name, { notBefore, notAfter }] of [
     ['pass certificate', identity.certificate],
@@ -97,7 +100,9 @@ export function assertSound(identity: AppleIdentity, at: Date): void {
   }
 }
 
-/** Reads a certificate in PEM or DER. @param what its name in messages @throws CredentialError */
+/**
+ * Reads a certificate in PEM or DER. @param what the name of the certificate in error messages @throws CredentialError
+ */
 export function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
   try {
     return new X509Certificate(pem)
@@ -114,7 +119,7 @@ export function parseKey(credential: AppleCredentials['key']): KeyObject {
   const key = readKey(credential)
   if (key.asymmetricKeyType !== 'rsa') {
     throw new CredentialError(
-      `The private key in ${credential.source} is of type ${key.asymmetricKeyType}: pass certificates have RSA keys, so give the one that the certificate was requested with.`,
+      `The private key in ${credential.source} is of type ${key.asymmetricKeyType}: pass certificates have RSA keys, so give the key with which the certificate was requested.`,
     )
   }
   return key
@@ -178,7 +183,10 @@ export function toParsed(certificate: X509Certificate): ParsedCertificate {
   }
 }
 
-/** Checks that a certificate is valid at a time. @param what its name in messages @throws CredentialError */
+/**
+ * Checks that a certificate is valid at a time. @param what the name of the certificate in error messages @throws
+ * CredentialError
+ */
 export function assertValidity(
   { notBefore, notAfter }: ParsedCertificate,
   what: string,

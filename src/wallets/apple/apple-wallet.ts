@@ -14,7 +14,10 @@ import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   passJson(pass: ApplePass): JsonObject
-  /** Prepares all except the signature, which is slow. @throws ApiError PASS_ISSUING_FAILED; APPLE_SIGNING_FAILED */
+  /**
+   * Prepares the package except for the signature, which takes the most time. @throws ApiError PASS_ISSUING_FAILED;
+   * APPLE_SIGNING_FAILED
+   */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
   /** A signature is valid for any package with the same content. @throws ApiError APPLE_SIGNING_FAILED */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
@@ -27,7 +30,7 @@ export interface UnsignedPackage {
   /** The ID of the signed content and the signer: SHA-256 of the manifest, and the certificate. */
   digest: string
   manifestSha256: Buffer
-  /** A text that is shown with the wrong translation in a language, because values made it equal to another one. */
+  /** A text that is shown with the wrong translation, because the values of the pass made it equal to another text. */
   ambiguous?: AmbiguousText & { language: string }
   complete(signature: Buffer): Buffer
 }
@@ -41,18 +44,21 @@ export interface AppleWalletOptions {
   maxImageBytes?: number
 }
 
-/** A noisy poster in all scales has 12 MiB. The limit bounds the memory of a download in many languages. */
+/**
+ * Limits the memory that a download of images in many languages needs. A poster that compresses badly has 12 MiB in all
+ * scales.
+ */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 const TOO_LARGE =
-  'The images of the package exceed 20 MiB in all scales and languages. Use smaller ones, or fewer by language.'
+  'The images of the package exceed 20 MiB in all scales and languages. Use smaller images, or fewer images that differ by language.'
 
 export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   const { webServiceUrl, loadImageFiles, maxImageBytes = MAX_IMAGE_BYTES } = options
   let { identity, sign, name } = signerOf(options.identity)
   const imageSets = createImageSets(loadImageFiles)
 
-  /** Loads sets one at a time, so that those of a pass with too many images are never in memory together. */
+  /** Loads one set at a time, so that a pass with too many images never has all of them in memory. */
   async function imagesOf({ card, translations, translatedImages = translations }: ApplePass): Promise<ImageSet[]> {
     const sets: ImageSet[] = []
     let bytes = 0
@@ -76,7 +82,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     }))
     const others = read.map(({ language, strings }) => [language, strings] as const)
     const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
-    // Include the default language, which a phone looks for among the others.
+    // Include a file for the default language too: without it, a phone in that language shows another one.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
     const ofLanguages = languages.map(([language, strings]) =>
@@ -135,7 +141,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   }
 }
 
-/** `name` distinguishes its signatures from those of another certificate. */
+/** Returns the identity, its signer, and a short name of its certificate, which is part of the digest of a package. */
 function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }

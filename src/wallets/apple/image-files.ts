@@ -15,7 +15,10 @@ export interface CardImages {
   language?: string
 }
 
-/** Always includes an icon, without which phones reject a pass. @throws ApiError PASS_ISSUING_FAILED */
+/**
+ * Creates the files of images. The result always includes an icon, because phones reject a pass without one. @throws
+ * ApiError PASS_ISSUING_FAILED
+ */
 async function buildImageFiles(
   { images, background, language }: CardImages,
   loadImageFiles: LoadImageFiles,
@@ -61,7 +64,7 @@ export function plainPng(width: number, height: number, color: string): Buffer {
   const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0])
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
-  // A line starts with the number of its filter, followed by its bits.
+  // Each line consists of one byte for its filter type (0 for none) and the bits of its pixels.
   const lines = Buffer.alloc((1 + Math.ceil(width / 8)) * height)
   return Buffer.concat([
     PNG_SIGNATURE,
@@ -84,10 +87,10 @@ function chunk(kind: string, data: Buffer): Buffer {
 type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 
 /**
- * Returns the images of a card as sets that packages share: one with the images of all passes of a version, and one for
- * each image of a single pass, to avoid a set for every combination. An image that differs by language is in the folder
- * of each language, because a phone that finds one at the top of the package ignores the folders. The icon is also at
- * the top, since a phone may reject the pass without it.
+ * Returns the images of a card as sets that several packages share: one set with the images that all passes of a
+ * version show, and one set for each image of this pass alone, because sets of combinations would seldom be reused. An
+ * image that differs by language is in the folder of each language, because a phone that finds the image at the top of
+ * the package ignores the folders. The icon is also at the top, since a phone may reject the pass without it.
  */
 export function toImageSets(
   card: ShownImages & Pick<Card, 'colors'>,
@@ -127,7 +130,7 @@ function imageSetsOf({ images, ownImages = [] }: ShownImages, background?: strin
 const PLAIN_ICON = '#8e8e93'
 
 export interface ImageSet {
-  /** The files, as an archive starts with them. */
+  /** The files, encoded as the start of a zip archive. */
   part: ZipPart
   digests: Record<string, string>
 }
@@ -137,7 +140,10 @@ export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
 
-/** Shared by all passes that show the same images: IDs are derived from the content. */
+/**
+ * Creates a cache of image sets. Passes with the same images share a set, because the ID of an image is derived from
+ * its content.
+ */
 export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = MAX_KEPT_BYTES } = {}): ImageSets {
   const sets = createLoadingCache<ImageSet>(maxBytes, ({ part }) => part.size)
   return (card) =>
@@ -160,11 +166,14 @@ interface Points {
 interface RoleSizes {
   /** The size that files are fitted into: the largest of any style. */
   fit: Points
-  /** Whether to enlarge a smaller image to all scales. Without them, a phone shows no image in some places. */
+  /**
+   * Whether to enlarge a smaller image, so that it has all scales. If a scale is missing, a phone shows no image in
+   * some places.
+   */
   isEnlarged?: true
-  /** Whether few passes have such an image. Its files are created on the first use, not for each upload. */
+  /** Whether few passes have such an image. Its files are created on first use instead of at the upload. */
   isRare?: true
-  /** The size in each style, according to Apple's guide. Other styles do not show it. */
+  /** The size in each style that shows the image, according to Apple's guide. */
   shown: Partial<Record<PassType, Points>>
 }
 

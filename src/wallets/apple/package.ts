@@ -22,8 +22,9 @@ const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
  * Creates detached CMS signatures (RFC 5652) as phones require: SHA-256, a signed signing time, and the leaf and
- * intermediate certificates. Signing is the slow part of a package, so everything that stays the same for a second is
- * encoded once, and the private key is used on a thread of the pool.
+ * intermediate certificates. The signature takes most of the time that a package needs. Therefore, everything that is
+ * equal for all signatures of a second is encoded once, and the computation with the private key runs on a thread of
+ * the pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
@@ -34,7 +35,7 @@ export function createSigner(identity: AppleIdentity): Signer {
   function formOf(second: number): SignatureForm {
     const attributes = signedAttributes(Buffer.alloc(SHA256_BYTES), new Date(second * 1000))
     const signer = sequence(version1, issuer, sha256, element(0xa0, ...attributes), rsaEncryption, emptySignature)
-    // The signed bytes have the tag of a SET, and the sent bytes an implicit [0] (RFC 5652, 5.4).
+    // The attributes are signed with the tag of a SET, but sent with the tag of an implicit [0] (RFC 5652, 5.4).
     const toSign = element(0x31, ...attributes)
     return { second, toSign, signed: sequence(id.signedData, element(0xa0, sequence(beforeSigners, setOf(signer)))) }
   }
@@ -56,8 +57,8 @@ export function createSigner(identity: AppleIdentity): Signer {
 const SHA256_BYTES = 32
 
 /**
- * The part of a signature that packages share. It lacks the digest, at the end of the attributes, and the signature
- * value.
+ * The bytes that all signatures of a second share. In place of the digest (the end of the attributes) and of the
+ * signature value, they contain zeros.
  */
 interface SignatureForm {
   /** The signing time in seconds since 1970. */
@@ -66,7 +67,10 @@ interface SignatureForm {
   signed: Buffer
 }
 
-/** Every certificate starts with version, serial number, algorithm, and issuer. */
+/**
+ * Returns the issuer and the serial number of a certificate. A certificate starts with its version (optional), serial
+ * number, algorithm, and issuer.
+ */
 function issuerAndSerial(certificate: Uint8Array): Buffer {
   const [toBeSigned] = membersOf(certificate)
   const fields = membersOf(toBeSigned!)
@@ -88,7 +92,10 @@ function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
   })
 }
 
-/** The part of DER that signing needs. It reads only certificates that OpenSSL has already accepted. */
+/**
+ * The following functions implement only the part of DER that signatures need. They read no certificates other than
+ * those that OpenSSL has accepted.
+ */
 
 export function element(tag: number, ...contents: Uint8Array[]): Buffer {
   const length = contents.reduce((sum, part) => sum + part.length, 0)
@@ -167,7 +174,7 @@ export interface ZipEntry {
 export interface ZipPart {
   chunks: Uint8Array[]
   size: number
-  /** As in an archive that starts with these entries. */
+  /** The central directory of these entries, with offsets as if the archive started with them. */
   directory: Buffer
   count: number
 }
@@ -176,7 +183,7 @@ const LOCAL_HEADER = 30
 const CENTRAL_HEADER = 46
 const END_RECORD = 22
 const VERSION = 20
-/** An ordinary readable file from Unix, so that unzip also restores names beyond ASCII. */
+/** Marks entries as regular readable files from Unix, so that unzip restores names with characters outside ASCII. */
 const MADE_ON_UNIX = 0x0300
 const READABLE_FILE = (0o100644 << 16) >>> 0
 const UTF8_NAMES = 0x0800
@@ -187,7 +194,10 @@ const DATE_1980_01_01 = 0x0021
 const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
 
-/** Deflating a short text takes as long as a longer one and saves less than a network packet. */
+/**
+ * The minimum length of a text that is deflated. For a shorter text, deflating would take as long, but save less than a
+ * network packet.
+ */
 const DEFLATED_FROM = 4_096
 
 interface Packed extends ZipEntry {
@@ -231,7 +241,7 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
   return archive
 }
 
-/** Encodes entries that several archives share. Long texts are deflated; images are compressed already. */
+/** Encodes entries that several archives share. Only long texts are deflated, because images are already compressed. */
 export function zipPart(entries: readonly ZipEntry[]): ZipPart {
   const packed = entries.map(pack)
   const directory = Buffer.allocUnsafe(

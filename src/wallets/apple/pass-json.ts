@@ -33,7 +33,10 @@ export const groupNames: Record<FieldGroup, string> = {
   back: 'backFields',
 }
 
-/** Keys of the service take precedence over those of the definition, and those over the card. Never throws. */
+/**
+ * Builds pass.json. Keys that the service sets take precedence over the definition's overrides, and the overrides take
+ * precedence over the values of the card. Never throws.
+ */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
   const base = { ...appearance(card), ...groupingOf(pass), [card.passType]: styleFields(card) }
@@ -51,7 +54,7 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
   }
 }
 
-/** Only event tickets and boarding passes support grouping on phones. */
+/** Returns the key that groups passes on a phone, which only event tickets and boarding passes support. */
 function groupingOf({ card, groupId }: ApplePass): JsonObject {
   const isTaken = card.passType === 'eventTicket' || card.passType === 'boardingPass'
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
@@ -60,7 +63,7 @@ function groupingOf({ card, groupId }: ApplePass): JsonObject {
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
   const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
   const style = base[passType] as JsonObject
-  // A pass has one style. Phones reject a second one.
+  // Remove the overrides of other styles, because phones reject a pass with two styles.
   for (const other of PassType.options) if (other !== passType) delete overrides[other]
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
@@ -83,7 +86,7 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
   return typeof field?.value !== 'string' || field.value.trim() !== ''
 }
 
-/** Shows the text of a notification on the back. Phones announce it as the change of that field. */
+/** Adds a field with the text of the last notification to the back. Phones show the text because this field changed. */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
   const style = shown[card.passType] as Record<string, unknown>
@@ -137,7 +140,10 @@ function passField(
   }
 }
 
-/** Keys are unique across the pass, while a definition could use one in two groups: later ones get a number. */
+/**
+ * Makes keys unique by adding a number to repeated ones: Apple requires unique keys in a pass, but a definition can use
+ * the same key in two groups.
+ */
 function uniqueKeys(known: string[] = []): (key: string) => string {
   const taken = new Set(known)
   return (key) => {
@@ -163,13 +169,16 @@ function appleBarcode({ message, altText }: Card['barcode'], format: BarcodeForm
   return {
     format: barcodeFormats[format].apple,
     message,
-    // Scanners expect Latin-1. Use UTF-8 only for a message that does not fit.
+    // Scanners expect Latin-1. Use UTF-8 only for a message that Latin-1 cannot represent.
     messageEncoding: isLatin1(message) ? 'iso-8859-1' : 'utf-8',
     ...(altText && { altText }),
   }
 }
 
-/** The maximum on phones. Locations of the design take precedence over that of the event or the trip. */
+/**
+ * The maximum number of locations that phones use. The locations of the design come first, and that of the event or the
+ * trip is the last.
+ */
 const MAX_LOCATIONS = 10
 
 function locationsOf(card: Card): JsonObject[] {
@@ -183,7 +192,10 @@ function locationsOf(card: Card): JsonObject[] {
 
 const DAY_MS = 86_400_000
 
-/** The time of the design, else of the event or trip, in all spellings: before iOS 18, and in entries since. */
+/**
+ * Returns the relevant time of the design, or else of the event or trip, under the key for iOS versions before 18
+ * (`relevantDate`) and under the key since iOS 18 (`relevantDates`).
+ */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)
   const { from, until } = ofDesign ? { from: ofDesign, until: undefined } : (timeAbout(card) ?? {})
@@ -194,7 +206,7 @@ function relevantDates(card: Card): JsonObject {
   return { relevantDate: date, relevantDates: [entry] }
 }
 
-/** Formats a time in seconds, since phones reject a fraction. */
+/** Formats a time without a fraction of a second, because phones reject it. */
 function w3cDate(at: Date): string {
   return `${at.toISOString().slice(0, -5)}Z`
 }

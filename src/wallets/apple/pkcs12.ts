@@ -2,7 +2,10 @@ import { createRequire } from 'node:module'
 import { CredentialError } from '../wallet.ts'
 import type { CredentialSource } from './apple-identity.ts'
 
-/** The part of node-forge that reads PKCS #12. WebCrypto lacks the ciphers that Keychain Access uses. */
+/**
+ * The types of those parts of node-forge that read PKCS #12. The library is needed because WebCrypto lacks the ciphers
+ * that Keychain Access uses.
+ */
 interface Forge {
   asn1: { fromDer(bytes: string): unknown }
   pkcs12: { pkcs12FromAsn1(asn1: unknown, password: string): { getBags(filter: { bagType: string }): Bags } }
@@ -24,7 +27,10 @@ interface BigInteger {
 
 const require = createRequire(import.meta.url)
 
-/** Whether a file is PKCS #12: a DER sequence that starts with version 3. A certificate starts with a sequence. */
+/**
+ * Whether a file is PKCS #12: a DER sequence whose first member is the version 3. The first member of a certificate is
+ * a sequence instead.
+ */
 export function isPkcs12({ pem }: CredentialSource): boolean {
   const bytes = Buffer.from(pem)
   if (bytes[0] !== 0x30) return false

@@ -3,15 +3,18 @@ import pLimit from 'p-limit'
 import { CredentialError, type ProviderCall } from '../wallet.ts'
 import type { AppleIdentity } from './apple-identity.ts'
 
-/** The result of one push. `gone` means that the token is invalid and its registration should be removed. */
+/** The result of one push. `gone` means that the token is no longer valid and its registration should be removed. */
 export interface PushResult {
   pushToken: string
   outcome: 'sent' | 'gone' | 'failed'
-  /** Apple's reason or the error, or `null` if it was sent. */
+  /** Apple's reason or the message of an error, or `null` if the push was sent. */
   reason: string | null
 }
 
-/** `sent` means only that Apple accepted the push. The fetch that follows proves delivery. */
+/**
+ * `sent` means only that Apple accepted the push. That the phone received it is certain when the phone requests its
+ * passes.
+ */
 export interface ApplePush {
   send(pushTokens: string[]): Promise<PushResult[]>
   close(): Promise<void>
@@ -19,7 +22,10 @@ export interface ApplePush {
 
 /** A push connection whose certificate can be renewed while it sends. */
 export interface RenewablePush extends ApplePush {
-  /** Uses the renewed certificate from the next push. @throws CredentialError, and keeps the previous certificate */
+  /**
+   * Uses the renewed certificate for all further pushes. @throws CredentialError if push does not accept it; then, the
+   * previous certificate stays in use
+   */
   renew(identity: AppleIdentity): void
 }
 
@@ -29,9 +35,7 @@ export interface ApplePushOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/**
- * The client does not queue, so these limits keep the number of streams at the 1,000 that Apple allows per connection.
- */
+/** Apple allows 1,000 streams per connection. The library does not limit their number, so these limits do. */
 const TOKENS_PER_CALL = 250
 const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000
@@ -115,7 +119,8 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
     return new Provider({
       cert: identity.certificatePem,
       key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
-      // Pass pushes need the production host. With another address, production must be false.
+      // Pushes for passes must use Apple's production host. For any other address, the library requires `production:
+      // false`.
       ...(server
         ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
         : { production: true }),

@@ -26,9 +26,12 @@ const translatedKeys = new Set([
   'destinationLocationDescription',
 ])
 
-/** Two places of pass.json with the same default text but different translations, because of the values of the pass. */
+/**
+ * Two places of pass.json whose default texts are equal because of the values of the pass, but whose translations
+ * differ.
+ */
 export interface AmbiguousText {
-  /** The place that is shown with the translation of `other`. */
+  /** The place where phones show the translation of the other place instead. */
   place: string
   other: string
 }
@@ -38,7 +41,10 @@ export interface TranslatedTexts {
   ambiguous?: AmbiguousText
 }
 
-/** A phone supports one translation per text. If values give a text two translations, the first is used. */
+/**
+ * Returns the translations of the texts in pass.json. A phone supports only one translation per text. If a text has two
+ * because of the values of the pass, the first is used.
+ */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
   const found = new Map<string, string>()
   let ambiguous: AmbiguousText | undefined
@@ -82,7 +88,7 @@ function eachText(
   }
 }
 
-/** Searches for the place on demand, because hardly any pass has such a text. */
+/** Returns the first place with a text. The search runs only if a text is ambiguous, which is rare. */
 function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObject): string {
   let place: string | undefined
   eachText(original, translated, (text, _, path) => {
@@ -91,7 +97,10 @@ function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObje
   return place!
 }
 
-/** Finds the counterpart of a field by its key, since a field that is empty in one language is missing there. */
+/**
+ * Finds the translated form of a field by its key, because the positions differ if a field is empty, and therefore
+ * missing, in one language.
+ */
 function counterpart(item: unknown, others: unknown[], index: number): unknown {
   const key = isJsonObject(item) ? item.key : undefined
   const isIt = (other: unknown) => isJsonObject(other) && other.key === key

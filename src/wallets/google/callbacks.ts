@@ -10,7 +10,10 @@ export interface CallbackVerifier {
   verify(body: unknown, at: Date): Promise<CallbackCheck>
 }
 
-/** Creates a verifier. It fetches new root keys before it rejects a callback because of the known ones. */
+/**
+ * Creates a verifier. If no known root key signed a callback, the verifier fetches the root keys again before it
+ * rejects the callback.
+ */
 export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): CallbackVerifier {
   return {
     async verify(body, at) {
@@ -26,12 +29,12 @@ export interface CallbackMessage {
   classId: string
   objectId: string
   eventType: 'save' | 'del' | 'activate'
-  /** The same in every repetition of a message, else unique. */
+  /** Unique for each message. If Google sends a message again, the nonce is the same. */
   nonce: string
   expTimeMillis: number
 }
 
-/** The reason that a callback is not from Google. It is only logged, since the sender is not informed. */
+/** The reason why a callback is rejected. It is only logged; the sender gets no reason. */
 export type CallbackRejection =
   | 'malformed envelope'
   | 'unknown protocol version'
@@ -68,7 +71,7 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// The last valid date. A later expiry would be an invalid date, so its key would never expire.
+// The latest time that a Date can have. With a later expiry, the Date would be invalid and its key would never expire.
 const LAST_MOMENT = 8.64e15
 
 /** A time in milliseconds since 1970, which Google writes as a number or as text. */
@@ -150,7 +153,7 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
   try {
     publicKey = createPublicKey({ key: Buffer.from(keyValue, 'base64'), format: 'der', type: 'spki' })
   } catch {
-    // Not a key. Treat it like a key on another curve.
+    // The value is not a key. Reject it like a key on another curve.
     return undefined
   }
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined
@@ -160,14 +163,17 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
 const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
 interface RootKeys {
-  /** Fetches expired keys again, and keeps the old ones if that fails. @throws GoogleApiError if there are none yet */
+  /**
+   * Returns the keys. Fetches them again when their cache time is over; if that fails, the old keys stay in use.
+   * @throws GoogleApiError if no keys were ever fetched
+   */
   current(): Promise<SigningKey[]>
-  /** Returns the keys for a callback that no known key signed. Fetches them again, at most once a minute. */
+  /** Fetches the keys again, for a callback that no known key signed, but at most once a minute. */
   refreshed(): Promise<SigningKey[]>
 }
 
 export interface RootKeysOptions {
-  /** Read for each request. Google's URL by default. */
+  /** The URL of the keys; Google's by default. It is read again for each request. */
   url?: string
   dispatcher?: Dispatcher
   clock: () => Date
@@ -200,7 +206,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
       asking = undefined
     })
     await asking.catch((error: unknown) => {
-      // Keys stay valid until they expire.
+      // If the fetch failed, keep the old keys, which are valid until they expire.
       if (keys === undefined) throw error
     })
     return unexpired()

@@ -3,7 +3,7 @@ import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
 
-/** The fields for which Google requires an image, which it fetches only by https. */
+/** The image that Google requires in a class, by the type of the class. */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
 
 export function needsLogo(kind: GoogleKind): boolean {
@@ -11,11 +11,11 @@ export function needsLogo(kind: GoogleKind): boolean {
 }
 
 export interface CheckOptions {
-  /** Whether logos are required. They are not without https, since Google fetches images by https only. */
+  /** Whether a missing logo is an issue. Without https, it is not, because Google can fetch images only by https. */
   needsLogos: boolean
 }
 
-/** Returns every issue for which Google would reject a class or object, with its path in the resource. */
+/** Returns the issues for which Google would reject a class or an object, with their paths in the resource. */
 export function checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Issue[] {
   const logo = requiredLogos[type.name] ?? ''
   const found: Issue[] = []
@@ -84,7 +84,7 @@ function isEmpty(value: unknown): boolean {
 
 function enumFlaw(names: readonly string[], value: unknown): string | undefined {
   if (typeof value === 'string' && names.includes(value)) return undefined
-  // The lower-case names are legacy, but still accepted.
+  // Omit the lower-case names, which Google still accepts but no longer documents.
   return `Must be one of ${names.filter((name) => /^[A-Z]/.test(name) && !name.endsWith('_UNSPECIFIED')).join(', ')}`
 }
 
@@ -139,7 +139,7 @@ function isDateTime(value: string, { isLocal = false } = {}): boolean {
   return !Number.isNaN(Date.parse(`${value.slice(0, 16)}Z`))
 }
 
-/** Suggests a field with the same letters in another case, or the kinds that have the field. */
+/** Suggests the same name in the correct case, or the kinds that have a field with this name. */
 function suggestion({ name, fields }: RecordType, key: string): string {
   const meant = [...fields.keys()].find((field) => field.toLowerCase() === key.toLowerCase())
   if (meant) return `; did you mean ${meant}?`

@@ -23,7 +23,7 @@ export type ClassContent = Pick<
   'templateId' | 'templateVersion' | 'templateCard' | 'templateTranslations' | 'classDigest'
 >
 
-/** Builds the class that passes share. All of its holders see it, so it must not contain a holder's value. */
+/** Builds a class. Several passes share it, so it must not contain values of a holder. */
 export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
   const { templateCard: card, templateTranslations = [] } = content
   const type = typeOf(kindOf(card), 'Class')
@@ -38,7 +38,7 @@ function ownClass(issuer: GoogleIssuer, content: ClassContent, card: Card): Goog
     id: idOf(issuer, classSuffixOf(content, kind)),
     ...compact({
       callbackOptions: callbackOptions(issuer),
-      // Google approves each class, and each update needs another approval.
+      // Google approves classes of these kinds before it shows them, and again after each update.
       ...(kind !== 'generic' && { issuerName: nameOf(card), reviewStatus: 'UNDER_REVIEW' }),
       ...kindFields[kind](card, issuer),
     }),
@@ -73,7 +73,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
-  // Without semantic tags, the definition's overrides define the flight.
+  // If the facts of the flight are missing, the definition must set its fields in the overrides.
   flight: (card) => ({ ...(card.flight && flightFields(card.flight)), classTemplateInfo: templateInfo(card) }),
   transit: (card, issuer) => ({
     transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',

@@ -9,7 +9,7 @@ import { type GoogleIssuer, kindOf } from './resource.ts'
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
-/** Returns the field that a generic pass shows as its large header, and nowhere else. */
+/** Returns the field that a generic pass shows as its large header. The pass does not show it elsewhere. */
 export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }
@@ -21,8 +21,8 @@ interface TextModule {
 }
 
 /**
- * Returns the fields in the order of the card, then the links that Google would not show. The last module combines
- * everything that exceeds the limit.
+ * Returns the fields in the order of the card as text modules, and after them the links that Google would not show as
+ * links. If there are too many, the last module combines the remaining ones.
  */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
@@ -50,7 +50,10 @@ function lineOf({ header, body }: TextModule): string {
   return header ? `${header}: ${body}` : body
 }
 
-/** At most three rows of three fields. Built from keys, not values, since one class serves every pass of a template. */
+/**
+ * Returns the layout of the front: at most three rows with at most three fields each. The layout refers to fields by
+ * key, because the class is the same for all passes of a version.
+ */
 export function templateInfo(card: Card) {
   const native = nativeField(card)
   const rows = frontRows(card).map((fields) => row(fields, native))
@@ -91,7 +94,8 @@ function row(fields: CardField[], native: NativeField | undefined) {
   return { oneItem: { item: first } }
 }
 
-// Google requires a language for values, which have none. Readers see the text regardless of the language.
+// Google requires a language for each value. The language of our values is unknown, but Google shows a value in any
+// case.
 const LANGUAGE = 'en'
 
 export function localized(value: string) {
@@ -100,7 +104,10 @@ export function localized(value: string) {
 
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
-/** Returns a date-time with its offset, since Google shows the local time, and with seconds, which Google requires. */
+/**
+ * Returns a date-time with its offset, because Google shows the local time, and with seconds, because Google requires
+ * them.
+ */
 export function dateTimeOf(text: string | null | undefined): string | undefined {
   const parts = DATE_TIME.exec(text ?? '')
   if (parts === null || Number.isNaN(Date.parse(parts[0]))) return undefined

@@ -10,9 +10,12 @@ export interface GoogleIdentity {
 }
 
 export interface AccessTokens {
-  /** @throws GoogleApiError of the kind permission if Google rejects the service account, else unavailable */
+  /**
+   * @throws GoogleApiError of the kind permission if Google rejects the service account, or of the kind unavailable for
+   *   any other error
+   */
   get(): Promise<string>
-  /** Discards a token that the API rejected, so that the next one is new. */
+  /** Discards a token that the API rejected, so that `get` requests a new one. */
   forget(token: string): void
 }
 
@@ -34,13 +37,13 @@ export interface ServiceAccountFile {
 const HOW_TO_GET_ONE =
   'Download a new JSON key of the service account in the Google Cloud console (IAM, Service accounts, Keys).'
 
-/** Returns the configuration of workload identity or impersonation; undefined for any other file. */
+/** Returns the content of a file for workload identity or impersonation, and `undefined` for other files. */
 export function keylessConfiguration({ source, json }: ServiceAccountFile): object | undefined {
   const account = parseAccount(source, json)
   return account.type === 'external_account' || account.type === 'impersonated_service_account' ? account : undefined
 }
 
-/** Reads the service account of a key file. @throws CredentialError without any of the file's content */
+/** Reads the service account in a key file. @throws CredentialError, which contains no part of the file */
 export function parseGoogleIdentity({ source, json }: ServiceAccountFile, issuerId: string): GoogleIdentity {
   assertIssuerId(issuerId)
   const account = parseAccount(source, json)

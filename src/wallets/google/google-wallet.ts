@@ -16,21 +16,27 @@ export interface GoogleWallet extends Wallet {
   readonly issuerId: string
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
-  /** Saves passes whose objects are at Google, at most `countFitting`. @throws ApiError GOOGLE_JWT_FAILED */
+  /**
+   * Returns a link that saves passes. Their objects must exist at Google. A link fits at most `countFitting` passes.
+   * @throws ApiError GOOGLE_JWT_FAILED
+   */
   saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
-  /** Returns how many of the first places, at most five, fit into a save link. */
+  /** Returns how many objects, counted from the first, fit into one save link (at most five). */
   countFitting(places: readonly GooglePlace[]): number
 }
 
 export interface GoogleWalletOptions {
   identity: GoogleSigner
-  /** Images and callbacks are only included with https, since Google uses no other scheme. */
+  /**
+   * The URL at which Google fetches images and sends callbacks. If it is not https, classes and objects contain
+   * neither, because Google uses only https.
+   */
   publicUrl: string
 }
 
 export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
-  /** The issues of a class, by the card that its passes share. */
+  /** The issues of a class, by the template card of its passes. */
   const checked = new WeakMap<Card, { kind: GoogleKind; issues: Issue[] }>()
 
   function checkClass(kind: GoogleKind, pass: WalletPass, options: { needsLogos: boolean }): Issue[] {
@@ -67,7 +73,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
     countFitting: (places) => countFitting(identity, places),
 
     async saveUrl(places, at) {
-      // Always Google's own address.
+      // With an emulator too, this is Google's own address.
       return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
     },
   }
@@ -87,7 +93,7 @@ function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places
   return { iss: issuer.clientEmail, aud: 'google', typ: 'savetowallet', iat, origins: [], payload }
 }
 
-/** The maximum length of the signed text. Google calls it safe, and browsers can truncate longer links. */
+/** The maximum length of a JWT. Google's guide calls this length safe, because browsers can truncate longer links. */
 const MAX_JWT_CHARACTERS = 1_800
 const MAX_LINK_OBJECTS = 5
 
@@ -103,7 +109,10 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
   return count
 }
 
-/** Only names objects that exist at Google, so it is short. @throws ApiError GOOGLE_JWT_FAILED */
+/**
+ * Creates the JWT of a save link. It is short, because it contains only the IDs of objects and classes. @throws
+ * ApiError GOOGLE_JWT_FAILED
+ */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {
     if ('signJwt' in identity) return await identity.signJwt(claims)

@@ -10,9 +10,9 @@ import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
 export interface WrittenMessage {
-  /** Unique for the pass. A message whose ID exists is not shown again. */
+  /** Unique within the pass. Google ignores a message with an existing ID. */
   id: string
-  /** If empty or omitted, the organization's name is shown. */
+  /** If empty or omitted, the header is the name of the organization. */
   header: WrittenText | undefined
   body: WrittenText
 }
@@ -34,8 +34,8 @@ export function buildMessage(
 }
 
 /**
- * Shows a message exactly once. After an attempt that may have had effect, set `mayBeThere`. If the object is full, its
- * oldest messages are dropped.
+ * Adds a message exactly once. If a previous attempt may have taken effect, `mayBeThere` must be set. If the object has
+ * the maximum number of messages, the oldest ones are removed.
  * @throws GoogleApiError
  */
 export async function sendMessage(
@@ -52,7 +52,7 @@ export async function sendMessage(
     if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
     const messages = await read()
     if (messages.length < MAX_MESSAGES) throw error
-    // Send them again as plain text, so that they do not notify again.
+    // Send the remaining messages as plain text, so that phones do not notify their users of them again.
     const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
     await api.setMessages(kind, id, kept, role)
     await api.addMessage(kind, id, message, role)

@@ -9,8 +9,9 @@ export interface NativeField {
 
 /**
  * Returns the field with the points of a loyalty card or the balance of a gift card. For points, this is the field that
- * the definition names, else the first number in the primary fields, else in the header. For a balance, it is the first
- * amount in these fields. Returns `undefined` if the definition sets it in the object.
+ * the definition names, or else the first number in the primary fields, or else in the header fields. For a balance, it
+ * is the first amount of money in the primary or header fields. Returns `undefined` if the definition's overrides
+ * already set the value.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields
@@ -31,7 +32,7 @@ export function nativeField(card: Card): NativeField | undefined {
   return undefined
 }
 
-/** Returns the part of the object with the value; empty if Google does not accept the value. */
+/** Returns the part of the object that contains the value, or an empty object if Google does not accept the value. */
 export function nativeValue(card: Card): Record<string, unknown> {
   const { field } = nativeField(card) ?? {}
   if (!field || field.value.trim() === '') return {}
@@ -60,7 +61,10 @@ function balanceOf(field: CardField): Record<string, unknown> {
   return text.includes('.') && text.length <= EXACT_DIGITS ? { double: number } : { string: field.value }
 }
 
-/** Converts an amount to millionths. Returns undefined for other values, or if it exceeds an int64. */
+/**
+ * Converts an amount of money to millionths. Returns `undefined` for other values and for an amount that exceeds an
+ * int64.
+ */
 function moneyOf({ typed }: CardField): { micros: string; currencyCode: string } | undefined {
   const { as, text = '', currency = '' } = typed ?? {}
   if (as !== 'currency' || !isOfKind(as, text) || !/^[A-Z]{3}$/.test(currency)) return undefined

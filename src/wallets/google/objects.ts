@@ -57,19 +57,19 @@ function ownObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleReso
   }
 }
 
-/** Google has no place for a thumbnail: show the holder's own one in the details. */
+/** Returns the holder's own thumbnail as an image of the details, because Google has no other place for it. */
 function portrait(issuer: GoogleIssuer, card: Card) {
   const mainImage = card.ownImages?.includes('thumbnail') && image(issuer, card, 'thumbnail')
   return mainImage ? [{ id: 'portrait', mainImage }] : undefined
 }
 
-/** Google expires a pass up to a day after its time interval, so set the state too. */
+/** Returns the state. It is needed in addition to the time interval, up to a day after which Google expires a pass. */
 function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {
   if (card.voided) return 'INACTIVE'
   return card.expiresAt && card.expiresAt <= at ? 'EXPIRED' : 'ACTIVE'
 }
 
-// Objects of loyalty cards, offers, and gift cards have no color. Their class has it.
+// Objects of loyalty cards, offers, and gift cards have no color. Their color is in the class.
 const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) => Record<string, unknown>> = {
   generic: ({ card }, issuer) => {
     const title = titleField(card)
@@ -126,7 +126,7 @@ function seatOf(tags: SemanticTags): string | undefined {
   return firstText([seat.text('seatRow'), seat.text('seatNumber')].filter(Boolean).join(''))
 }
 
-/** Returns the trip: its facts, else the two primary fields as origin and destination, by convention. */
+/** Returns the trip. Without facts of a trip, the first two primary fields are the origin and the destination. */
 function journey(card: Card): Record<string, unknown> {
   const { trip } = card
   const [from, to] = card.fields.primary.map(({ value }) => firstText(value))
@@ -138,7 +138,7 @@ function journey(card: Card): Record<string, unknown> {
     dateTimeOf(trip?.departsAt) ??
     dateTimeOf(card.relevantDate) ??
     dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
-  // Google accepts one leg or a list of legs, never both. Only a definition can have a list.
+  // Google accepts either one leg or a list of legs. A list can only come from the definition's overrides.
   const ownLegs = card.google.object?.ticketLegs !== undefined
   const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
   return {
@@ -156,7 +156,7 @@ function journey(card: Card): Record<string, unknown> {
           ticketSeat: seat && { seat },
         })
       : undefined,
-    // Google requires a departure or a validity. Without an end, start the validity long ago.
+    // Google requires a departure or a validity. If the pass has no expiry, set a validity that started long ago.
     ...(!card.expiresAt &&
       !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
   }
@@ -168,7 +168,7 @@ function barcode({ barcode: { format, message, altText } }: Card) {
   return compact({ type, value: message, alternateText: firstText(altText) })
 }
 
-/** Returns the links with a scheme. Google would reject the object for any other link. */
+/** Returns the links that have a scheme. Google would reject an object with a link that has none. */
 function linksOf(card: Card) {
   return card.links
     .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))
@@ -179,7 +179,7 @@ function merchantLocations({ locations }: Card) {
   return locations.length > 0 ? locations.map(({ latitude, longitude }) => ({ latitude, longitude })) : undefined
 }
 
-/** The optional keys that objects are built with, including nested ones. */
+/** The optional keys that this server sets in objects, including nested keys. */
 interface ManagedKeys {
   [key: string]: ManagedKeys
 }
@@ -198,7 +198,7 @@ const always: ManagedKeys = {
 const ofKind: Record<GoogleKind, ManagedKeys> = {
   generic: { subheader: {}, logo: {}, hexBackgroundColor: {} },
   eventTicket: { hexBackgroundColor: {}, seatInfo: { section: {}, row: {}, seat: {}, gate: {} } },
-  // The balance has one of these keys.
+  // The balance has exactly one of these keys.
   loyalty: { loyaltyPoints: { label: {}, balance: { int: {}, double: {}, string: {}, money: {} } } },
   offer: {},
   giftCard: { balance: {} },
@@ -223,14 +223,17 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
 
 export type Overrides = Record<string, unknown>
 
-/** Clears keys of earlier versions, which would keep their values. Replacing the object would lose its messages. */
+/**
+ * Returns the object with `null` for keys that earlier versions may have set, because a PATCH keeps all keys that it
+ * lacks. (A PUT would delete the messages of the object.)
+ */
 export function withCleared(kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []): Overrides {
   const keys = retired.map(keysOf).reduce(joined, joined(always, ofKind[kind]))
   const filled = fill(object, Object.fromEntries(Object.entries(keys).filter(([key]) => !kept.has(key))))
   return withoutTranslations(filled, typeOf(kind, 'Object'))
 }
 
-/** Sets missing translations to null, at any depth. Lists are replaced as a whole. */
+/** Sets missing translations to `null`, at any depth except in lists, which a PATCH replaces completely. */
 function withoutTranslations(value: Record<string, unknown>, type: RecordType | undefined): Record<string, unknown> {
   if (isJsonObject(value.defaultValue)) return { translatedValues: null, ...value }
   const cleared = new Map(Object.entries(value))
@@ -248,7 +251,7 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
 export function keysOf(overrides: Overrides): ManagedKeys {
-  // JSON can contain the key of a prototype. Overrides omit it.
+  // Ignore `__proto__`, which JSON can contain and which overrides omit.
   const entries = Object.entries(overrides).filter(([key]) => key !== '__proto__')
   return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? keysOf(value) : {}]))
 }

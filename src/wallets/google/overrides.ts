@@ -2,12 +2,12 @@ import { isJsonObject } from '../../core/json.ts'
 import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 
-/** Keys that identify a resource or its validity. A definition must not set them. */
+/** The keys that a definition must not set, because they identify the resource or define its validity. */
 const reserved = new Set(['id', 'classId', 'state'])
 
 /**
- * Merges objects key by key; `null` removes a key. A text becomes a number or a boolean if Google requires one, because
- * placeholders produce texts.
+ * Merges overrides into a resource key by key; `null` removes a key. Placeholders produce texts, so a text becomes a
+ * number or a boolean where Google requires one.
  */
 export function applyOverrides(
   resource: GoogleResource,
@@ -18,7 +18,7 @@ export function applyOverrides(
   return withoutEmpty({ ...merge(resource, allowed, type), id: resource.id })
 }
 
-/** The content keys of modules, by the list that holds them. */
+/** The keys with the content of a module, by the list of the modules. */
 const contents = new Map([
   ['textModulesData', ['body', 'localizedBody']],
   ['uris', ['uri']],
@@ -28,7 +28,9 @@ const contents = new Map([
 
 const labels = ['header', 'localizedHeader', 'description', 'localizedDescription', 'label', 'localizedLabel']
 
-/** Removes labels without a value and empty barcodes, which placeholders in overrides can produce. */
+/**
+ * Removes labels without a value, and barcodes without a message. Both can be the result of placeholders in overrides.
+ */
 function withoutEmpty(resource: GoogleResource): GoogleResource {
   const { textModulesData, linksModuleData, infoModuleData, barcode } = resource
   const kept = new Map(Object.entries(resource))
@@ -55,7 +57,10 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
   return keys ? items.filter((item) => !isJsonObject(item) || !cameOutEmpty(item, keys)) : items
 }
 
-/** Whether an item became empty. An item without even a label is a mistake in the definition, which publish reports. */
+/**
+ * Whether the content of an item is empty because of its placeholders. An item that has neither content nor a label is
+ * an error in the definition. It is kept, so that publish reports it.
+ */
 function cameOutEmpty(item: Record<string, unknown>, keys: string[]): boolean {
   if (keys.some((key) => saysSomething(item[key]))) return false
   return [...keys, ...labels].some((key) => key in item)
@@ -77,7 +82,7 @@ function merge(
 ): Record<string, unknown> {
   const merged = { ...base }
   for (const [key, value] of Object.entries(overrides)) {
-    // JSON can contain this key. Spread or assigned later, it would replace a prototype.
+    // JSON can contain this key. An assignment to it would replace the prototype of an object.
     if (key === '__proto__') continue
     const field = type?.fields.get(key)
     const current = merged[key]
@@ -88,7 +93,7 @@ function merge(
   return merged
 }
 
-/** The numeric types in JSON. Google represents an int64 as text. */
+/** The types that are numbers in JSON. An int64 is not one of them, because Google represents it as text. */
 const numeric = new Set<unknown>(['double', 'int32', 'latitude', 'longitude'])
 const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
 

@@ -9,7 +9,10 @@ export type GoogleResource = { id: string } & Record<string, unknown>
 
 export interface GoogleIssuer {
   issuerId: string
-  /** Without a trailing slash. Google rejects images that it cannot fetch, so payloads without https contain none. */
+  /**
+   * The base URL of images, without a trailing slash. If it is not https, resources contain no images, because Google
+   * rejects images that it cannot fetch.
+   */
   publicUrl: string
 }
 
@@ -21,12 +24,15 @@ const kinds: Record<PassType, GoogleKind> = {
   boardingPass: 'transit',
 }
 
-/** Returns the kind of the definition, a flight if the facts are known, else that of the pass type. */
+/**
+ * Returns the kind in the definition. If it is not set, a pass with the facts of a flight is a flight, and any other
+ * pass has the kind of its pass type.
+ */
 export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? (card.flight ? 'flight' : kinds[card.passType])
 }
 
-/** The object of a pass at Google and its class. IDs have no issuer prefix. */
+/** The object and the class of a pass at Google. The suffixes lack the issuer ID, with which the IDs start. */
 export interface GooglePlace {
   kind: GoogleKind
   objectSuffix: string
@@ -34,8 +40,9 @@ export interface GooglePlace {
 }
 
 /**
- * Both names contain the kind, because IDs are unique across kinds and an object cannot change its kind. Each version
- * has separate classes, so that no version affects passes of another.
+ * Returns the object and the class of a pass. Both IDs contain the kind, because an ID can exist only once across all
+ * kinds, and an object cannot change its kind. Each version has classes of its own, so that a new version does not
+ * change passes of older ones.
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
@@ -44,13 +51,16 @@ export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'template
 
 type ClassOwner = Pick<WalletPass, 'templateId' | 'templateVersion' | 'classDigest'>
 
-/** The suffix of a key is short, since a save link contains the class of each of its passes (decisions/0015). */
+/**
+ * Returns the suffix of the class ID. With a class key, the suffix is a short digest, because a save link contains the
+ * class ID of each pass (decisions/0015).
+ */
 export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
   const long = longClassSuffixOf(owner, kind)
   return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
 }
 
-/** Returns the previous name of a key's class, which objects have until they are sent again. */
+/** Returns the suffix that classes with a key had in earlier releases. Objects keep it until they are sent again. */
 export function longClassSuffixOf({ templateId, templateVersion, classDigest }: ClassOwner, kind: GoogleKind): string {
   return `${VERSION_CLASS}${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
 }
@@ -65,7 +75,7 @@ export function idOf({ issuerId }: Pick<GoogleIssuer, 'issuerId'>, suffix: strin
   return `${issuerId}.${suffix}`
 }
 
-/** Returns the pass with a kind that overrides its card's, since an existing object cannot change its kind. */
+/** Returns the pass with another kind, for an existing object whose kind cannot change. */
 export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
   const asOf = (card: Card) => cardAsKind(card, kind)
   const { translations, templateTranslations } = pass
@@ -86,7 +96,10 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string):
   return schema.safeParse(parseJson(text)).data
 }
 
-/** Two updates with the same digest leave an object in the same state. `cleared` are the keys that it removes. */
+/**
+ * Returns the digest of an update. After two updates with the same digest, the object is the same. `cleared` are the
+ * keys that the update removes.
+ */
 export function digestOfUpdate(kind: GoogleKind, object: GoogleResource, cleared: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify([kind, object, cleared]))

@@ -7,7 +7,7 @@ interface Translated {
   resource: Record<string, unknown>
 }
 
-/** Google accepts translations next to each text with a localized form, such as localizedBody next to body. */
+/** Adds translations to each text for which Google has a localized form, such as `localizedBody` for `body`. */
 export function buildTranslated<Resource extends object>(
   card: Card,
   translations: readonly Card[],

@@ -8,7 +8,7 @@ export const faultNames = [
   'apns-500',
   'apns-503',
   'apns-slow',
-  /** The push is accepted and delivered, but never answered. */
+  /** The push is accepted and delivered, but gets no response. */
   'apns-hold',
   /** Connections are closed. */
   'apns-down',

@@ -14,7 +14,7 @@ export interface LocalCall {
   text: string
   /** The body as JSON, or `undefined` if it is not JSON. */
   json: unknown
-  /** For streamed responses. A handler that writes here returns nothing. */
+  /** For streamed responses. A handler that writes to it returns `undefined`. */
   response: ServerResponse
 }
 
@@ -24,7 +24,7 @@ export interface LocalReply {
   headers?: Record<string, string>
 }
 
-/** Handles a request. Returns `undefined` for an unknown one (404). */
+/** Handles a request. Returns `undefined` if the path is unknown (404). */
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
 export interface LocalServer {
@@ -88,11 +88,14 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 /**
- * The connections on which phones receive lines of JSON. If no phone listens, the newest message of a key waits,
- * because APNs also stores the newest push for a phone.
+ * The connections on which phones receive lines of JSON. While no phone listens to a key, its newest message is kept,
+ * because APNs also stores the newest push for an offline phone.
  */
 export interface Channels {
-  /** Responds with the messages for a key, or for all keys of a fleet: those that start with its FLEET_PREFIX characters. */
+  /**
+   * Streams the messages for a key, or for all keys of a fleet. The name of a fleet is the first FLEET_PREFIX
+   * characters of its keys.
+   */
   listen(keyOrFleet: string, response: ServerResponse): void
   send(key: string, message: object): void
 }
@@ -127,7 +130,10 @@ export function createChannels(): Channels {
   }
 }
 
-/** Rewrites the file with the result of `condense`, so that it does not grow. Without a path, nothing is stored. */
+/**
+ * Opens a file with one entry per line. At each start, it is rewritten with the result of `condense`, so that it does
+ * not grow. Without a path, nothing is stored.
+ */
 export function openState<Entry>(
   path: string | undefined,
   condense: (entries: Entry[]) => Entry[],

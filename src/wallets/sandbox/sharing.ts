@@ -6,7 +6,10 @@ import { request } from 'undici'
 import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { serveLocally } from './local-server.ts'
 
-/** An emulator that one process of a folder runs. Another takes over when it ends (decisions/0027). */
+/**
+ * An emulator that several processes with the same folder share. One of them (the leader) runs it; when that process
+ * ends, another one takes over (decisions/0027).
+ */
 export interface SharedEmulator<Addresses> {
   find(): Addresses | undefined
   close(): Promise<void>
@@ -20,7 +23,7 @@ export interface Emulator<Addresses> {
 export interface ShareOptions<Addresses> {
   folder: string
   name: string
-  /** Starts the emulator. Absent for a process that only uses it and never leads. */
+  /** Starts the emulator. Omitted for a process that uses the emulator, but never runs it. */
   start?: (() => Promise<Emulator<Addresses>>) | undefined
   onError: (error: unknown) => void
 }
@@ -40,7 +43,10 @@ export async function shareEmulator<Addresses extends object>(
   let current: Addresses | undefined
   let closeOwn: () => Promise<void> = async () => undefined
 
-  /** Follows the leader, or becomes it. Resolves with a promise of its end, or to `undefined` if neither worked. */
+  /**
+   * Connects to the leader, or becomes the leader. Resolves to the promise that the leader ended, or to `undefined` if
+   * both attempts failed.
+   */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()
     const watched = claim ? await watchLeader<Addresses>(claim, stopped.signal) : 'gone'
@@ -69,7 +75,7 @@ export async function shareEmulator<Addresses extends object>(
     leader.announce(emulator.addresses)
     closeOwn = async () => {
       await emulator.close()
-      // Last, so that the next leader finds the files of the emulator closed.
+      // Stop leading last, so that the next leader opens the files of the emulator only after they are closed.
       await leader.close()
     }
     return { ended: stop }
@@ -111,17 +117,19 @@ export interface SandboxDirectory {
   google: { url: string } | null
 }
 
-/** The leader that a claim points to. It responds while its process lives. */
+/** The connections of the leader to its followers. */
 interface LeaderElection extends Omit<Claim, 'number'> {
   /** Sends these addresses to all current and later followers. */
   announce(addresses: object): void
   close(): Promise<void>
 }
 
-/** The timeout of a live process that does not respond, in milliseconds. It is then asked again. */
+/**
+ * The timeout for the response of the leader, in milliseconds. If its process still exists, the request is repeated.
+ */
 const TIMEOUT_MS = 2_000
 
-/** Becomes the leader: responds to followers while this process lives. */
+/** Listens for followers, which stay connected while this process runs. */
 async function openLeader(): Promise<LeaderElection> {
   const id = randomUUID()
   let announce: (addresses: object) => void = () => undefined
@@ -131,7 +139,7 @@ async function openLeader(): Promise<LeaderElection> {
   const server = await serveLocally(async ({ response }) => {
     const addresses = await announced
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    // Never end it: the open connection shows that this process lives.
+    // Do not end the response: the open connection shows that this process still runs.
     response.write(`${JSON.stringify({ id, addresses })}\n`)
     return undefined
   })
@@ -144,7 +152,10 @@ interface Watched<Addresses> {
   ended: Promise<void>
 }
 
-/** Connects to the process of a claim and stays connected. The system closes the connection even after SIGKILL. */
+/**
+ * Connects to the leader that made a claim, and stays connected. If its process ends, even by SIGKILL, the operating
+ * system closes the connection.
+ */
 async function watchLeader<Addresses>(
   claim: Claim,
   signal: AbortSignal,
@@ -162,7 +173,8 @@ async function watchLeader<Addresses>(
     body.destroy()
     return 'gone'
   } catch {
-    // The connection failed, or another process has the port now. A paused process still exists.
+    // `gone`: the connection failed, or another process now uses the port. `silent`: the process does not respond, but
+    // exists (it may be suspended).
     return timeout.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
   } finally {
     clearTimeout(timer)
@@ -183,7 +195,7 @@ async function readToEnd(chunks: AsyncIterator<Buffer>): Promise<void> {
   try {
     while (!(await chunks.next()).done);
   } catch {
-    // An interrupted connection is also an end.
+    // A connection that breaks also means that the process ended.
   }
 }
 
@@ -191,7 +203,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // A process of another user exists, but cannot be signaled.
+    // EPERM: the process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
@@ -201,14 +213,15 @@ interface Claim {
   number: number
   id: string
   pid: number
-  /** The URL at which that process responds while it lives. */
+  /** The URL of the leader for its followers. */
   url: string
 }
 
 /**
- * The claims on one platform, as numbered files in a folder that several processes share: the highest one is valid. A
- * process that finds its holder dead creates the next number, which only one process can, and removes the lower ones.
- * The highest file is never removed, so that an old number cannot be created again and become valid.
+ * The claims on one platform, as numbered files in a folder that several processes share: the claim with the highest
+ * number is valid. If the process of this claim has ended, other processes try to create the file with the next number.
+ * Only one succeeds, and it removes the files with lower numbers. The file with the highest number is never removed,
+ * because otherwise an old number could be created again and become valid.
  */
 interface Claims {
   find(): Promise<Claim | undefined>
@@ -250,7 +263,7 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // The number can have become free again after its holder died and was replaced.
+      // A slow process can create a number that was already removed. Check that this claim is the highest one.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

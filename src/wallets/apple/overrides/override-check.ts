@@ -18,7 +18,10 @@ import { applyOverrides, groupNames } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
 import { Overrides } from './pass-json-schema.ts'
 
-/** Returns what Apple would reject, with paths below the definition. Unknown values are checked for each pass. */
+/**
+ * Returns the overrides that Apple would reject, with their paths in the definition. Values without an example or a
+ * default are not checked here, but for each pass.
+ */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
   const sample = sampleScope(definition)
@@ -44,7 +47,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
   const ofStyle = definition.apple?.[passType]
-  // Report it here, because rendering would silently omit it.
+  // Report a value of the wrong type here, because the creation of pass.json would silently omit it.
   if (ofStyle !== undefined && !isJsonObject(ofStyle))
     return [{ path: ['apple', passType], message: 'Must be an object' }]
   const shown = applyOverrides({ [passType]: keysOf(definition) }, fillDeep(definition.apple ?? {}, scope), passType)
@@ -60,7 +63,7 @@ function keysOf({ design }: Definition): JsonObject {
   )
 }
 
-/** `transitType` can be next to the style as well as in it. */
+/** Returns the path in the definition. `transitType` can be at the top of the overrides or in the style. */
 function pathInDefinition(path: Issue['path'], { apple }: Definition): Issue['path'] {
   return path[1] === 'transitType' && apple?.transitType !== undefined ? ['apple', 'transitType'] : ['apple', ...path]
 }
@@ -77,7 +80,10 @@ function textsAt(definition: Definition, path: Issue['path']): string[] {
   return [...stringsDeep(part)].map(({ text }) => text)
 }
 
-/** Checks the rules of Apple's pass-builder for poster tickets. Otherwise, phones silently show the older style. */
+/**
+ * Checks the rules of Apple's pass-builder for poster tickets. If a ticket breaks one, phones silently show the older
+ * style.
+ */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
   const { apple = {}, design, event } = definition
   if (apple.poster !== true) return

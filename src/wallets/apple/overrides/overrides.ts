@@ -5,7 +5,10 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate, toRgb 
 
 export type JsonObject = Record<string, unknown>
 
-/** Objects merge, and other values replace. Only an object can replace an object, and `null` removes a key. */
+/**
+ * Merges overrides into an object: nested objects are merged, other values replace those of the base, and `null`
+ * removes a key. A value that is not an object does not replace an object.
+ */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
   // Use a Map, in which `__proto__` is an ordinary key.
@@ -28,8 +31,8 @@ function wellFormed(value: unknown): unknown {
 
 /**
  * Converts the filled overrides of a definition to the types of pass.json: texts become numbers or booleans, colors
- * become `rgb(…)`, and each relevant date has both spellings. Empty texts are omitted if they are not valid (dates,
- * colors, URLs). Values that cannot be converted stay unchanged.
+ * become `rgb(…)`, and each relevant date gets both of Apple's keys (`date` and `relevantDate`). Empty texts are
+ * omitted where Apple accepts no empty text (dates, colors, URLs). Values that cannot be converted stay unchanged.
  */
 export function toTypes(overrides: JsonObject): JsonObject {
   return convert(overrides, Overrides) as JsonObject
@@ -56,7 +59,7 @@ function finish(object: JsonObject, type: z.ZodType): JsonObject {
   }
   if (type === RelevantDate) {
     const date = object.date ?? object.relevantDate
-    // An invalid date is reported once, at its path.
+    // Do not copy an invalid date, so that it is reported only once.
     return !isW3cDate(date) ? object : { ...object, date, relevantDate: object.relevantDate ?? date }
   }
   return object
@@ -74,7 +77,10 @@ function convertText(value: string, type: z.ZodType): unknown {
 
 const NUMBER = new RegExp(formatPatterns.number.pattern)
 
-/** A number that a double does not represent exactly stays text, which is rejected later. */
+/**
+ * Converts a text to a number. If a double cannot represent the number exactly, the text stays unchanged, and the
+ * schema rejects it later.
+ */
 function toNumber(text: string): string | number {
   const isExact = NUMBER.test(text) && (text.includes('.') || Number.isSafeInteger(Number(text)))
   return isExact ? Number(text) : text

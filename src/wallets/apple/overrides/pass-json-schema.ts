@@ -12,9 +12,9 @@ import { parseFieldWord } from '../../field-word.ts'
 import table from './field-table.json' with { type: 'json' }
 
 /**
- * The schema of pass.json, according to the rules of Apple's own open pass-builder. Types are strict: phones silently
- * reject a wrong one. Rules (issues with the code `custom`) restrict texts or numbers further. Unknown keys are
- * accepted, since each iOS version adds some.
+ * The schema of pass.json, according to the rules of Apple's own open pass-builder. Types are checked strictly, because
+ * phones silently reject a pass with a value of the wrong type. Rules (issues with the code `custom`) restrict texts or
+ * numbers further. Unknown keys are accepted, because new versions of iOS add keys.
  */
 
 const text = z.string()
@@ -25,7 +25,7 @@ const W3C_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d
 
 export function isW3cDate(value: unknown): boolean {
   if (typeof value !== 'string' || !W3C_DATE.test(value) || Number.isNaN(Date.parse(value))) return false
-  // Date.parse accepts February 30 as a day in March.
+  // Date.parse converts February 30 to a day in March, so compare the day.
   const day = value.slice(0, 10)
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
@@ -209,8 +209,8 @@ export const PassJson = z.looseObject({
 })
 
 /**
- * Whether phones reject the whole pass. Other rules are only enforced when a version is published and when a pass is
- * created, so that older versions keep working.
+ * Whether phones reject the whole pass because of an issue. The other issues are only reported when a version is
+ * published and when a pass is created, so that passes of older versions can still be downloaded.
  */
 export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true

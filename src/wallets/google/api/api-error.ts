@@ -5,10 +5,10 @@ import { parseAs } from '../resource.ts'
  * The meaning of a failed call:
  * - `quota`: too many requests, or too many notifying messages on one object; retry later
  * - `permission`: the service account lacks permission; an operator has to act
- * - `missing`: the object does not exist, or the class of a new object does not
- * - `conflict`: it already exists
- * - `invalid`: Google rejects the payload; the template has to change
- * - `unavailable`: no response, or one that does not reveal whether the request took effect
+ * - `missing`: the object does not exist, or the object is new and its class does not exist
+ * - `conflict`: a resource with the ID already exists
+ * - `invalid`: Google rejects the content; the template has to be changed
+ * - `unavailable`: there is no response, or it does not tell whether the request took effect
  */
 export type GoogleErrorKind = 'quota' | 'permission' | 'missing' | 'conflict' | 'invalid' | 'unavailable'
 
@@ -21,7 +21,7 @@ interface Details {
   cause?: unknown
 }
 
-/** A failed call. It contains nothing of the request, so it can be logged. */
+/** A failed call. The error contains no part of the request, so it can be logged. */
 export class GoogleApiError extends Error {
   override readonly name = 'GoogleApiError'
   readonly kind: GoogleErrorKind
@@ -40,7 +40,7 @@ export class GoogleApiError extends Error {
   }
 }
 
-/** Whether a retry might succeed. Any other error persists until someone changes something. */
+/** Whether a retry might succeed. The causes of other errors persist until a person fixes them. */
 export function isPassing(error: unknown): boolean {
   return !(error instanceof GoogleApiError) || error.kind === 'quota' || error.kind === 'unavailable'
 }
@@ -80,7 +80,8 @@ export function rejection(status: number, headers: Record<string, unknown>, text
   })
 }
 
-// The cap on notifying messages returns 403, and the general rate limits are documented with either status.
+// Google returns 403 if an object has too many notifying messages, and documents 403 and 429 for its general rate
+// limits.
 const quotaReasons = new Set(['quotaExceeded', 'rateLimitExceeded', 'userRateLimitExceeded'])
 
 function kindOf(status: number, reason: string | undefined): GoogleErrorKind {

@@ -22,29 +22,31 @@ export interface GoogleMessage {
 
 export type GoogleStoredMessage = Record<string, unknown>
 
-/** The Google Wallet REST API. Its calls are urgent, and those of `bulk` yield to them. */
+/** The Google Wallet REST API. Calls through `bulk` wait until no other call is waiting. */
 export interface GoogleApi extends GoogleCalls {
   readonly bulk: GoogleCalls
 }
 
 /** Every method throws GoogleApiError. All except addMessage can be repeated. */
 export interface GoogleCalls {
-  /** Creates or replaces the class. Messages of broadcasts are lost unless they are kept. */
+  /** Creates or replaces the class. A replaced class loses the messages of broadcasts, except with `keepsMessages`. */
   upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
-   * Creates or changes an object that may be new. Throws `missing` if its class does not exist, and `invalid` if the
+   * Creates an object, or changes it if it exists. Throws `missing` if its class does not exist, and `invalid` if the
    * object has another kind. `retired` are previous overrides, whose keys are cleared if the object no longer has them.
    */
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** Like `upsertObject`, for an object that probably exists. */
+  /** Does the same as `upsertObject`, but with fewer requests if the object already exists. */
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /**
-   * Expires and updates an object that no longer belongs to its pass. If the update is rejected, it only expires. A
-   * missing object is ignored.
+   * Updates and expires an object that no longer belongs to its pass. If Google rejects the update, the object is only
+   * expired. A missing object is ignored.
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** Notifies phones. Google rejects the fourth message within 24 hours with `quota`. */
+  /**
+   * Adds a message, of which phones notify their users. Google rejects the fourth message within 24 hours with `quota`.
+   */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
   /** Replaces only the messages of an object or a class. */
   setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
@@ -89,7 +91,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       return await attempt(token)
     } catch (error) {
       if (!(error instanceof GoogleApiError && error.status === 401)) throw error
-      // The token may have been revoked early: retry with a new one.
+      // The token may have been revoked before it expired. Retry with a new token.
       tokens.forget(token)
       return attempt(await tokens.get())
     }
@@ -105,7 +107,10 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
   }
 
   function calls(urgency: Urgency): GoogleCalls {
-    /** If Google asks for fewer writes, all of them wait. A quota on messages applies only to a single object. */
+    /**
+     * Writes, and pauses all writes if Google asks for it. An exceeded quota of messages pauses none, because it
+     * concerns only one object.
+     */
     async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
       try {
         await call(urgency, method, path, body)
@@ -142,7 +147,10 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
           throw error
         }
       })
-    /** IDs are unique across kinds. If the ID has this kind, the class is missing. */
+    /**
+     * Google returns the same error for an object of another kind and for a missing class. If an object with this ID
+     * and kind exists, the class is missing.
+     */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(
         () => false,
@@ -173,7 +181,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       },
 
       setMessages: (kind, id, messages, role = 'Object') =>
-        // A changed class needs another approval.
+        // Google must approve a changed class again.
         write('PATCH', pathOf(kind, id, role), {
           messages,
           ...(role === 'Class' && kind !== 'generic' && { reviewStatus: 'UNDER_REVIEW' }),
@@ -198,12 +206,12 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
   return `/${kind}${role}/${encodeURIComponent(id)}`
 }
 
-/** Older objects have lower-case states. */
+/** The state of older objects is in lower case. */
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
 /**
- * Whether Google asked for a pause. An error without a status comes from our own queue, which rejects a request that
- * would wait too long.
+ * Whether Google asked for a pause. An error without a status does not come from Google, but from the queue of requests
+ * in this server, which rejects a request that would wait too long.
  */
 function asksForPause({ kind, status }: GoogleApiError): boolean {
   return status === 503 || (status !== null && kind === 'quota')
@@ -225,7 +233,7 @@ function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Pr
   })
 }
 
-/** Whether Google rejects the locations of an issuer: it accepts them only from issuers on its allowlist. */
+/** Stores which issuers must not send locations: Google accepts locations only from issuers on its allowlist. */
 export interface LocationRejections {
   isRejected(issuerId: string): Promise<boolean>
   insert(issuerId: string, message: string): Promise<void>
@@ -258,7 +266,10 @@ export function withAllowedLocations(api: GoogleApi, rejections: LocationRejecti
   return { ...guarded(api), bulk: guarded(api.bulk) }
 }
 
-/** Google has no code for it, only the text "Issuer not allowlisted for Merchant Locations. Please contact support." */
+/**
+ * Whether Google rejected locations. There is no error code for this, only the text "Issuer not allowlisted for
+ * Merchant Locations. Please contact support."
+ */
 export function isLocationRejection(error: unknown): error is GoogleApiError {
   return isRejected(error) && /merchant ?locations/i.test(error.message) && /allow-?list/i.test(error.message)
 }

@@ -26,7 +26,10 @@ const MAX_REPLY_BYTES = 1024 * 1024
 const TIMEOUT_SECONDS = 15
 const defaultDispatcher = new Agent({ connect: { timeout: 3000 } })
 
-/** Follows no redirect, and reads at most 1 MiB. @throws GoogleApiError unless the response is whole and successful */
+/**
+ * Sends a request. Does not follow redirects, and reads at most 1 MiB. @throws GoogleApiError unless the response is
+ * complete and successful
+ */
 export async function send({ url, ...message }: HttpRequest, options: HttpOptions): Promise<HttpReply> {
   const { dispatcher = defaultDispatcher, timeoutSeconds = TIMEOUT_SECONDS } = options
   const signal = AbortSignal.timeout(timeoutSeconds * 1000)

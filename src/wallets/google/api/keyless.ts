@@ -7,7 +7,7 @@ import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 import { keepToken } from './token.ts'
 
-// Signing for an account uses another service than the Wallet API.
+// The second scope is for signatures, which come from a different service than the Wallet API.
 const SCOPES = [
   'https://www.googleapis.com/auth/wallet_object.issuer',
   'https://www.googleapis.com/auth/cloud-platform',
@@ -22,7 +22,7 @@ export interface KeylessOptions extends HttpOptions {
 
 /**
  * Creates the identity of a service account whose key stays at Google: tokens come from workload identity or from the
- * machine that the account is attached to, and Google signs save links. The account needs the role Service Account
+ * machine to which the account is attached, and Google signs save links. The account needs the role Service Account
  * Token Creator on itself.
  * @throws CredentialError if there are no credentials, or they name no service account
  */
@@ -38,7 +38,7 @@ export async function createKeylessIdentity({
       throw new CredentialError(`${NO_ACCOUNT} (${cause instanceof Error ? cause.message : cause})`, { cause })
     })
   if (!clientEmail) throw new CredentialError(NO_ACCOUNT)
-  const tokens = keepToken(async () => onOurConnections(await create().getClient()))
+  const tokens = keepToken(async () => withServerConnections(await create().getClient()))
   return {
     issuerId,
     clientEmail,
@@ -67,28 +67,33 @@ const NO_ACCOUNT =
 const Signed = z.object({ signedJwt: z.string() })
 const Impersonation = z.object({ service_account_impersonation_url: z.string() })
 
-/** The service that impersonates the account also signs for it. */
+/**
+ * Returns the base URL of the service that creates signatures. It is the service that also impersonates the account.
+ */
 function iamOf(configuration: object | undefined): string {
   const { data } = Impersonation.safeParse(configuration)
   return data?.service_account_impersonation_url.replace(/\/[^/]*$/, '') ?? IAM
 }
 
-/** Replaces the transporter of the token exchange, for which the library has no option. */
-function onOurConnections(client: AuthClient): AuthClient {
+/** Lets the token exchange use the connections of this server, for which the library has no option. */
+function withServerConnections(client: AuthClient): AuthClient {
   if (client instanceof BaseExternalAccountClient) {
     Object.assign(Reflect.get(client, 'stsCredential'), { transporter: client.transporter })
   }
   return client
 }
 
-/** Sends all requests through our connections, except those to the metadata server of this machine. */
+/**
+ * Sends the requests of the library through the connections of this server, except those to the metadata server of this
+ * machine.
+ */
 function connect(configuration: object | undefined, http: HttpOptions): GoogleAuth {
   return new GoogleAuth({
     scopes: SCOPES,
     ...(configuration && { credentials: configuration }),
     clientOptions: {
       transporterOptions: {
-        // The caller retries and has better timing.
+        // Disable the retries of the library, because the caller retries after more suitable delays.
         retryConfig: { retry: 0 },
         async fetchImplementation(input, init) {
           const request = new Request(input as URL, { ...init, signal: null } as RequestInit)

@@ -3,7 +3,10 @@ import { GoogleApiError } from './api-error.ts'
 export type Urgency = 'urgent' | 'bulk'
 
 export interface Pacing {
-  /** Resolves when the next request can start. @throws GoogleApiError of the kind quota if that takes over 10 s */
+  /**
+   * Resolves when the next request can start. @throws GoogleApiError of the kind `quota` if that would take more than
+   * 10 s
+   */
   turn(urgency: Urgency): Promise<void>
   /** Starts no request for a number of seconds (at most 60), as the platform requested. */
   pause(seconds: number): void
@@ -30,7 +33,7 @@ export function createPacing(requestsPerSecond: number): Pacing {
   function release(): void {
     isScheduled = false
     const now = performance.now()
-    // A pause that began in the meantime also applies to waiting requests.
+    // During a pause, waiting requests do not start either.
     if (pausedUntil <= now) {
       // If the timer was late, catch up by one request at most, to avoid a burst.
       nextAt = Math.max(openAt(), now - spacingMs) + spacingMs

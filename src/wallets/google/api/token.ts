@@ -37,7 +37,8 @@ export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
       }
     },
     forget(token) {
-      // Only the first of several concurrent callers with a rejected token finds it still the latest.
+      // If several callers report the same token, only the first report discards it. The later ones must not discard
+      // its successor.
       if (token !== latest) return
       latest = undefined
       source = undefined
@@ -50,7 +51,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // The library wraps the errors of its fetch.
+    // The library wraps errors of its fetch in errors of its own.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
@@ -60,7 +61,10 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   throw new GoogleApiError({ kind: 'unavailable', message: 'The response of Google has no access token.' })
 }
 
-/** Load the library late, since it is slow and not needed before the first request. */
+/**
+ * Creates the client of the library. The library is loaded on first use, because that takes long and the start of the
+ * server does not need it.
+ */
 async function createClient(identity: GoogleIdentity, options: AccessTokenOptions): Promise<JWT> {
   const { JWT } = await import('google-auth-library')
   return new JWT({
@@ -69,9 +73,9 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
     keyId: identity.privateKeyId,
     scopes: [SCOPE],
     transporterOptions: {
-      // The caller retries and has better timing.
+      // Disable the retries of the library, because the caller retries after more suitable delays.
       retryConfig: { retry: 0 },
-      // The library's only option for another token endpoint and for our connections.
+      // Only with this option can the library use another token endpoint and the connections of this server.
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
         const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const
@@ -82,7 +86,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
   })
 }
 
-/** Any rejection by the token endpoint concerns the service account. */
+/** Throws the error of the token endpoint. Every rejection means that Google does not accept the service account. */
 function throwRejection(error: unknown): never {
   if (!(error instanceof GoogleApiError) || error.kind === 'unavailable' || error.kind === 'quota') throw error
   const { message, reason } = error

@@ -18,10 +18,13 @@ export interface SandboxApnsOptions {
   /** The server's certificate and key in PEM, for localhost and 127.0.0.1. */
   serverCertificate: string
   serverKey: string
-  /** PEM certificates: the sandbox root, and its intermediate if clients send only their own certificate. */
+  /**
+   * Certificates in PEM that the server trusts: the sandbox root, and the intermediate for clients that send only their
+   * own certificate.
+   */
   clientRoot: string
   faults: Faults
-  /** The file that keeps device tokens across restarts. Without it, they are lost. */
+  /** The file in which device tokens are stored. Without a file, they are lost at a restart. */
   stateFile?: string
   clock?: () => Date
 }
@@ -39,7 +42,7 @@ export interface SandboxApns {
 
 const ADDRESS = '127.0.0.1'
 
-/** Emulates the Apple Push Notification service: HTTP/2 over TLS with client certificates, and the real responses. */
+/** Emulates the Apple Push Notification service: HTTP/2 over TLS with client certificates, and the same responses. */
 export async function startSandboxApns(options: SandboxApnsOptions): Promise<SandboxApns> {
   const { serverCertificate, serverKey, clientRoot, faults, stateFile, clock = () => new Date() } = options
   const tokens = openDeviceTokens(stateFile)
@@ -59,7 +62,7 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
   server.on('session', (session) => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    // The peer is gone, so there is no one to inform.
+    // The connection is broken, so the error cannot be sent to the client.
     session.on('error', () => session.destroy())
     if (faults.has('apns-down')) cutOff(session)
     else clients.set(session, clientOf(session))
@@ -83,8 +86,7 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     retireDeviceToken: (token) => tokens.retire(token, clock()),
     async close() {
       const closed = once(server, 'close')
-      // Destroy open sessions first: of those that close() ends, Node.js 24 waits until clients have read their
-      // responses.
+      // Destroy open sessions first, because close() in Node.js 24 waits until the clients have read all responses.
       for (const session of sessions) session.destroy()
       server.close()
       await Promise.all([closed, control.close()])
@@ -132,7 +134,10 @@ function reply(stream: ServerHttp2Stream, answer: PushResponse, apnsId: string):
   stream.end(JSON.stringify({ reason, ...(timestamp !== undefined && { timestamp }) }))
 }
 
-/** Fails every push in flight. A graceful end would leave the client waiting. */
+/**
+ * Closes a connection so that every push in flight fails. After a graceful close, the client would keep waiting for
+ * responses.
+ */
 function cutOff(session: Http2Session): void {
   session.destroy(new Error('The fault apns-down is on.'), constants.NGHTTP2_INTERNAL_ERROR)
 }
@@ -168,7 +173,9 @@ const MAX_PAYLOAD_BYTES = 4096
 const TOPIC = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Returns the response of APNs. The checks run in its order: connection, path, headers, payload, token. */
+/**
+ * Returns the response to a push. The order of the checks is that of APNs: connection, path, headers, payload, token.
+ */
 function answerPush(
   push: Push,
   facts: { find: (token: string) => DeviceToken | undefined; faults: Faults; at: Date },
@@ -207,11 +214,9 @@ const TokenRequest = z.object({ topic: z.string().optional() })
 /**
  * The interface for phones, for which Apple has no public protocol:
  *
- *     POST   /tokens {topic?}        201 {token}
- *     GET    /tokens/{token}/pushes  200, one line of JSON per push, while the phone listens
- *     GET    /fleets/{first 16 digits of tokens}/pushes  the same for all of these
- *     DELETE /tokens/{token}         204; pushes to it return 410
- *     POST   /faults {faults: […]}   200, for tests and demos
+ *     POST /tokens {topic?} 201 {token} GET /tokens/{token}/pushes 200, then one line of JSON per push until the phone
+ *     disconnects GET /fleets/{first 16 digits of tokens}/pushes the same for all tokens that start so DELETE
+ *     /tokens/{token} 204; pushes to it return 410 POST /faults {faults: […]} 200, for tests and demos
  */
 function openApnsControl(options: {
   tokens: DeviceTokens
@@ -237,13 +242,13 @@ function openApnsControl(options: {
       tokens.retire(token, clock())
       return { status: 204 }
     }
-    if (rest === undefined || method !== 'GET') return { status: 405, json: { error: 'Not so.' } }
+    if (rest === undefined || method !== 'GET') return { status: 405, json: { error: 'The method is not allowed.' } }
     channels.listen(token, response)
     return undefined
   })
 }
 
-/** The push tokens of phones: those that the sandbox issued, and any other well-formed token. */
+/** The push tokens of phones. Besides the tokens that the sandbox issued, every other well-formed token is valid. */
 interface DeviceTokens {
   /** Issues a token of 64 hex characters. A token with a topic accepts only pushes of that topic. */
   issue(topic?: string): string
@@ -261,7 +266,7 @@ interface DeviceToken {
   retiredAt?: number
 }
 
-/** At least 32 bytes in hexadecimal, as on phones. Apple guarantees no length. */
+/** At least 32 bytes in hexadecimal, which is the length on today's phones. Apple does not guarantee a length. */
 const WELL_FORMED = /^([0-9a-f]{2}){32,100}$/
 
 function openDeviceTokens(stateFile: string | undefined): DeviceTokens {

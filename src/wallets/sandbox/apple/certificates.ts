@@ -15,14 +15,14 @@ import {
 
 export interface SandboxApple {
   rootPem: string
-  /** The intermediate, which replaces Apple's WWDR certificate. */
+  /** The intermediate certificate, in place of Apple's WWDR certificate. */
   wwdrPem: string
-  /** The key of the intermediate, which signs further pass certificates: PKCS #8, not encrypted. */
+  /** The key of the intermediate certificate, which signs renewed pass certificates: PKCS #8, not encrypted. */
   wwdrKeyPem: string
   certificatePem: string
   /** PKCS #8, not encrypted. */
   keyPem: string
-  /** The certificate of the sandbox's push server, only for localhost and 127.0.0.1. */
+  /** The certificate of the sandbox's push server, valid only for localhost and 127.0.0.1. */
   serverCertificatePem: string
   serverKeyPem: string
 }
@@ -36,9 +36,11 @@ const algorithm = {
 const USER_ID = '0.9.2342.19200300.100.1.1'
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
-/** Marks a certificate that signs passes. Contains the pass type identifier. */
+/** The extension that marks a certificate for passes. It contains the pass type identifier. */
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
-/** Marks a certificate for development push, which the push client requires for any address other than Apple's. */
+/**
+ * The extension for pushes to a development server, which the push library requires for any address other than Apple's.
+ */
 const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
 const ORGANIZATION: JsonName = [{ O: ['Development Sandbox (not Apple)'] }]
@@ -48,7 +50,10 @@ const WWDR_NAME: JsonName = [
   ...ORGANIZATION,
 ]
 
-/** Shaped like Apple's chain. The pass certificate is also the TLS client certificate of pushes. No phone trusts it. */
+/**
+ * Creates a chain of certificates with the structure of Apple's chain. Pushes use the pass certificate as TLS client
+ * certificate. No real phone trusts the chain.
+ */
 export async function createSandboxApple(options: {
   passTypeIdentifier: string
   teamIdentifier: string
@@ -161,7 +166,7 @@ async function issue(
     {
       subject,
       issuer: issuer.name,
-      // One day of tolerance for clocks that differ.
+      // Start a day earlier, because clocks of machines differ.
       notBefore: addDays(at, -1),
       notAfter: addDays(at, years * 365),
       publicKey: keys.publicKey,
@@ -190,7 +195,10 @@ async function exportKey(key: CryptoKey): Promise<string> {
   return `${PemConverter.encode(pkcs8, PemConverter.PrivateKeyTag)}\n`
 }
 
-/** Encodes a pass type identifier, which is short enough for a length in one byte. Apple rejects longer ones too. */
+/**
+ * Encodes a pass type identifier in DER. Longer ones than 127 bytes, which Apple rejects too, would need a length of
+ * several bytes.
+ */
 function utf8String(text: string): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(text)
   if (bytes.length > 0x7f) throw new RangeError(`The pass type identifier "${text}" is longer than 127 bytes.`)

@@ -2,12 +2,12 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 
-/** An event that Google reports about an object: it was saved to a wallet, or removed. */
+/** An event that Google reports: an object was saved to a wallet, or removed from it. */
 export type CallbackEvent = { classId: string; objectId: string; eventType: 'save' | 'del' }
 
 export interface Callbacks {
   keys(): object
-  /** Posts in the background, and retries if it fails. */
+  /** Sends a callback in the background, with retries. */
   post(event: CallbackEvent): void
   /** Drops undelivered callbacks. */
   close(): Promise<void>
@@ -48,7 +48,7 @@ export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions
   async function deliver(body: string): Promise<void> {
     for (const delay of [...RETRY_AFTER_MS, undefined]) {
       if ((await attempt(callbackUrl, body, stopped.signal)) || delay === undefined) return
-      // After close, there is no further attempt.
+      // close() aborts the wait, and then there is no further attempt.
       await sleep(delay, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
     }
@@ -87,13 +87,14 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
     await answer.body.dump()
     return answer.statusCode >= 200 && answer.statusCode < 300
   } catch {
-    // The server is unreachable or too slow. The next attempt might succeed.
+    // The server is unreachable or too slow. Try again.
     return false
   }
 }
 
 function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
-  // Google escapes equals signs. A receiver that parses and serializes the key would check a different text.
+  // Escape equals signs, as Google does. This reveals receivers that parse and serialize the key before they verify it:
+  // their text differs from the signed one.
   const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }

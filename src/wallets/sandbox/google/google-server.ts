@@ -27,7 +27,7 @@ const SaveBody = z.object({ jwt: z.string(), device: z.string().min(1) })
 const RemoveBody = z.object({ kind: z.enum(googleKinds), objectId: z.string(), device: z.string().min(1) })
 
 export interface SandboxGoogleOptions {
-  /** The service account that can call the API: its address and its public key. */
+  /** The service account that can call the API: its email address and its public key. */
   clientEmail: string
   publicKey: KeyObject | string
   issuerId: string
@@ -35,7 +35,7 @@ export interface SandboxGoogleOptions {
   /** The URL at which saves and removals are reported. */
   callbackUrl: string
   faults: Faults
-  /** The file that keeps classes, objects, and their holders across restarts. Without it, they are lost. */
+  /** The file in which classes, objects, and their holders are stored. Without a file, they are lost at a restart. */
   stateFile?: string
   clock?: () => Date
 }
@@ -126,7 +126,10 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
   }
 }
 
-/** A pass as a phone sees it. `version` increases with every change of the object or its class. */
+/**
+ * The object and the class of a pass, as a phone receives them. `version` increases with every change of the object or
+ * its class.
+ */
 export interface PhoneView {
   kind: SandboxKind
   object: Resource
@@ -155,7 +158,7 @@ function createPhones(
   }
 
   function saveOne({ kind, object, ofClass }: Content, device: string, issuerId: string): LocalReply {
-    // Keep existing resources: a link never changes a class or an object.
+    // Create only missing resources, because a link does not change a class or an object that exists.
     const made = [
       ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(issuerId, kind, 'Class', ofClass),
       isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(issuerId, kind, 'Object', object),
@@ -179,7 +182,7 @@ function createPhones(
       const contents = contentsOf(claims.payload)
       if (contents.length === 0) return wrong(400, 'The JWT must contain objects, and at most one class of each kind.')
       const replies = contents.map((content) => saveOne(content, request.device, signed.account.issuerId))
-      // A phone shows the first saved pass on top of the others.
+      // Respond with the first object, because a phone shows it on top of the others.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },
 
@@ -208,7 +211,7 @@ interface Content {
   ofClass: z.output<typeof Named> | undefined
 }
 
-/** Returns the objects of a link with their class; none if the link has anything else. */
+/** Returns the objects of a link with their classes. Returns an empty list if the link contains anything else. */
 function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
   const known = googleKinds.flatMap((kind) => [`${kind}Objects`, `${kind}Classes`])
   if (Object.keys(payload).some((key) => !known.includes(key))) return []

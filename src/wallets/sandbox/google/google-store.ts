@@ -20,7 +20,10 @@ export interface StoredResource {
 type Entry = { put: StoredResource } | { rootKey: string }
 
 export interface GoogleStore {
-  /** The root key of callbacks, PKCS #8 in PEM. It is stored, since servers that fetched it trust it for a while. */
+  /**
+   * The root key of callbacks, PKCS #8 in PEM. It is kept across restarts, because servers that fetched its public key
+   * cache that key.
+   */
   readonly rootKey: string
   find(kind: SandboxKind, role: Role, id: string): StoredResource | undefined
   listOfClass(kind: SandboxKind, classId: string): StoredResource[]
@@ -70,8 +73,6 @@ function newRootKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** The validation of the Google Wallet API, with the table of fields that publish also uses. */
-
 export const googleKinds = GoogleKind.options
 export type SandboxKind = GoogleKind
 export type Role = GoogleRole
@@ -84,7 +85,10 @@ export type Decision =
   | { ok: true; resource: Resource }
   | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
 
-/** Checks a whole resource as Google does. A class with a callback URL needs images, since its server has https. */
+/**
+ * Checks a complete resource as Google does. A logo is required if the callback URL is https, because Google can then
+ * fetch images of the server too.
+ */
 export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
   if (!isJsonObject(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }
   const needsLogos = isJsonObject(body.callbackOptions) && /^https:/.test(String(body.callbackOptions.url))

@@ -73,7 +73,10 @@ function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
   return isGenuine ? decode(claims) : undefined
 }
 
-/** Returns the account that signed a JWT with any of its keys, and the claims. Returns `undefined` if none did. */
+/**
+ * Returns the account that signed a JWT with one of its keys, and the claims. Returns `undefined` if no account signed
+ * it.
+ */
 export function findSigner(jwt: string, find: FindAccount): { account: ServiceAccount; claims: unknown } | undefined {
   let claims: unknown
   const account = find(({ clientEmail, publicKey }) => {
@@ -83,7 +86,7 @@ export function findSigner(jwt: string, find: FindAccount): { account: ServiceAc
   return account && { account, claims }
 }
 
-/** Returns the claimed issuer of a JWT. Its signature is not verified yet. */
+/** Returns the issuer that a JWT claims. The signature is not verified here. */
 function issuerOf(jwt: string): string | undefined {
   const claims = decode(jwt.split('.')[1] ?? '') as { iss?: unknown } | null | undefined
   return typeof claims?.iss === 'string' ? claims.iss : undefined
