@@ -10,10 +10,10 @@ import { DESCRIPTION, tags } from './openapi-text.ts'
 import answers from './response-examples.json' with { type: 'json' }
 import { maxBodyBytesOf, type Route } from './route.ts'
 
-/** Cached route descriptions. Describing all routes takes half a second. */
+/** The cached descriptions of routes, because describing all routes takes half a second. */
 const described = new Map<Route, ReturnType<typeof describe>>()
 
-/** Creates the description one route at a time, so that a server can do other work in between. */
+/** Describes one route per step, so that a server can do other work in between. */
 export function* describeRoutes(): Generator<void> {
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
@@ -37,15 +37,18 @@ export function openApiDocument() {
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An access token, `psk_…`.' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same token in another header.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An access token, `psk_…`.' },
       },
       headers: {
         CorrelationId: {
-          description: 'Links the response to jobs, deliveries and log lines.',
+          description: 'The ID that jobs, deliveries, and log lines of the request have, too.',
           schema: { type: 'string' },
         },
         Revision: { description: 'The revision of the pass, for If-Match.', schema: { type: 'string' } },
-        RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer' } },
+        RetryAfter: {
+          description: 'The number of seconds to wait before the next attempt.',
+          schema: { type: 'integer' },
+        },
       },
       examples: errorExamples(),
       schemas: {
@@ -173,7 +176,7 @@ function contentTypeOf({ eventStream }: Route): string {
 const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }
 const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 const PASS = { $ref: '#/components/schemas/Pass' }
-const SUCCESSES: Record<string, string> = { 201: 'Made', 202: 'Queued' }
+const SUCCESSES: Record<string, string> = { 201: 'Created', 202: 'Queued' }
 
 function successes(route: Route, examples: Partial<Record<string, unknown>>) {
   return Object.fromEntries(
@@ -191,7 +194,7 @@ function successes(route: Route, examples: Partial<Record<string, unknown>>) {
               ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
             },
           }
-        : { description: 'Done, without content', headers: CORRELATION },
+        : { description: 'Success, without content', headers: CORRELATION },
     ]),
   )
 }

@@ -94,8 +94,8 @@ export function errorsPage(): Page {
     // A code that every operation can return needs no list.
     const where =
       answeredBy.length === operations.length
-        ? '<p>Any endpoint.</p>'
-        : `<p>${answeredBy.map(({ operationId }) => link(`../docs#${operationId}`, operationId)).join(', ')}</p>`
+        ? '<p>Any endpoint can return this code.</p>'
+        : `<p>Returned by ${answeredBy.map(({ operationId }) => link(`../docs#${operationId}`, operationId)).join(', ')}</p>`
     const example = block(JSON.stringify(errorExample(code), null, 2))
     return `<article id="${code}"><h2>${code}</h2><p><b>${status}</b> ${escapeHtml(meaning)}</p>${where}${example}</article>`
   }
@@ -113,9 +113,9 @@ export function errorsPage(): Page {
   })
 }
 
-const ERRORS = `The body of an error is \`{errorCode, message, correlationId, details}\`; recording a scan omits \`errorCode\`. The message
-says what is wrong and what to do. It can change between releases, so programs must use the code. Include the correlation ID
-when you contact the operator: it is in the log.`
+const ERRORS = `The body of an error is \`{errorCode, message, correlationId, details}\`. Errors of \`POST /v1/scans\` have no
+\`errorCode\`. The message explains what is wrong and what to do. Messages can change between releases, so programs must use the
+code. When you contact the operator, include the correlation ID, which is also in the server log.`
 
 function article({ method, path, operation }: Shown): string {
   const { operationId, summary, description, parameters, requestBody, responses } = operation
@@ -131,7 +131,7 @@ ${markdown(description)}${fields(
 }
 
 function bodyOf({ content, description, required }: NonNullable<Operation['requestBody']>): string {
-  const note = `${Object.keys(content).join(', ')}. ${description}${required ? '' : ' May be left out.'}`
+  const note = `${Object.keys(content).join(', ')}. ${description}${required ? '' : ' Optional.'}`
   const { schema } = content['application/json'] ?? {}
   const whole = schema?.properties
     ? fields(
