@@ -4,6 +4,7 @@ import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { evaluateScans, findMatches } from '../../src/server/api/scans/evaluate-scans.ts'
 import { toStoredScan, writeScans } from '../../src/server/api/scans/write-scan.ts'
 import type { RequestContext } from '../../src/server/context.ts'
+import { createDefinitions } from '../../src/server/wallet-sync/definitions.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { toHex } from '../../src/storage/passes/identifiers.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -47,6 +48,7 @@ export async function captureScans(
   }
   const connections = [...new Set([database.reader, database.writer])]
   const store = createStore(database)
+  const definitions = createDefinitions(store)
   const now = new Date()
   const context = { now, token: { id: newId(new Date(now.getTime() - 1)) } } as RequestContext
   for (const connection of connections) connection.on('query', listen)
@@ -59,7 +61,7 @@ export async function captureScans(
     const attempts = subjects.map(({ qrPayload, scanContextKey }, n) => {
       return { qrPayload, scanContextKey, realTime: now, statusAt: now, matches: matches[n]! }
     })
-    const decisions = await evaluateScans(tx, workspaceId, attempts)
+    const decisions = await evaluateScans(tx, workspaceId, attempts, definitions)
     const evaluated = attempts.map((attempt, n) => {
       const decision = decisions[n]!
       return { scan: toStoredScan(attempt, decision, context), decision, correlationId: `bench ${n}` }

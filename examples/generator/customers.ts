@@ -85,19 +85,13 @@ function isoDate(year: number, monthIndex: number, dayIndex: number): string {
   return `${year}-${two(monthIndex + 1)}-${two(dayIndex + 1)}`
 }
 
+const lisbon = ['LIS', 'Lisboa', 'Europe/Lisbon'] as const
+const amsterdam = ['AMS', 'Amsterdam', 'Europe/Amsterdam'] as const
+const warsaw = ['WAW', 'Warszawa', 'Europe/Warsaw'] as const
+
 const flights = [
-  ['664', 'LIS', 'AMS', 'Lisboa', 'Europe/Lisbon', 'Amsterdam', '06:20:00+01:00', '07:00:00+01:00', '11:05:00+02:00'],
-  [
-    '127',
-    'AMS',
-    'WAW',
-    'Amsterdam',
-    'Europe/Amsterdam',
-    'Warszawa',
-    '13:25:00+02:00',
-    '14:00:00+02:00',
-    '15:55:00+02:00',
-  ],
+  ['664', lisbon, amsterdam, '06:20:00+01:00', '07:00:00+01:00', '11:05:00+02:00'],
+  ['127', amsterdam, warsaw, '13:25:00+02:00', '14:00:00+02:00', '15:55:00+02:00'],
 ] as const
 
 export const passengerColumns = [
@@ -109,6 +103,7 @@ export const passengerColumns = [
   'fromCity',
   'fromZone',
   'toCity',
+  'toZone',
   'boards',
   'departs',
   'arrives',
@@ -122,7 +117,7 @@ export const passengerColumns = [
 export function passengers(count: number): string[][] {
   const random = seededRandom(664)
   return Array.from({ length: count }, (_, index) => {
-    const [flight, from, to, fromCity, fromZone, toCity, ...times] = flights[index % flights.length]!
+    const [flight, [from, fromCity, fromZone], [to, toCity, toZone], ...times] = flights[index % flights.length]!
     const place = Math.floor(index / flights.length)
     const row = 1 + Math.floor(place / 6)
     const seat = `${row}${'ABCDEF'[place % 6]}`
@@ -138,6 +133,7 @@ export function passengers(count: number): string[][] {
       fromCity,
       fromZone,
       toCity,
+      toZone,
       ...moments,
       '',
       seat,

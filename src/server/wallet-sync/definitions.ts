@@ -12,8 +12,15 @@ export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType
 export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
   findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
-  /** Reads all versions that are not cached in one query. Accepts at most VERSIONS_AT_ONCE. */
-  findVersions(workspaceId: string, templateVersionIds: string[]): Promise<Map<string, VersionContent>>
+  /**
+   * Reads all versions that are not cached in one query. Accepts at most VERSIONS_AT_ONCE.
+   * @param from the repositories of a transaction, which must not wait for a second connection
+   */
+  findVersions(
+    workspaceId: string,
+    templateVersionIds: string[],
+    from?: Pick<Store, 'templateVersions'>,
+  ): Promise<Map<string, VersionContent>>
   /**
    * Returns the keys of `google.object`, without values, in published versions that are older than the version of a
    * pass. Google objects that show the pass can still have these keys.
@@ -49,14 +56,14 @@ interface Kept {
 export function createDefinitions(store: Pick<Store, 'templateVersions'>): Definitions {
   const kept = createFairCache<Kept>(MAX_BYTES, ({ bytes }) => bytes)
 
-  async function findVersions(workspaceId: string, ids: string[]): Promise<Map<string, VersionContent>> {
+  async function findVersions(workspaceId: string, ids: string[], { templateVersions } = store) {
     const found = new Map<string, VersionContent>()
     for (const id of ids) {
       const known = kept.get(workspaceId, id)
       if (known) found.set(id, known.version)
     }
     const unknown = ids.filter((id) => !found.has(id))
-    const read = unknown.length > 0 ? await store.templateVersions.listByIds(workspaceId, unknown) : []
+    const read = unknown.length > 0 ? await templateVersions.listByIds(workspaceId, unknown) : []
     for (const { id, version, passType, definition } of read) {
       const content = { id, version, passType, definition }
       kept.set(workspaceId, id, { version: content, bytes: JSON.stringify(definition).length })

@@ -130,8 +130,8 @@ function seatOf(tags: SemanticTags): string | undefined {
 function journey(card: Card): Record<string, unknown> {
   const { trip } = card
   const [from, to] = card.fields.primary.map(({ value }) => firstText(value))
-  const origin = trip?.from?.name ?? trip?.from?.code ?? from
-  const destination = trip?.to?.name ?? trip?.to?.code ?? to
+  const origin = trip?.from?.name ?? trip?.from?.city ?? trip?.from?.code ?? from
+  const destination = trip?.to?.name ?? trip?.to?.city ?? trip?.to?.code ?? to
   const tags = semanticTags(card.apple)
   const seat = seatOf(tags)
   const departure =

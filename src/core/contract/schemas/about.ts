@@ -33,8 +33,9 @@ const Stop = z.strictObject({
   /** The IATA code of an airport, or the code that the carrier uses for a station. */
   code: said,
   name: called,
+  city: called,
   terminal: said,
-  /** The IANA time zone of the place. */
+  /** The IANA time zone of the place, in which the times of the trip at this place are shown. */
   timeZone: said,
   ...position,
 })

@@ -19,6 +19,8 @@ export const warningTable = {
   'google-modules-over': 'There are more fields or links than the ten of each that Google Wallet shows.',
   'flight-data-missing':
     'A boarding pass by air lacks facts that Google requires for a flight. It is issued as a transit ticket.',
+  'semantic-boarding-data-missing':
+    'A boarding pass by air lacks facts that iOS 26 requires for the semantic style. Phones show the classic style.',
   'translation-missing': 'A text or an image lacks one of the languages. The default is shown instead.',
   'barcode-fallback':
     'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',

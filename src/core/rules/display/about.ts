@@ -1,6 +1,8 @@
+import { DateTime } from 'luxon'
 import type { EventFacts, maxDegrees, Stop, TripFacts } from '../../contract/schemas/about.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import { isJsonObject } from '../../json.ts'
+import { oneSpelling } from '../redemption/time-zones.ts'
 import { readFact } from '../template/fact-rules.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 
@@ -19,8 +21,35 @@ type AboutContent = Pick<Definition, 'event' | 'trip'>
 export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   return {
     ...(event && { event: (filled('event', event, scope) ?? {}) as About['event'] }),
-    ...(trip && { trip: filled('trip', trip, scope) as About['trip'] }),
+    ...(trip && { trip: withTimesAtPlaces(filled('trip', trip, scope) as NonNullable<About['trip']>) }),
   }
+}
+
+/** The place whose local time a trip's times have. */
+const placeOfTime = { boardsAt: 'from', departsAt: 'from', arrivesAt: 'to' } as const
+const tripTimes = Object.keys(placeOfTime) as (keyof typeof placeOfTime)[]
+
+/** Writes each time with the offset of its place. Wallets that show a time as written then show the local time. */
+function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
+  const times = tripTimes.map((key) => {
+    const [text, zone] = [trip[key], trip[placeOfTime[key]]?.timeZone]
+    return [key, text !== undefined && zone !== undefined ? inZone(text, zone) : text] as const
+  })
+  return { ...trip, ...known(Object.fromEntries(times)) }
+}
+
+/** Returns the zone of a field that shows a time of the trip: that of the place, else the offset of the time. */
+export function zoneOfTripTime(value: string, { trip }: AboutContent, about: About): string | undefined {
+  const key = tripTimes.find((time) => trip?.[time]?.trim() === value.trim())
+  if (!key) return undefined
+  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(about.trip?.[key] ?? '') ?? []
+  const offset = sign && `UTC${sign}${Number(hours)}${minutes === '00' ? '' : `:${minutes}`}`
+  return about.trip?.[placeOfTime[key]]?.timeZone ?? offset
+}
+
+/** Returns an ISO 8601 date-time with the offset of the zone. */
+export function inZone(text: string, zone: string): string {
+  return DateTime.fromISO(text, { zone: oneSpelling(zone) }).toISO({ suppressMilliseconds: true }) ?? text
 }
 
 function filled(key: string, value: unknown, scope: Scope): unknown {
@@ -90,14 +119,17 @@ function tripTags(trip: NonNullable<Facts['trip']>) {
 }
 
 function stopTags(end: 'departure' | 'destination', mode: TripFacts['mode'], stop: Stop | Filled<Stop> | undefined) {
-  const { code, name, terminal, timeZone } = stop ?? {}
+  const { code, name, city, terminal, timeZone } = stop ?? {}
   const place = { [`${end}Location`]: placeOf(stop), [`${end}Terminal`]: terminal }
   if (mode === 'air') {
     return {
       ...place,
       [`${end}AirportCode`]: code,
       [`${end}AirportName`]: name,
+      [`${end}CityName`]: city,
+      // Apple documents the second key, and its own validator reads the first.
       [`${end}AirportTimeZone`]: timeZone,
+      [`${end}LocationTimeZone`]: timeZone,
     }
   }
   const called = mode === 'boat' ? 'LocationDescription' : 'StationName'
@@ -138,8 +170,43 @@ export function mergeUnder(
   return Object.fromEntries(merged)
 }
 
-/** Returns the Apple keys of a card. Apple's `flightNumber` is a number, so any other flight number is omitted. */
+/**
+ * The semantic tags that the boarding passes of iOS 26 require, with the facts of a trip that set them. Wallet shows the
+ * classic style if one is missing (decisions/0031).
+ */
+export const semanticBoardingTags = {
+  airlineCode: ['carrier', 'code'],
+  flightNumber: ['number'],
+  departureAirportCode: ['from', 'code'],
+  departureCityName: ['from', 'city'],
+  departureLocationTimeZone: ['from', 'timeZone'],
+  destinationAirportCode: ['to', 'code'],
+  destinationCityName: ['to', 'city'],
+  destinationLocationTimeZone: ['to', 'timeZone'],
+  originalBoardingDate: ['boardsAt'],
+  originalDepartureDate: ['departsAt'],
+  originalArrivalDate: ['arrivesAt'],
+  passengerName: ['passenger'],
+} as const
+
+/** Returns the required tags of a semantic boarding pass that the Apple keys of a card lack. */
+export function missingSemanticTags({ semantics }: Record<string, unknown>): (keyof typeof semanticBoardingTags)[] {
+  const tags = new Map(Object.entries(Object(semantics)))
+  const names = Object.keys(semanticBoardingTags) as (keyof typeof semanticBoardingTags)[]
+  return names.filter((name) => tags.get(name) === undefined || tags.get(name) === '')
+}
+
+/**
+ * Returns the Apple keys of a card. Apple's `flightNumber` is a number, so any other flight number is omitted. A
+ * boarding pass by air with all required tags prefers the semantic style.
+ */
 export function appleKeys(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
+  const keys = withFacts(about, overrides)
+  const isSemantic = keys.transitType === 'PKTransitTypeAir' && missingSemanticTags(keys).length === 0
+  return isSemantic ? { preferredStyleSchemes: ['semanticBoardingPass', 'boardingPass'], ...keys } : keys
+}
+
+function withFacts(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
   const { trip } = about
   if (!about.event && !trip) return overrides
   const isNumber = trip?.number !== undefined && /^\d{1,4}$/.test(trip.number)

@@ -1,8 +1,7 @@
-import { DateTime } from 'luxon'
 import type { FieldDefinition } from '../../contract/schemas/definition.ts'
-import { oneSpelling } from '../redemption/time-zones.ts'
+import { inZone } from './about.ts'
 import type { CardField } from './card.ts'
-import { formatMoment, formatValue, isOfKind, type ValueLocale, type ValueType } from './format-value.ts'
+import { formatMoment, formatValue, isOfKind, localeOfValue, type ValueLocale, type ValueType } from './format-value.ts'
 import { directionOfLanguage } from './language-match.ts'
 
 /** A value as pass.json holds it, with the styles that an iPhone formats it with. */
@@ -23,7 +22,8 @@ const NO_DATE = 'PKDateStyleNone'
  * Returns a typed value that an iPhone formats in its own language. Returns the formatted text if the styles of Apple
  * would change the value, for example a number with more digits than JSON can carry.
  */
-export function toAppleValue(text: string, type: ValueType, locale: ValueLocale): AppleValue {
+export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale): AppleValue {
+  const locale = localeOfValue(type, ofCard)
   const { as = 'text', currency = '', style = 'short' } = type
   const asText = { value: formatValue(text, type, locale) }
   if (as === 'text' || !isOfKind(as, text)) return asText
@@ -68,15 +68,14 @@ function exactNumber(text: string): number | undefined {
   return text.replace(/^-?0*\.?0*/, '').replace('.', '').length <= EXACT_DIGITS ? Number(text) : undefined
 }
 
-/** A date, a time, and a date-time in the definition's time zone are shown the same in every zone of the phone. */
+/** A date, a time, and a date-time with a time zone are shown the same in every zone of the phone. */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
     const isTime = text.includes(':')
     return { value: isTime ? `1970-01-01T${text}Z` : `${text}T00:00:00Z`, ignoresTimeZone: true }
   }
   if (timeZone === undefined) return { value: text }
-  const local = DateTime.fromISO(text, { zone: oneSpelling(timeZone) }).toISO({ suppressMilliseconds: true })
-  return { value: local ?? text, ignoresTimeZone: true }
+  return { value: inZone(text, timeZone), ignoresTimeZone: true }
 }
 
 type Alignment = NonNullable<FieldDefinition['align']>

@@ -24,7 +24,7 @@ export function appointmentOf({ event, trip, description, organizationName }: Ca
     : [trip?.departsAt ?? trip?.boardsAt, trip?.arrivesAt]
   if (from === undefined) return undefined
   const [start, end] = [new Date(from), new Date(until ?? from)]
-  const stops = [trip?.from, trip?.to].map((stop) => stop?.name ?? stop?.code).filter(Boolean)
+  const stops = [trip?.from, trip?.to].map((stop) => stop?.city ?? stop?.name ?? stop?.code).filter(Boolean)
   const code = [trip?.carrier?.code ?? trip?.carrier?.name, trip?.number].filter(Boolean).join(' ')
   const named = event ? event.name : [code, stops.join(' – ')].filter(Boolean).join(' ')
   const where = event ? [event.venue?.name, event.venue?.address] : [trip?.from?.name, trip?.from?.terminal]

@@ -26,7 +26,7 @@ import {
   type SystemVariable,
 } from '../template/placeholder.ts'
 import { requireFits } from '../template/rendered-size.ts'
-import { type About, aboutOf, appleKeys } from './about.ts'
+import { type About, aboutOf, appleKeys, zoneOfTripTime } from './about.ts'
 import { colorsOf } from './colors.ts'
 import { type Flight, flightOf } from './flight.ts'
 import { formatValue, type ValueLocale, type ValueType } from './format-value.ts'
@@ -110,7 +110,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
       design.fields[group].map((field) => ({
         key: field.key,
         label: filled(field.label),
-        ...shownValue(field, scope, locale),
+        ...shownValue(field, scope, { locale, timeZone: zoneOfTripTime(field.value, definition, about) }),
         ...(field.align !== undefined && { align: field.align }),
         ...(field.changeMessage !== undefined && { changeMessage: filled(field.changeMessage) }),
       })),
@@ -168,17 +168,32 @@ function posterKeys({ poster, ...overrides }: Record<string, unknown>): Record<s
   return poster === true ? { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides } : overrides
 }
 
-function shownValue(field: FieldDefinition, scope: Scope, locale: ValueLocale): Pick<CardField, 'value' | 'typed'> {
+function shownValue(
+  field: FieldDefinition,
+  scope: Scope,
+  { locale, timeZone }: { locale: ValueLocale; timeZone: string | undefined },
+): Pick<CardField, 'value' | 'typed'> {
   const { as = 'text', style, currency } = field
   if (as === 'text') return { value: fill(field.value, scope) }
   const text = fill(field.value, scope).trim()
-  const type = { as, ...(style && { style }), ...(currency !== undefined && { currency: fill(currency, scope) }) }
+  const type = {
+    as,
+    ...(style && { style }),
+    ...(currency !== undefined && { currency: fill(currency, scope) }),
+    ...(timeZone !== undefined && { timeZone }),
+  }
   return { value: formatValue(text, type, locale), typed: { ...type, text } }
 }
 
 export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZone'>): ValueLocale {
   const { language = UNSAID_LANGUAGE, timeZone, fallbackZone } = card
   return { language, timeZone, fallbackZone }
+}
+
+/** Returns the zone of the times on a pass, or `undefined` for UTC. */
+export function zoneOfPass(definition: Definition, scope: Scope): string | undefined {
+  const { timeZone, fallbackZone } = zonesOf(definition, aboutOf(definition, scope), scope)
+  return timeZone ?? fallbackZone
 }
 
 function zonesOf(

@@ -117,7 +117,7 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   const timeOf = (zone: Leaf | undefined, text: string | undefined): Leaf | undefined => {
     const own = leaf(ANYTHING, text)
     if (!own) return undefined
-    const read = (scope: Scope) => localTime(own.read(scope), zone?.read(scope) ?? timeZone)
+    const read = (scope: Scope) => localTime(own.read(scope), zone?.read(scope), timeZone)
     return { names: [...own.names, ...(zone?.names ?? [])], read }
   }
   const time = (zone: Leaf | undefined, ...names: string[]) =>
@@ -166,12 +166,15 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
-/** Returns the local time at the airport, or `undefined` if neither an offset nor a zone is known. */
-function localTime(text: string | undefined, zone: string | undefined): string | undefined {
+/**
+ * Returns the local time at the airport: in the zone of the airport, else with the offset of the text, else in that of
+ * the definition. Returns `undefined` if none is known.
+ */
+function localTime(text: string | undefined, airportZone: string | undefined, definitionZone: string | undefined) {
   if (!text?.includes('T') || !OFFSET.test(text)) return undefined
-  const ownOffset = !text.endsWith('Z')
-  if (!ownOffset && zone === undefined) return undefined
-  const moment = DateTime.fromISO(text, ownOffset ? { setZone: true } : { zone: oneSpelling(zone!) })
+  const zone = airportZone ?? (text.endsWith('Z') ? definitionZone : undefined)
+  if (zone === undefined && text.endsWith('Z')) return undefined
+  const moment = DateTime.fromISO(text, zone === undefined ? { setZone: true } : { zone: oneSpelling(zone) })
   return moment.isValid ? moment.toFormat("yyyy-MM-dd'T'HH:mm:ss") : undefined
 }
 

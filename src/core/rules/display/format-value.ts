@@ -3,12 +3,15 @@ import type { FieldDefinition, ValueKind } from '../../contract/schemas/definiti
 import { dateFormat, numberFormat, writeMoment } from '../../formats.ts'
 
 /** The type of a value, with the placeholders of its currency filled. */
-export type ValueType = Pick<FieldDefinition, 'as' | 'currency' | 'style'>
+export interface ValueType extends Pick<FieldDefinition, 'as' | 'currency' | 'style'> {
+  /** The zone of the place, for a time of a trip: an IANA name or an offset such as UTC+2. */
+  timeZone?: string | undefined
+}
 
 export interface ValueLocale {
   /** BCP 47. */
   language: string
-  /** IANA. */
+  /** An IANA name, or an offset such as UTC+2. */
   timeZone?: string | undefined
   /** The zone if there is no `timeZone`: an IANA name or an offset such as UTC+5:30. The default is UTC. */
   fallbackZone?: string | undefined
@@ -53,7 +56,8 @@ export function currencies(): readonly string[] {
  * Formats a value for readers of a language, the same for wallets, pages, and terminals. Returns a value that is not of
  * its kind unchanged. Numbers keep all their digits, no matter how many.
  */
-export function formatValue(value: string, type: ValueType, locale: ValueLocale): string {
+export function formatValue(value: string, type: ValueType, ofCard: ValueLocale): string {
+  const locale = localeOfValue(type, ofCard)
   const { as = 'text', currency = '', style = 'short' } = type
   if (as === 'text' || !isOfKind(as, value)) return value
   switch (as) {
@@ -73,6 +77,11 @@ export function formatValue(value: string, type: ValueType, locale: ValueLocale)
     case 'relative':
       return formatMoment(value, { dateStyle: style, ...(hasTime(value) && { timeStyle: 'short' }) }, locale)
   }
+}
+
+/** A time of a trip has the zone of its place, also if the card has another one. */
+export function localeOfValue({ timeZone }: ValueType, locale: ValueLocale): ValueLocale {
+  return timeZone === undefined ? locale : { ...locale, timeZone }
 }
 
 function formatNumber(text: string, options: Intl.NumberFormatOptions, { language }: ValueLocale): string {

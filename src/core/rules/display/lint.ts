@@ -11,7 +11,9 @@ import type {
 import { MAX_ISSUES } from '../../errors.ts'
 import { exampleMessage } from '../template/barcode.ts'
 import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
+import { fillDeep, placeholdersDeep } from '../template/placeholder.ts'
 import { exampleScope } from '../template/resolve.ts'
+import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from './about.ts'
 import {
   type FrontField,
   type FrontRow,
@@ -58,6 +60,7 @@ function* findWarnings(facts: LintFacts): Generator<Warning> {
   yield* lintColors(facts)
   yield* lintFields(facts)
   yield* lintImages(facts)
+  yield* lintBoarding(facts)
   yield* lintGoogle(facts)
   yield* lintBarcode(facts)
   for (const { what, path, language } of missingTranslations(writtenOf(facts.definition))) {
@@ -262,6 +265,26 @@ function* lintBarcode({ definition, google }: LintFacts): Generator<Warning> {
     ['design', 'barcode', 'message'],
     `Google Wallet shows ${quote(text)} as a ${barcodeFormats[shown].name}: its ${name} needs ${googleNeeds?.what}`,
   )
+}
+
+/** Names the facts that a trip by air lacks. A variable without an example is assumed to have a valid value. */
+function* lintBoarding({ definition, passType, apple }: LintFacts): Generator<Warning> {
+  const { trip } = definition
+  if (!apple || passType !== 'boardingPass' || trip?.mode !== 'air') return
+  const scope = exampleScope(definition)
+  const keys = appleKeys(aboutOf(definition, scope), fillDeep(definition.apple ?? {}, scope))
+  for (const tag of missingSemanticTags(keys)) {
+    const [fact, part = ''] = semanticBoardingTags[tag]
+    const written = trip[fact]
+    const text = typeof written === 'object' ? new Map(Object.entries(written)).get(part) : written
+    if ([...placeholdersDeep(text)].some(({ name }) => !scope.has(name))) continue
+    const path = ['trip', ...semanticBoardingTags[tag]]
+    yield warn(
+      'semantic-boarding-data-missing',
+      path,
+      `iPhones show the classic boarding pass instead of the semantic one of iOS 26: add ${path.join('.')}`,
+    )
+  }
 }
 
 /** The trip facts by Apple's flight tags, with the values that Google accepts. */

@@ -15,7 +15,7 @@ export interface DoorLanguage {
   /** A BCP 47 tag, which determines the format of times and numbers. */
   locale: string
   words: DoorWords
-  /** The IANA time zone of the door. If undefined, messages use the zone of the pass's policy. */
+  /** The time zone of the door, or else of the pass. If undefined, messages use the zone of the pass's policy. */
   zone?: string | undefined
 }
 
@@ -199,7 +199,7 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
   return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
-/** Formats a time with the name of its zone: the zone of the door, or by default that of the policy. */
+/** Formats a time with the name of its zone: the zone of the language, or by default that of the policy. */
 function describeMoment(at: Date, policy: RedemptionPolicy | null, language: DoorLanguage): string {
   const { locale, words } = language
   const zone = language.zone ?? zoneOf(policy)

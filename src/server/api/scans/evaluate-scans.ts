@@ -1,4 +1,6 @@
+import { runsOf } from '../../../core/group-by.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
+import { zoneOfPass } from '../../../core/rules/display/card.ts'
 import { statusAsOf } from '../../../core/rules/pass/pass-status.ts'
 import {
   planRedemption,
@@ -11,9 +13,11 @@ import {
   type ScanDecision,
   type ScanFacts,
 } from '../../../core/rules/redemption/scan-decision.ts'
-import { type DoorLanguage, decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
+import { type DoorLanguage, decisionMessage, doorEnglish } from '../../../core/rules/redemption/scan-message.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
 
 export interface Attempt {
   qrPayload?: string | undefined
@@ -66,6 +70,7 @@ export async function evaluateScans(
   tx: Repositories,
   workspaceId: string,
   attempts: Attempt[],
+  definitions: Definitions,
 ): Promise<EvaluatedScan[]> {
   const foundAttempts = await findPasses(tx, workspaceId, attempts)
   const decided = foundAttempts.map(({ facts, ...rest }) => ({ ...rest, facts, decision: decideScan(facts) }))
@@ -74,9 +79,18 @@ export async function evaluateScans(
     workspaceId,
     decided.map(({ pass, decision, facts }) => ({ pass, usedAt: decidingUse(decision, facts) })),
   )
+  const languages = await languagesOfMessages(
+    tx,
+    decided.map(({ pass, decision }, n) => ({
+      // The message of an accepted scan contains no time, so it needs no zone.
+      pass: decision.result === 'accepted' ? null : pass,
+      language: attempts[n]!.language,
+    })),
+    definitions,
+  )
   return decided.map(({ pass, matches, facts, decision }, n) => ({
     ...decision,
-    message: decisionMessage(decision, facts, { firstPlace: places[n], language: attempts[n]!.language }),
+    message: decisionMessage(decision, facts, { firstPlace: places[n], language: languages[n] }),
     pass,
     matches,
     history: facts.found?.history ?? null,
@@ -151,6 +165,29 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
     validityDate,
     scanContextKey,
   })
+}
+
+/** Returns the language of each message, with the time zone of its pass if the door has sent none. */
+export async function languagesOfMessages(
+  tx: Repositories,
+  messages: { pass: StoredPass | null; language: DoorLanguage | undefined }[],
+  definitions: Definitions,
+): Promise<DoorLanguage[]> {
+  const zones = new Map<string, string | undefined>()
+  const needing = messages.flatMap(({ pass, language }) => (pass && language?.zone === undefined ? [pass] : []))
+  for (const passes of runsOf(needing, ({ templateVersionId }) => templateVersionId, VERSIONS_AT_ONCE)) {
+    const ids = [...new Set(passes.map(({ templateVersionId }) => templateVersionId))]
+    const versions = await definitions.findVersions(passes[0]!.workspaceId, ids, tx)
+    for (const pass of passes) {
+      const { definition } = versions.get(pass.templateVersionId) ?? {}
+      const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
+      zones.set(pass.id, definition && zoneOfPass(definition, scope!))
+    }
+  }
+  return messages.map(({ pass, language = doorEnglish }) => ({
+    ...language,
+    zone: language.zone ?? (pass ? zones.get(pass.id) : undefined),
+  }))
 }
 
 /** Returns, for each use, the place where the pass was accepted; undefined if the scan recorded no place. */

@@ -196,9 +196,12 @@ async function recordRound(
   pending: PendingScan[],
   recorded: Map<PendingScan, RecordedScan>,
 ): Promise<void> {
-  const { workspaceId } = pending[0]!.context
+  const { workspaceId, services } = pending[0]!.context
   const attempts = pending.map(({ attempt }) => attempt)
-  const [decisions] = await Promise.all([evaluateScans(tx, workspaceId, attempts), tx.events.expect(workspaceId)])
+  const [decisions] = await Promise.all([
+    evaluateScans(tx, workspaceId, attempts, services.definitions),
+    tx.events.expect(workspaceId),
+  ])
   const evaluated = pending.map(({ attempt, context, toScan }, n) => ({
     scan: toScan(attempt, decisions[n]!, context),
     decision: decisions[n]!,

@@ -14,7 +14,7 @@ import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { explainRedemption } from '../../../core/rules/redemption/redemption.ts'
 import { planRedemption } from '../../../core/rules/redemption/redemption-plan.ts'
 import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/redemption/scan-decision.ts'
-import { decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
+import { type DoorLanguage, decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import { type ScanFigures, sumFigures, type TimeStatsRequest } from '../../../storage/scans/scan-stats.ts'
 import type { RequestContext } from '../../context.ts'
@@ -22,7 +22,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
-import { placesOfUse } from './evaluate-scans.ts'
+import { languagesOfMessages, placesOfUse } from './evaluate-scans.ts'
 import { languageOf, recordScan, replayResponse, takenRef } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
@@ -116,13 +116,15 @@ async function explainPass(
   const decision = decideScan(facts)
   const { result, reasonCode, attempt } = decision
   const [place] = await placesOfUse(store, workspaceId, [{ pass, usedAt: decidingUse(decision, facts) }])
+  const message = { pass, language: languageOf(context) }
+  const [language] = await languagesOfMessages(store, [message], context.services.definitions)
   return {
     passId: pass.id,
     at: decision.at.toISOString(),
     scanContextKey,
     result,
     reasonCode,
-    message: decisionMessage(decision, facts, { firstPlace: place, language: languageOf(context) }),
+    message: decisionMessage(decision, facts, { firstPlace: place, language }),
     redemption: pass.redemption,
     acceptedScanCount: history.total,
     checks: explainRedemption(attempt!, history),
@@ -140,10 +142,13 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {
     // Lock the pass as for a scan, so that concurrent evaluations run entirely before or after the reversal.
-    await tx.passes.findForUpdate(workspaceId, passId)
+    const pass = (await tx.passes.findForUpdate(workspaceId, passId)) ?? null
     if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
     const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
-    const reversal = toReversal(scan, body, uses.get(passId)!.count, context)
+    const message = { pass, language: languageOf(context) }
+    const [language] = await languagesOfMessages(tx, [message], context.services.definitions)
+    const priorCount = uses.get(passId)!.count
+    const reversal = toReversal(scan, body, { priorCount, language }, context)
     if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
     await tx.acceptedScans.delete(workspaceId, scan.id)
     await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
@@ -167,7 +172,12 @@ function conflict(scan: StoredScan, message: string): ApiError {
   return new ApiError('CONFLICT', { message, details: { scanId: scan.id } })
 }
 
-function toReversal(scan: StoredScan, body: ScanReversal, priorCount: number, context: RequestContext): StoredScan {
+function toReversal(
+  scan: StoredScan,
+  body: ScanReversal,
+  { priorCount, language }: { priorCount: number; language: DoorLanguage | undefined },
+  context: RequestContext,
+): StoredScan {
   const { now, token } = context
   return {
     ...scan,
@@ -175,7 +185,7 @@ function toReversal(scan: StoredScan, body: ScanReversal, priorCount: number, co
     result: 'reversal',
     reason: null,
     reasonCode: null,
-    message: reversalMessage(scan.scannedAt, scan.redemption, languageOf(context)),
+    message: reversalMessage(scan.scannedAt, scan.redemption, language),
     verified: 'online',
     matchedCount: 1,
     priorCount,

@@ -91,7 +91,7 @@ export const calendarPath = '/calendar.ics'
 function calendarHtml(card: Card, address: string, { words, tag }: PageLanguage): string {
   const appointment = appointmentOf(card)
   if (!appointment) return ''
-  const timeZone = card.timeZone ?? card.fallbackZone ?? 'UTC'
+  const timeZone = card.trip?.from?.timeZone ?? card.timeZone ?? card.fallbackZone ?? 'UTC'
   const time = timeHtml(appointment.start, { language: tag, timeZone, weekday: 'short' })
   return `<p class="calendar">${time} <a href="${escapeHtml(address + calendarPath)}">${escapeHtml(words.addToCalendar)}</a></p>
 `

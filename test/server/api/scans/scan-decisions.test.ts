@@ -356,4 +356,18 @@ describe.each(oneDialect)('on %s', (dialect) => {
     for (const unknown of ['Europe/Nowhere', '+09:00', ' ', 'x'.repeat(5_000)])
       expect(await messageIn(unknown)).toBe(inPolicyZone)
   })
+
+  test.each([
+    ['its definition', { timeZone: 'Asia/Tokyo' }],
+    ['the departure of its trip', { trip: { mode: 'train', from: { timeZone: 'Asia/Tokyo' } } }],
+  ] as const)('without X-Time-Zone, a message has its times in the time zone of %s', async (_, parts) => {
+    const pass = await scannablePass(workspace, { redemption: { maxUses: 1 }, parts })
+    const { scan: first } = await scan(workspace, { passId: pass.id })
+    const { message } = await scan(workspace, { passId: pass.id })
+    expect(message).toMatch(/ at 21:00:00 Asia\/Tokyo\.$/)
+    const explained = await workspace.ok(scans.explain, { params: { id: pass.id } })
+    expect(explained.message).toBe(message)
+    const reversed = await workspace.ok(scans.reverse, { params: { id: first.id }, body: {} })
+    expect(reversed.message).toContain('Asia/Tokyo')
+  })
 })
