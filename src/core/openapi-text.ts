@@ -2,7 +2,7 @@ import type { Contract } from './contract/contract.ts'
 import { errorTable } from './errors.ts'
 import { subscribableEvents } from './events.ts'
 
-/** The texts of the API description, except those of endpoints. */
+/** The texts of the API description that do not describe an endpoint. */
 
 const events = new Intl.ListFormat('en').format(subscribableEvents.map((type) => `\`${type}\``))
 

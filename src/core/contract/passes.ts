@@ -218,8 +218,8 @@ export const passes = {
     body: z.strictObject({
       templateId: Uuid,
       identityId: Uuid.optional().describe(
-        'The Apple or Google identity of the passes. For the other platform, and if omitted, passes get the ' +
-          'identity that new passes get.',
+        'The Apple or Google identity of the passes. If omitted, and on the other platform, the passes get the ' +
+        'same identity as new passes.',
       ),
       passes: z.array(ImportItem).min(1).max(100),
     }),

@@ -8,7 +8,7 @@ import { Timezone } from './schemas/redemption.ts'
 /** The colors of projects. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
 
-/** A project: passes and templates that belong together, such as those of one event. */
+/** A project: templates and passes that belong together, such as the tickets of one event. */
 export const Project = z.strictObject({
   id: Uuid,
   name: z.string(),

@@ -22,7 +22,7 @@ export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as c
 
 const ContextKey = text(1, 128)
 
-/** The filters that the ledger and its figures share. */
+/** The filters that GET /v1/scans and GET /v1/scans/stats share. */
 const filters = {
   projectId: anyOf(Uuid).optional(),
   templateId: anyOf(Uuid).optional(),

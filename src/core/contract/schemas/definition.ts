@@ -122,7 +122,7 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
 
 /** An image: the same for all passes, from a variable of the pass, or selected by its state. */
 const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
-  error: 'Must be the ID of an uploaded image, {{variable}}, or { by, map, else } of those',
+  error: 'Must be the ID of an uploaded image, {{variable}}, or { by, map, else } with such images',
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
@@ -140,15 +140,15 @@ const DesignImage = z.union(
   ],
   {
     error:
-      'Must be the ID of an uploaded image, {{variable}}, { by, map, else } of those, or one of these for each ' +
-      'language such as { "pt": …, "en": … }',
+      'Must be the ID of an uploaded image, {{variable}}, { by, map, else } with such images, or one of these for ' +
+      'each language such as { "pt": …, "en": … }',
   },
 )
 export type DesignImage = z.output<typeof DesignImage>
 
 /** A color: the same for all passes, or selected by the state of the pass. */
 const ColorChoice = z.union([Color, choiceOf(Color)], {
-  error: 'Must be a color such as #1a2b3c, or { by, map, else } of those',
+  error: 'Must be a color such as #1a2b3c, or { by, map, else } with such colors',
 })
 export type ColorChoice = z.output<typeof ColorChoice>
 

@@ -13,7 +13,7 @@ const ImportedDevice = z.strictObject({
   pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/, 'Must be up to 200 digits and letters'),
 })
 
-/** The fields of an imported pass, in addition to those of its template. */
+/** The fields of an imported pass that a created pass does not have. */
 export const importedFields = {
   serialNumber: name(255).optional().describe('The serial number of the pass in Apple Wallet.'),
   passTypeIdentifier: text(1, 255)
