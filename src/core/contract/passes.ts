@@ -219,7 +219,7 @@ export const passes = {
       templateId: Uuid,
       identityId: Uuid.optional().describe(
         'The Apple or Google identity of the passes. If omitted, and on the other platform, the passes get the ' +
-        'same identity as new passes.',
+          'same identity as new passes.',
       ),
       passes: z.array(ImportItem).min(1).max(100),
     }),

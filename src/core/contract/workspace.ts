@@ -10,7 +10,8 @@ const limited = {
   storedBytes: Count.describe('Images, definitions of template versions and variables of passes.'),
   waitingJobs: Count.describe('Background jobs that are due or scheduled.'),
   draftsPerTemplate: Count.describe(
-    'Drafts of one template. The usage is the number of drafts of the template with the most drafts.'),
+    'Drafts of one template. The usage is the number of drafts of the template with the most drafts.',
+  ),
   scheduledSends: Count.describe('Notifications and broadcasts whose sendAt is in the future.'),
   requestsInFlight: Count.describe('Requests in progress in the server process that responds, including this request.'),
 }

@@ -144,7 +144,7 @@ export const DoorGroup = z
       .optional()
       .describe(
         'Set if the group has more than 100 passes. In that case, size, used, and open only include the first 100 ' +
-        'passes by ID.',
+          'passes by ID.',
       ),
   })
   .describe('Set if the pass is in a group.')
