@@ -54,7 +54,8 @@ export interface LedgerFaults {
   /** The number of tickets that the server admitted twice. */
   twiceOnline: number
   /**
-   * The number of tickets with several admissions of which more than one, or none, is without a conflict in the ledger.
+   * The number of tickets with several admissions whose conflicts in the ledger are wrong: not exactly one admission is
+   * without a conflict.
    */
   untold: number
   /** The number of tickets admitted twice while a network was cut, which is not a fault. */

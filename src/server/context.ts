@@ -66,7 +66,7 @@ export interface Services {
   stopping: AbortSignal
   /** The clock, which tests can set. */
   clock: () => Date
-  /** Whether the clock differs so much from the database's that it cannot be used (metrics/database-watch.ts). */
+  /** Whether the clock differs too much from that of the database (metrics/database-watch.ts). */
   isClockOff: () => boolean
   log: Logger
   metrics: Metrics

@@ -16,8 +16,8 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
 
 type LinkKind = 'smart' | 'group' | Platform
 /**
- * The kinds of links. The index of a kind is its number in tokens, which never changes, so later platforms follow
- * `group`.
+ * The kinds of links. Tokens contain the index of the kind in this list. An index must never change, so platforms that
+ * were added later come after `group`.
  */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
@@ -26,7 +26,10 @@ export interface Link {
   workspaceId: string
   /** The id of the group for the kind `group`. */
   passId: string
-  /** The link generation of the pass, 0 to 2^32 - 1. Revoking increases it, which invalidates older links. */
+  /**
+   * The link generation of the pass, 0 to 2^32 - 1. Revoking the links increases the generation, which invalidates
+   * older links.
+   */
   generation: number
   /** Rounded up to a whole second. */
   expiresAt: Date
@@ -89,8 +92,8 @@ export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): L
 }
 
 /**
- * Returns the expiry of a link: that of the pass, but at least 30 days from now, because people mail links. If the pass
- * has no expiry, the link lasts for `ttlDays`.
+ * Returns the expiry of a link: that of the pass, but at least 30 days from now, because mailed links are opened later.
+ * If the pass has no expiry, the link lasts for `ttlDays`.
  */
 export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
   if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)

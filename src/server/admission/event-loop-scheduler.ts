@@ -34,8 +34,9 @@ export interface EventLoopSchedulerOptions {
 const BUSY = { fraction: 0.6, ms: 3_000 }
 
 /**
- * The bounds of the rest after large work. Work can take minutes if its database or the process was frozen. The minimum
- * is also the interval of measurements, and the time for which large requests and jobs yield after a small request.
+ * The bounds of the pause of a workspace after large work. The maximum is needed because work can take minutes if the
+ * database or the process was suspended. The minimum is also the interval of measurements, and the time for which large
+ * requests and jobs yield after a small request.
  */
 const REST_MS = { least: 100, most: 5_000 }
 
@@ -130,8 +131,8 @@ export function createEventLoopScheduler({
     compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
-      // Start the list outside the line: large requests in the line can be yielding to small requests, and a list does
-      // not.
+      // Start the list without queuing it in the line: large requests in the line may be yielding to small requests,
+      // but a list does not yield to them.
       workspace.use += cost
       return Promise.resolve(() => undefined)
     }

@@ -5,13 +5,16 @@ export interface InFlight {
   count(workspaceId: string): number
   /**
    * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
-   * already uses as much as is free, so that other parties always get a part.
+   * already uses as much as is still free, so that some capacity always remains for other parties.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
 }
 
-/** Creates counters by workspace. @param what the name of the limit, and the noun in the messages of its errors */
+/**
+ * Creates counters by workspace. @param what the name of the limit and, for its error messages, the name of the counted
+ * things
+ */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
 ): InFlight {
@@ -55,7 +58,7 @@ export function createInFlight(
 export interface BodyRoom {
   /**
    * Opens a reservation for the body of a request. Call `leave` when the response is ready. A party of the workspace,
-   * such as a door, must leave as much memory free as it uses, so that other parties always get a part.
+   * such as a door, must leave as much memory free as it uses, so that some memory always remains for other parties.
    */
   enter(workspaceId: string, party?: string): BodyPlace
 }

@@ -67,7 +67,7 @@ export function createLimits(rate: Rate): Limits {
 
 /**
  * Rejections are delayed to slow down clients that ignore Retry-After, since a rejection costs almost as much as a
- * response. At most a few per key are, so that they cannot hold all connections.
+ * response. Only a few per key are delayed at the same time, so that delayed rejections cannot occupy all connections.
  */
 const DELAYED = { ms: 500, perKey: 64 }
 
@@ -136,8 +136,8 @@ export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
    * several requests: the request is allowed if a request of cost 1 would be, and later requests wait until the debt is
-   * refilled. A party of a shared key is rejected if it used as much as is left, so that other parties always get a
-   * part.
+   * refilled. A party of a shared key is rejected if it has used as much as is left, so that some requests always
+   * remain for other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
@@ -215,7 +215,10 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     }
   }
 
-  /** Returns the number of processes that use the key. Counts all processes until each had time to report. */
+  /**
+   * Returns the number of processes that use the key. Returns the number of all processes until each of them had time
+   * to report its usage.
+   */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_MS / 1000) return instances
     const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_MS / 1000)

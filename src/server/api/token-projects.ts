@@ -3,8 +3,8 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Returns the project of a scan. A token that is bound to one project implies it. With a token that is bound to
- * several, the request must name one, so that a scan without a match is recorded in one project.
+ * Returns the project of a scan. If the token is bound to one project, it is that project. If the token is bound to
+ * several projects, the request must name one, because a scan that matches no pass must also be recorded in a project.
  * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if the request must name one
  */
 export function projectOfScan(projectId: string | undefined, { token }: RequestContext): string | undefined {
@@ -20,7 +20,10 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
   return projectId ?? only
 }
 
-/** Returns the project of reported scans, whose items name none. @throws ApiError FORBIDDEN if the token has several */
+/**
+ * Returns the project of reported scans. Reported scans do not name a project. @throws ApiError FORBIDDEN if the token
+ * has several
+ */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
   if (others.length === 0) return only

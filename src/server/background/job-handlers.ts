@@ -63,12 +63,12 @@ export const queueOptions = {
   },
   google: {
     urgent: { batchSize: 10, batches: 7 },
-    // As many requests as Google takes from one server at once. The others wait in the outbox.
+    // The number of concurrent requests that Google accepts from one server. Further jobs wait in the outbox.
     interactive: { batchSize: 2, batches: 7 },
-    // Few requests, because an urgent request waits for the bulk requests that are in flight.
+    // The number of bulk requests is low, because an urgent request has to wait for those in flight.
     bulk: { batchSize: 5, batches: 3 },
   },
-  // One endpoint per batch. There are many slots, so that endpoints that hang leave slots for other endpoints.
+  // One webhook per batch. There are many slots, so that slots remain free if many webhooks hang.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
   database: {
     interactive: { batchSize: 1, batches: 7 },

@@ -116,7 +116,7 @@ export async function packFigures({ store, clock, stopping }: LongJobServices): 
   }
 }
 
-/** Removes passes from a deleted project in the background, since it can have a million. */
+/** Removes passes from deleted projects in the background, because a project can have a million passes. */
 export async function detachProjects(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, ROWS, async (tx, rows) => {

@@ -16,7 +16,7 @@ type Task = (services: SchedulerServices, own: Own) => Promise<void>
 
 interface Own {
   lease: Lease
-  /** See `Chaining`. */
+  /** The times at which broken chains were logged (see `Chaining`). */
   loggedAt: Map<string, Date>
 }
 

@@ -50,7 +50,7 @@ interface Receiving {
   bytesThen: number
 }
 
-/** The return value of Node's own parser listener if no HTTP follows. */
+/** The return value with which Node's own listener tells the parser that no more HTTP follows. */
 const NO_MORE_HTTP = 2
 
 /**

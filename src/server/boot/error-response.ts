@@ -48,7 +48,7 @@ function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }
 
-/** The messages for states of the database that the operator must end, or that have another cause than load. */
+/** The messages for states of the database that the operator must resolve, or whose cause is not the load. */
 const unavailable: Partial<Record<Unavailability, string>> = {
   full: 'The disk of the database is full, so nothing can be stored. The operator must free space.',
   readOnly: 'The database is read-only, so nothing can be stored. The operator must make it writable.',

@@ -88,9 +88,9 @@ function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>)
 }
 
 /**
- * Closes the server when its requests have ended, and cuts off requests that take longer than CUT_OFF_MS. The close of
- * listhen would also destroy connections that were just accepted. Their first request is on its way, and a proxy does
- * not send a POST again.
+ * Closes the server when its requests have ended, and cuts off requests that take longer than CUT_OFF_MS. Do not use
+ * the close of listhen, which also destroys connections that were just accepted. Their first request may already be on
+ * its way, and if it is a POST, a proxy does not send it again.
  */
 async function close(server: Server, closeUnused: () => void): Promise<void> {
   await shortTurn()
@@ -107,8 +107,8 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
 }
 
 /**
- * Waits for a short turn of the event loop, after which all connections have been accepted. When the server closes, the
- * system resets connections that still wait to be accepted.
+ * Waits for one short turn of the event loop, after which all waiting connections have been accepted. When the server
+ * closes, the operating system resets the connections that were not accepted yet.
  */
 async function shortTurn(): Promise<void> {
   for (let turns = 0; turns < MAX_TURNS; turns += 1) {

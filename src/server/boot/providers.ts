@@ -29,7 +29,7 @@ export interface Providers {
   /** The same push client, if its certificate is not from the sandbox and has to be renewed. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
-  /** Connections of identities of the database. */
+  /** The connections of identities that are stored in the database. */
   connections: IdentityConnections
   /** The current addresses of the emulators for virtual phones; null if every platform is real. */
   readonly sandbox: SandboxDirectory | null

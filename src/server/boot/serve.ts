@@ -49,7 +49,7 @@ export interface RunningServer {
   /** An owner token of the workspace `default`, if the database was empty. */
   firstToken: string | undefined
   firstTokenEnds: Date | undefined
-  /** Whether no token of the database was ever used, so that the operator might have none. */
+  /** Whether no token in the database was ever used. In that case, the operator may have lost the first token. */
   lacksToken: boolean
   /**
    * Stops claiming jobs and accepting connections, and waits for work in flight. During `drainSeconds` before that,

@@ -16,9 +16,9 @@ import { type Config, serverKeyFile } from '../config.ts'
 const FINGERPRINT = 'server-key-fingerprint'
 
 /**
- * Returns the configured key, else the key in the file next to the SQLite database, which the first start creates. The
- * database stores the fingerprint of its key. A server with another key does not start, because it would break links
- * and secrets.
+ * Returns the configured key. If none is configured, returns the key in the file next to the SQLite database, which the
+ * first start creates. The database stores the fingerprint of its key. A server with another key does not start,
+ * because it would break links and secrets.
  * @throws ServerKeyError
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {

@@ -124,7 +124,8 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // Each door lists the doors every few seconds and gets only itself, which costs no more than a small request.
+    // A door requests the list of doors every few seconds. The list contains only this door, so it costs no more than a
+    // small request.
     const isSelf = token.door !== null && route === contract.doors.list
     const cost = takesTurnsAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
     // The handler of an image enters the scheduler itself, and leaves it to wait for the decoder process.
@@ -184,7 +185,7 @@ async function servePublic(
   }
 }
 
-/** Starts a stream and ends its request: the stream counts only toward the limit of streams. */
+/** Starts a stream. The request itself ends, because the stream only counts toward the limit of streams. */
 function startStream(
   event: H3Event,
   open: OpenStream,
@@ -237,7 +238,7 @@ function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): I
 type AnyReply = Reply<number, unknown>
 
 function toReply(result: unknown, { responses }: Route): AnyReply {
-  // The first key is the lowest status, because JavaScript keeps numeric keys in ascending order.
+  // Use the lowest status, which is the first key, because JavaScript orders numeric keys.
   return result instanceof Reply ? result : new Reply(Number(Object.keys(responses)[0]), result)
 }
 

@@ -4,7 +4,8 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /**
- * The number of calls that an identity admits now: any number, one that tests whether the platform responds, or none.
+ * The number of calls that an identity admits now: any number, a single one that tests whether the platform responds,
+ * or zero.
  */
 export interface Admission {
   most: number
@@ -12,7 +13,10 @@ export interface Admission {
   until: Date
 }
 
-/** `failed` if the platform is down or rejects all requests of this identity; null if the call shows neither. */
+/**
+ * `failed` if the platform is down or rejects all requests of this identity; `null` if the call shows nothing about the
+ * platform.
+ */
 export type CallOutcome = 'answered' | 'failed' | null
 
 export interface WatchedCall<T> {

@@ -261,7 +261,7 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
     child.kill('SIGKILL')
     throw new Error('The process that decodes images does not start', { cause })
   }
-  // Lower the priority, so that requests take precedence over decoding.
+  // Lower the priority, so that the operating system prefers the process of the server.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   return {
     ask(request, seconds) {

@@ -22,7 +22,7 @@ export interface PhoneLimits {
   rejected: LimitRejected
   /** Called before a pass is removed from its last wallet. Throws if that happens too often. */
   removals: (passId: string) => void
-  /** Debits the address for a list that costs as much as several requests. */
+  /** Counts a list of passes as several requests of the client address, because it costs as much. */
   lists: (event: H3Event, cost: number) => void
 }
 
@@ -86,9 +86,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // Push if the pass changed between its download and this registration. Forget the last push of a known
-      // registration, because the phone could not fetch after it: the phone still used the previous server of an
-      // imported pass, or had another token.
+      // Push if the pass changed between its download and this registration. If the registration is known, delete its
+      // last push: that push did not reach the phone, because the phone had another token or still used the previous
+      // server of an imported pass.
       const { walletVersion } = shown
       const isBehind =
         walletVersion > 1 &&
@@ -127,11 +127,12 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // If nothing is new, another server can have issued the tag. In that case, list all passes of the device.
+    // If there is no new pass, the tag may be from another server. In that case, list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
-    // A frozen server has a copy of the database, and does not know what changed on the original, whose server can have
-    // pushed the phone. Do not respond that nothing changed: the write below fails with 503.
+    // A frozen server has a copy of the database. It does not know about later changes in the original database, for
+    // which the other server may have pushed this phone. So it must not respond that nothing changed; instead, the
+    // write below fails with 503.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
     if (toNote.length > 0 || store.isFrozen) {
       await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
@@ -144,7 +145,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const { workspaceId, id, walletVersion } = pass
     const request = (await isDatedHere(event, pass)) ? event.req : undated(event.req)
     const response = await renderOr(() => packages.answer(pass, request, clock()))
-    // A HEAD request fetches nothing.
+    // Do not count a HEAD request as a fetch.
     if (event.req.method === 'GET' && !isFormer)
       await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     return response
@@ -289,7 +290,7 @@ export function webServiceUrl(publicUrl: string): string {
   return `${publicUrl}/apple`
 }
 
-/** Stores the address that packages name from now on and the previous one, for operator commands. */
+/** Stores, for operator commands, the address in new packages and the previous address. */
 export function noteAddress(store: Store, publicUrl: string): Promise<void> {
   return store.transaction(async (tx) => {
     const known = OwnAddress.parse(JSON.parse(await tx.settings.insert(SETTING, JSON.stringify({ publicUrl }))))

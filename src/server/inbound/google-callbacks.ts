@@ -25,8 +25,8 @@ export function mountGoogleCallbacks(
     const at = clock()
     const found = await identities.ofAccount('google', issuerNamedBy(body))
     const other = found.find((id) => id !== null) ?? null
-    // Without another identity of this issuer, use the server's identity, whose verifier rejects callbacks for other
-    // issuers.
+    // If no identity in the database has this issuer, use the identity of the server. Its verifier rejects callbacks
+    // for other issuers.
     const ofIssuer = other === null ? [null] : found
     const side = (await identities.of('google', other))!
     const check = await side.callbacks.verify(body, at)

@@ -13,7 +13,7 @@ export interface QueueOptions {
   perSecond?: number | undefined
 }
 
-/** Runs one job at a time to its end, so that no other job of the queue lapses if a job stops the process. */
+/** Runs one job at a time. If a job crashes the process, no other job of the queue was running. */
 export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 0 }
 
 /**
@@ -23,7 +23,7 @@ export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hangi
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()) {
   let freeAt = 0
   return {
-    /** The maximum number of jobs that can start together: those of a second, and at least one. */
+    /** The maximum number of jobs that can start together: the number per second, but at least one. */
     most: Math.max(1, Math.floor(perSecond)),
     /** Returns the milliseconds until more can start; 0 for now. */
     wait: () => Math.max(0, freeAt - now()),

@@ -72,7 +72,7 @@ export async function sendToClass(
   attempt: (message: Message, call: (google: GoogleSync) => Promise<void>) => Promise<Outcome>,
 ): Promise<ClassSending> {
   const { broadcastId, place, messages } = group
-  // Use the job with the most attempts: when it is discarded, so is the class message.
+  // Use the job with the most attempts, so that the class message is discarded together with the first discarded job.
   const message = messages.reduce((most, one) => (one.job.attempts > most.job.attempts ? one : most))
   const { pass, notification } = message
   const ofClass: BroadcastClass = {

@@ -115,8 +115,8 @@ async function attempt(
 }
 
 /**
- * Returns the error of a paused identity. It counts as an attempt, so that a message fails instead of being sent too
- * late.
+ * Returns the error for a message of a paused identity. It counts as an attempt, so that the message fails after
+ * several pauses instead of being sent too late.
  */
 function notAnswered(): GoogleApiError {
   return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })

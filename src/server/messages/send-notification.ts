@@ -262,8 +262,8 @@ function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Pl
 }
 
 /**
- * Writes the texts for iPhones. Messaged platforms show nothing new, so they are updated only if another change is
- * pending.
+ * Stores the texts in passes, because Apple Wallet can only show them there. On platforms that deliver messages, the
+ * content of the pass stays the same, so such a platform is updated only if another change is pending.
  */
 async function showOnApple(
   tx: Repositories,

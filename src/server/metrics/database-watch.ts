@@ -64,7 +64,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
   }
 
   async function compareClocks(): Promise<void> {
-    // If the database does not respond, the last result holds.
+    // If the database does not respond, keep the last result.
     skewSeconds = await findClockSkew(connections, clock).catch(() => skewSeconds)
     const state = stateOf(skewSeconds)
     if (state === reported) return

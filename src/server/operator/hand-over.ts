@@ -62,7 +62,7 @@ export interface OpenHandOver {
   total: number
   header: string[]
   pages: AsyncIterable<string[][]>
-  /** Increases while pages are read. */
+  /** The counts of the pages that were read so far. */
   counts: HandOverCounts
   identities: Record<Platform, Set<string>>
   /** Records the hand-over in the audit log, with its counts and without values. */

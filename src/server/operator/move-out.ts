@@ -11,7 +11,7 @@ export interface Move extends StoredMove {
 }
 
 export interface MoveOptions {
-  /** A result of parseMoveTarget. */
+  /** The address of the other server, as parseMoveTarget returns it. */
   url: string
   /** The pace. Default: the pace of the move in progress, else 50. */
   passesASecond?: number | undefined

@@ -130,7 +130,7 @@ function readSecrets(known: StoredIdentity, keys: ServerKeys): string | null | u
 
 export interface WatchIdentityOptions extends RenewedFrom {
   signal: AbortSignal
-  /** Called once the identity is known to accept these files. */
+  /** Called when the first check of the files has succeeded. */
   onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
   /** Called once per content and reason. The current certificate stays in use. */

@@ -99,7 +99,7 @@ async function verifyChain(
     const message = 'The stored hour of a signed head is not the hour of its signature.'
     verification.fault({ kind: 'unsigned', sequence, message })
   }
-  // Also read blocks before the beginning of the chain, because there must be none.
+  // Also read blocks before the beginning of the chain: if one exists, the chain was manipulated.
   for (let after = Number.MIN_SAFE_INTEGER, isMore = true; isMore; ) {
     const entries = await store.chainReader.listEntries(key, after, BLOCKS)
     // Skip entries after the head, which were chained since the head was read.

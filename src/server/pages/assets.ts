@@ -8,7 +8,7 @@ import { acceptedEncodings, namesTag } from '../http/negotiation.ts'
 
 /** A file that pages load. Its path contains its digest, so browsers can keep it forever. */
 export interface Asset extends PublicFile {
-  /** Relative to the public URL. */
+  /** The path, relative to the public URL. */
   path: string
 }
 

@@ -91,7 +91,7 @@ export function errorsPage(): Page {
   const isReserved = ({ meaning }: { meaning: string }) => meaning.startsWith('Reserved')
   const entry = ({ code, status, meaning }: (typeof codes)[number]) => {
     const answeredBy = operations.filter(({ responses }) => responses[status]?.description.split(', ').includes(code))
-    // A code that every operation can return needs no list.
+    // Do not list the operations of a code that every operation can return.
     const where =
       answeredBy.length === operations.length
         ? '<p>Any endpoint can return this code.</p>'

@@ -19,9 +19,12 @@ import { htmlDocument, pageHeaders } from './html.ts'
  * that they work under any path of a proxy.
  */
 
-/** The path of the page that turns any phone into a door. Its files are below it. */
+/** The path of the page with which any phone becomes a door. The paths of its files start with this path. */
 export const doorPath = '/door'
-/** The path of the desk, a read-only page for anyone with a token (decisions/0026). Its files are below it. */
+/**
+ * The path of the desk, a read-only page for anyone with a token (decisions/0026). The paths of its files start with
+ * this path.
+ */
 export const deskPath = '/desk'
 
 /** The files of a page by name, and its manifest `NAME.json`: see scripts/build-NAME.js. */

@@ -5,7 +5,7 @@ import type { SpokenLanguage } from '../../locales/languages.ts'
 import { type PageWords, pagesTexts } from '../../locales/page-texts.ts'
 
 export interface PageLanguage {
-  /** As in BCP 47, without a region. */
+  /** The language tag (BCP 47), without a region. */
   tag: SpokenLanguage
   /** The locale that the visitor requested, with a region if given. */
   locale: string

@@ -29,8 +29,8 @@ export interface Definitions {
 }
 
 /**
- * The size of the cache of all workspaces, measured as JSON: thousands of typical definitions. In memory, definitions
- * take about the same, or up to twenty times as much if they are full of empty lists.
+ * The size of the cache of all workspaces, measured as JSON: thousands of typical definitions. In memory, a definition
+ * takes about as much as its JSON, but up to twenty times as much if it consists of empty lists.
  */
 const MAX_BYTES = 8 * 1024 * 1024
 
@@ -44,7 +44,7 @@ type OverrideKeys = ReturnType<typeof keysOf>
 
 /**
  * The maximum number of versions in memory at once. A version can have a megabyte of JSON, and take five megabytes of
- * memory if it is full of empty lists.
+ * memory if it consists of empty lists.
  */
 export const VERSIONS_AT_ONCE = 5
 

@@ -43,7 +43,7 @@ export interface GoogleSyncOptions extends GoogleParts {
   store: Store
   issuing: Issuing
   definitions?: Definitions
-  /** Whether passes have no other platform. */
+  /** Whether Google is the only configured platform. */
   isOnlyPlatform?: boolean
   clock: () => Date
 }
@@ -117,7 +117,10 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       if (isOutdated) sent.ofClass = ofClass
     }
 
-    /** Expires former objects in the current form of the pass, so that erased data is removed from them, too. */
+    /**
+     * Expires former objects. Each is first updated to the current content of the pass, so that erased data is also
+     * removed from former objects.
+     */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
         const asItWas = await issuing.render({ ...pass, templateVersionId })
@@ -142,7 +145,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // Do not send the class otherwise, because an object of another provider belongs to a class of that provider.
+        // Send the class only if it is needed: an object of another provider belongs to a class of that provider, which
+        // must not be replaced.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)

@@ -72,7 +72,7 @@ export async function emitRemovals(
 /** The time and cause of an update. Bulk updates have a lower priority. */
 interface UpdateCause {
   at: Date
-  /** One ID for all passes, or a function of the pass. */
+  /** The same correlation ID for all passes, or a function that returns the ID of a pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
 }

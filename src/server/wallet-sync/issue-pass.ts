@@ -30,7 +30,10 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }
 
-/** The number of passes per transaction. On a slow machine, fewer passes would only take longer in total. */
+/**
+ * The number of passes per transaction. The minimum is not lower, because even on a slow machine, smaller transactions
+ * would only increase the total time.
+ */
 const SOME = { first: 50, least: 25, most: 100 }
 
 async function issueSome(

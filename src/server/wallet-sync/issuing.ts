@@ -261,7 +261,8 @@ async function toWalletPass(
 ): Promise<WalletPass> {
   const { definition } = version
   const scope = scopeOf(pass, definition)
-  // A preview can use another version than that of the pass, in which the pass has no class.
+  // A preview can use a version in which the pass has no class. In that case, compute the class that the pass would
+  // have.
   const claim =
     ofClass?.templateVersionId === version.id
       ? ofClass

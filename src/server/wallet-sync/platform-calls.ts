@@ -27,7 +27,7 @@ export function toJobError(error: unknown): unknown {
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
-  // The stored secrets are not usable until an operator renews them.
+  // Retry: the stored secrets are not usable until an operator renews them.
   if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error
@@ -151,7 +151,8 @@ export async function callGoogle(
 /**
  * Runs jobs concurrently, so that no job waits for the issuer of another. Each job completes, is snoozed, or fails
  * separately.
- * @param onError handles a failed job that is still held. Default: logs the error, and nacks the job
+ * @param onError handles a failed job that this worker still holds. Default: logs the error, and retries or discards
+ *   the job
  */
 export async function eachJob(
   jobs: Job[],

@@ -34,8 +34,8 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
 }
 
 /**
- * Queues pushes of up to `limit` devices. With a limit of 0, it still removes the nudges of passes whose phones all
- * have the current version.
+ * Queues pushes of up to `limit` devices. Even with a limit of 0, removes the nudges of passes whose phones all have
+ * the current version.
  */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {

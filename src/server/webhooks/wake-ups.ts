@@ -101,7 +101,7 @@ function newFollowers(): Followers {
   return { wakes: new Set(), sleeping: new Set(), timer: undefined, dueAt: 0, reads: new Map() }
 }
 
-/** Puts a follower to sleep. The earliest timeout applies to all followers. */
+/** Lets a follower wait. All waiting followers wake up together, at the earliest of their timeouts. */
 function sleep(followers: Followers, stir: () => void, milliseconds: number): void {
   followers.sleeping.add(stir)
   const dueAt = performance.now() + milliseconds

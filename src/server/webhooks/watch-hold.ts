@@ -3,7 +3,7 @@ import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
 
-/** The interval of checks, well within a lease. */
+/** The interval of checks, which is much shorter than a lease. */
 const CHECK_MS = 3_000
 
 /** Checks concurrent senders of a workspace in one transaction. */

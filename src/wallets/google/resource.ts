@@ -41,8 +41,8 @@ export interface GooglePlace {
 
 /**
  * Returns the object and the class of a pass. Both IDs contain the kind, because an ID can exist only once across all
- * kinds, and an object cannot change its kind. Each version has classes of its own, so that a new version does not
- * change passes of older ones.
+ * kinds, and an object cannot change its kind. Each version has separate classes, so that a new version does not change
+ * passes of older ones.
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)

@@ -91,7 +91,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (full) return { inserted: new Map(), rejected: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), rejected: new Map() }
-  // Use equal parts, because a last part with a single pass would be issued as an interactive request.
+  // Use parts of equal size, because a last part with a single pass would get the priority of an interactive request.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }

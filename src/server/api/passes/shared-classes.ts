@@ -68,9 +68,9 @@ export interface ClassChange {
 }
 
 /**
- * Returns the class of a pass after an update. If the update changes a value that the class shares, the value changes
- * for all passes of the class. Other values of the class stay, even if the pass has different ones. If a pass keeps its
- * key in another version, the new class gets the values of the old one.
+ * Assigns an updated pass to its class, and returns the ID of the class. If the update changes a value that the passes
+ * of the class share, the value changes for all of them. Other values of the class stay, even if the pass has different
+ * ones. If a pass keeps its key in another version, the new class gets the values of the old one.
  */
 export async function followClass(
   tx: Repositories,

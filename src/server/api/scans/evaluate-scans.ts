@@ -28,11 +28,17 @@ export interface Attempt {
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
-  /** The time whose pass status counts. An online scan uses the current status, but the policy as of the attempt. */
+  /**
+   * The time at which the status of the pass is evaluated. For an online scan, this is now, although the policy is
+   * evaluated at the time of the attempt.
+   */
   statusAt: Date
   /** The language of messages to the operator. Default: English. */
   language?: DoorLanguage
-  /** The passes with the payload, which were found before the transaction. If the pass is given by ID, only this ID. */
+  /**
+   * The passes with the payload, which were found before the transaction. If the request names the pass by its ID, the
+   * list contains only this ID.
+   */
   matches: string[]
 }
 

@@ -27,7 +27,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   const body = atDoor({ ...given, projectId: projectOfScan(given.projectId, context) }, context)
   const matches = await findMatchesTogether(store, { body, context })
 
-  // Ignore the time of an online door, which must not date the scans that it accepts.
+  // Ignore the time that an online door sends, because the server determines the time of its scans.
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context) }
@@ -69,7 +69,7 @@ const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreat
   return findMatches(store, asked[0]!.context.workspaceId, bodies)
 })
 
-/** The error if the externalRef belongs to a scan that the project token cannot access. */
+/** Throws the error for an externalRef that belongs to a scan in a project that the token cannot access. */
 export function takenRef(externalRef: string | undefined): never {
   throw new ApiError('CONFLICT', {
     message: 'The externalRef belongs to a scan of another project.',

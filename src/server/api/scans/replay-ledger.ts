@@ -13,8 +13,8 @@ import { requireProject } from '../token-projects.ts'
 const MAX_SCANS = 1_000_000
 
 /**
- * The maximum number of scans of a pass. It is limited, because all scans of a pass are in memory together. No ticket
- * of a person has more.
+ * The maximum number of scans of a pass. It is limited, because all scans of a pass are in memory together. The ticket
+ * of one person never has as many.
  */
 const MAX_SCANS_OF_PASS = 100_000
 

@@ -83,7 +83,7 @@ async function statsByTime(
 ) {
   const range = { from: request.scanned!.from!, to: request.scanned!.to ?? now }
   const starts = requireBuckets(range, by, zone)
-  // The end is exclusive, so that a day by the hour has 24 buckets.
+  // Exclude the end of the range, so that a range of one day has 24 buckets of an hour.
   const scanned = { from: range.from, to: new Date(range.to.getTime() - 1) }
   const items = await store.scanStats.countsByTime(workspaceId, { ...request, scanned }, starts)
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))

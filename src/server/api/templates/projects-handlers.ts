@@ -76,7 +76,7 @@ export const projects: Handlers<typeof contract> = {
     const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
     const starts = requireBuckets(range, query.by, query.zone)
     const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
-    // An hour belongs to the last bucket that begins at or before its start.
+    // Assign each hour to the last bucket that begins at or before the start of the hour.
     const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
     const sums = await store.figures.sums(workspaceId, id, hours, buckets)
     return { items: inBuckets(sums, starts) }

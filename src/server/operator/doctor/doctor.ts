@@ -11,7 +11,7 @@ import { checkWork } from './work.ts'
 export interface DoctorOptions {
   config: Config
   clock?: () => Date
-  /** Addresses of the platforms, for tests. Default: the platforms' own. */
+  /** The servers of the platforms, which tests replace. */
   apns?: PushOptions
   google?: Pick<GoogleOptions, 'endpoints'>
   /** Whether to create a class at Google, to check that Google accepts one. Google never deletes classes. */

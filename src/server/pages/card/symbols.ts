@@ -16,8 +16,8 @@ function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
 }
 
 /**
- * The maximum size of a message. The modules of a longer one are too small for a camera and take more than 100 ms to
- * lay out.
+ * The maximum size of a message. The symbol of a longer message takes more than 100 ms to draw, and its modules are too
+ * small for a camera.
  */
 const MAX_BYTES = 1000
 

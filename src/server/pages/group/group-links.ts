@@ -28,7 +28,7 @@ const PASSES_A_PAGE = 20
 /** The maximum number of passes that iPhones accept in one bundle. */
 const PASSES_A_BUNDLE = 10
 
-/** The maximum number of passes in a save link, if their names are short. */
+/** The maximum number of passes in a save link. If their names at Google are long, a link fits fewer. */
 const PASSES_A_SAVE = 5
 
 export type GroupServices = Services & {

@@ -95,7 +95,7 @@ export function timeHtml(moment: Date, { language, timeZone, weekday }: TimeOpti
   return `<time datetime="${moment.toISOString()}">${escapeHtml(writeMoment(moment, format, tag, timeZone))}</time>`
 }
 
-/** A hosted link as a chat previews it, without data of the holder. */
+/** The content of the preview that a chat shows for a hosted link. It contains no data of the holder. */
 export interface SharedLink {
   issuer: IssuerFacts
   platforms: readonly Platform[]

@@ -29,7 +29,7 @@ export interface DevImage extends PixelSize {
 export interface DevHolder {
   externalPassId: string
   label: string
-  /** A missing variable has its default. */
+  /** The values of variables. A missing variable has its default. */
   variables: Record<string, string>
 }
 

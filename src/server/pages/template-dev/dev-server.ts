@@ -211,7 +211,7 @@ function stateOf(file: string): string {
 
 interface DevView {
   title: string
-  /** Errors because of which the view is older than the file; empty if the view is current. */
+  /** The errors that prevent an update of the view to the current file. Empty if the view is current. */
   faults: string[]
   holders: string[]
   holder: number

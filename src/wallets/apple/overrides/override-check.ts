@@ -20,7 +20,7 @@ import { Overrides } from './pass-json-schema.ts'
 
 /**
  * Returns the overrides that Apple would reject, with their paths in the definition. Values without an example or a
- * default are not checked here, but for each pass.
+ * default are only checked for each pass.
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []

@@ -8,7 +8,7 @@ import { parseAs } from '../resource.ts'
  * - `missing`: the object does not exist, or the object is new and its class does not exist
  * - `conflict`: a resource with the ID already exists
  * - `invalid`: Google rejects the content; the template has to be changed
- * - `unavailable`: there is no response, or it does not tell whether the request took effect
+ * - `unavailable`: there is no response, or the response does not show whether the request took effect
  */
 export type GoogleErrorKind = 'quota' | 'permission' | 'missing' | 'conflict' | 'invalid' | 'unavailable'
 

@@ -45,7 +45,7 @@ export interface GoogleCalls {
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /**
-   * Adds a message, of which phones notify their users. Google rejects the fourth message within 24 hours with `quota`.
+   * Adds a message. Phones show a notification for it. Google rejects the fourth message within 24 hours with `quota`.
    */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
   /** Replaces only the messages of an object or a class. */

@@ -51,7 +51,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // The library wraps errors of its fetch in errors of its own.
+    // The library wraps errors of its fetch in other errors.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
