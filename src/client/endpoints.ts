@@ -2,7 +2,7 @@ import type { Contract } from '../core/contract/contract.ts'
 import type { Route } from '../core/route.ts'
 import recorded from './endpoints.json' with { type: 'json' }
 
-/** The properties of an endpoint that a client needs to send requests: those of its route, without the schemas. */
+/** The properties of a route that a client needs to send requests, without the schemas. */
 export interface Endpoint
   extends Pick<Route, 'method' | 'path' | 'idempotent' | 'compressed' | 'files' | 'eventStream' | 'errorsWithoutCode'> {
   /** Set if the body is a file instead of JSON. */

@@ -168,7 +168,7 @@ function withExample(example: unknown) {
   return example === undefined ? {} : { example }
 }
 
-/** Returns the content type of a success. For a stream, the schema is that of each event's data. */
+/** Returns the content type of a success. For a stream, the schema describes the data of each event. */
 function contentTypeOf({ eventStream }: Route): string {
   return eventStream ? 'text/event-stream' : 'application/json'
 }
@@ -267,7 +267,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
         jsonSchema.$ref = `#/components/schemas/${once}`
       }
-      // A batch item is parsed separately. Its schema is that of a single create.
+      // A batch item is parsed separately, so refer to the schema of a single create.
       if (jsonSchema.itemSchema) {
         Object.assign(jsonSchema, { $ref: `#/components/schemas/${jsonSchema.itemSchema}` })
         delete jsonSchema.itemSchema

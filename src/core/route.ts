@@ -75,7 +75,7 @@ export interface Route {
   responses: { readonly [status: number]: z.ZodType | null }
   /** Whether error bodies have no errorCode, as when recording scans. */
   errorsWithoutCode?: true
-  /** The codes in addition to those that every endpoint of its kind can return. */
+  /** The codes that the endpoint can return in addition to the common codes. */
   errors?: readonly ErrorCode[]
 }
 

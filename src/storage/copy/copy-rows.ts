@@ -191,7 +191,7 @@ async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): As
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // A caller that awaits this page receives its error. A caller that does not has already failed with another error.
+    // The caller receives the error when it awaits this page. If it never does, it has already failed with another error.
     reading.catch(() => undefined)
     return reading
   }

@@ -124,7 +124,7 @@ async function partsOfSqlite(db: Knex): Promise<Part[]> {
   const parts = (type: string) =>
     ask(`select 'drop ${type} "' || name || '"' as "off", sql as "on" from sqlite_schema
       where type = '${type}' and sql is not null`)
-  // Dropping an index also drops its statistics.
+  // Restore the statistics, too, because dropping an index also drops them.
   const statistics =
     await ask(`select '' as "off", 'insert into sqlite_stat1 (tbl, idx, stat) values (' || quote(tbl) || ', '
     || quote(idx) || ', ' || quote(stat) || ')' as "on" from sqlite_stat1`)

@@ -39,8 +39,8 @@ const insertNames = new Map<string, string>()
 
 /**
  * Inserts any number of rows with one statement. The statement does not depend on the number of rows. All rows must have the
- * same columns in the same order. They are sent as one JSON value, because drivers are slower with many values than databases
- * are with JSON (decisions/0004).
+ * same columns in the same order. Rows are sent as one JSON value, because drivers bind many values more slowly than databases
+ * parse JSON (decisions/0004).
  * @param ending SQL after the values, such as an `on conflict` clause. Without `returning`, a call inside a transaction does
  * not wait for the database
  */
@@ -69,7 +69,7 @@ export async function insertRows<Returned = never>(
       return `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, :rows::json) ${ending}`
     }
     const values = columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, valueAt(n)) : valueAt(n)))
-    // Without a `where`, SQLite would parse `on` as the condition of a join.
+    // Add a `where`, because SQLite would otherwise parse `on` as the condition of a join.
     return `${ROWS_OF_JSON} insert into ${table} (${names}) select ${values.join(', ')} from json_rows where true ${ending}`
   }
   if (ending.includes('returning')) return runPrepared<Returned>(db, name, { rows: json }, build)

@@ -87,7 +87,7 @@ const SQLITE_PASSES_A_TURN = 25
 export const STATEMENT_LIMIT_MS = 2_000
 
 const common = {
-  // The time that a request waits for a connection before it gets 503.
+  // The time after which a request that waits for a connection gets a 503.
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
   // Error messages are logged, so they must show the statement without its values.
   compileSqlOnError: false,
@@ -105,9 +105,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const file = sqliteFile(url)
   if (file) return openSqlite(file, options)
   const [host, scheme] = [url.split('@').at(-1)!, url.indexOf('://')]
-  // The text before the @ can contain a password.
+  // Do not show the text before the @, because it can contain a password.
   const shown = scheme < 0 || host === url ? host : `${url.slice(0, scheme)}://…@${host}`
-  // An address without a scheme is probably the path of a file.
+  // Suggest a scheme if there is none, because the address is probably the path of a file.
   const meant = url === '' || /^[a-z][a-z\d+.-]*:/i.test(url) ? '' : `; did you mean sqlite:${shown}?`
   throw new DatabaseUrlError(`The database must be sqlite:FILE or postgres://…, not "${shown}"${meant}`)
 }

@@ -75,7 +75,7 @@ export interface ListPage<Row> {
  * @param read converts a row of the page
  * @param select adds columns and joins to the query for the rows of the page. Selects all columns of the table by default. A
  * join must match exactly one row
- * @param count returns the total without counting rows. It is called only for a full first page
+ * @param count returns the total without counting rows. Called only for a full first page
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }, Item>(

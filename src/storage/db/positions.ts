@@ -32,7 +32,7 @@ export function isSettled(db: Knex, column: string): string {
 /**
  * Returns the current range of change positions, as SQL. Changes before `from` are committed, and visible to every later read.
  * Changes that are visible now are before `to`. Positions between `from` and `to` can belong to running transactions. `seen` is
- * the snapshot that distinguishes those that are visible; null on SQLite.
+ * the snapshot that shows which of these are visible; null on SQLite.
  * @param last a query for the last assigned position, for SQLite
  */
 export function positionsNow(db: Knex, last: string): { from: string; to: string; seen: string } {

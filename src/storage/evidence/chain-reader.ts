@@ -91,7 +91,7 @@ export class ChainReader extends Repository {
 
   /**
    * Returns the number of entries that are not in a block yet, of one kind of chain or of all. `newCount` and `firstId` cover
-   * only the entries that were queued when they were written, and not those that `Chains.adopt` queues.
+   * only the entries that were queued when they were written, not the entries of `Chains.adopt`.
    */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = `json_array_length(${asJson(this.db, 'entry_ids')})`

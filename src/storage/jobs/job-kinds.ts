@@ -17,8 +17,8 @@ export const regularQueues = [
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower priority
- * never delay those of a higher one, and many jobs of a higher priority never stop those of a lower one.
+ * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower priority never
+ * delay jobs of a higher one, and many jobs of a higher priority never stop jobs of a lower one.
  */
 const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */

@@ -210,7 +210,7 @@ export class Jobs extends Repository {
    */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
-    // An update without a change locks a row on both databases.
+    // Use an update without a change, because it locks rows on both databases.
     const rows: Row[] = await this.held(jobs)
       .update({ claim_token: this.db.ref('claim_token') })
       .returning('id')

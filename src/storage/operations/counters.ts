@@ -197,7 +197,7 @@ interface Row {
   expected_last: number | null
 }
 
-/** The advisory lock of recounts, different from that of migrations. */
+/** The advisory lock of recounts. Its number differs from the lock of migrations. */
 const RECOUNT_LOCK = 7_277_439
 
 /** The counters that triggers maintain, with a check and a repair. */
@@ -217,7 +217,7 @@ export class Counts extends Repository {
 
   /** Repairs counters by adding the difference, so that other writers can continue to count. */
   async recount(): Promise<void> {
-    // Two concurrent runs would add the difference twice.
+    // Take turns, because two concurrent runs would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const slot = await findCountSlot(this.db)
     const differences = await this.compare()

@@ -20,7 +20,7 @@ import { KEY } from './counters.ts'
 /** The number of rows that can contain data of the holder of a pass, by kind. */
 export interface Holdings {
   variables: number
-  /** Images that the pass has or had. An erasure deletes those that are not used elsewhere. */
+  /** Images that the pass has or had. An erasure deletes the images that are not used elsewhere. */
   images: number
   notifications: number
   scans: number
@@ -93,7 +93,7 @@ export class Erasure extends Repository {
       .update({ body: '', body_by_language: null, options: '{}', idempotency_key: null, updated_at: at.getTime() })
     const noErrors = Object.fromEntries(platforms.map((platform) => [`${platform}_error`, null]))
     await notifications.update(noErrors)
-    // A rejection can quote the rejected values.
+    // Delete the rejections, because their messages can quote the rejected values.
     await this.db('rejections').where({ workspace_id: workspaceId, subject: passId }).delete()
     for (const platform of messagedPlatforms) {
       await this.ofPass(walletTables[platform].table, workspaceId, passId).update({ last_error: null })

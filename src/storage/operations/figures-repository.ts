@@ -60,7 +60,7 @@ export class Figures extends Repository {
       const ofFigure = sums.get(figure) ?? new Array<number>(buckets.length).fill(0)
       sums.set(figure, ofFigure)
       return (hour: number, n: number) => {
-        // A block can begin before the first hour and end after the last.
+        // Skip the hours of a block that are outside the range.
         if (hour >= from && hour < until) ofFigure[bucketOf(hour)]! += n
       }
     }
@@ -132,7 +132,7 @@ export class Figures extends Repository {
    * because their sources are not kept as long.
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
-    // Two concurrent runs would add the difference twice.
+    // Take turns, because two concurrent runs would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const { parts, isCounted } = scanSource()
     const [, , hour, figure] = parts('one')
@@ -187,7 +187,7 @@ function finder(buckets: readonly number[]): (hour: number) => number {
   }
 }
 
-/** The advisory lock of recounts of figures, different from those of migrations and counters. */
+/** The advisory lock of recounts of figures. Its number differs from the locks of migrations and counters. */
 const RECOUNT_LOCK = 7_277_440
 
 /** Converts the counts, which PostgreSQL returns as text. */

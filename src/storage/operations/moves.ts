@@ -182,7 +182,7 @@ export class Moves extends Repository {
       .join('passes', 'passes.id', 'held.pass_id')
       .where('held.workspace_id', workspaceId)
       .where('held.apple', '>', 0)
-      // Another server does not have the erased passes, because they are not exported.
+      // Exclude erased passes, which another server lacks, because they are not exported.
       .whereNull('passes.erased_at')
       .groupBy('passes.apple_identity_id', 'passes.template_id')
     const newest: { id: string }[] = await held

@@ -163,7 +163,7 @@ export class Overviews extends Repository {
   private async waiting(at: Date): Promise<Omit<QueueOverview, 'running'>[]> {
     const rows: (QueuePlace & { jobs: number; due: number; oldest: number })[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
-      // This condition of the partial index is true for every job.
+      // State the condition of the partial index, which is true for every job.
       .whereRaw('created_at > 0')
       .groupBy('queue', 'priority')
       .select(
@@ -228,7 +228,7 @@ export class Overviews extends Repository {
 
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
-  // SQLite opens the file only when it reads from it.
+  // Also read a table, because SQLite opens the file only when it reads from it.
   await reader.schema.hasTable('migrations')
 }
 

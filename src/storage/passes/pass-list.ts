@@ -218,7 +218,7 @@ async function listIssuing(db: Knex, workspaceId: string, request: PassListReque
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
-/** Returns deleted projects that passes still refer to. There is almost never one. Empty if no filter needs them. */
+/** Returns deleted projects that passes still refer to. They are almost always none. Empty if no filter needs them. */
 async function listLeaving(db: Knex, workspaceId: string, request: PassListRequest): Promise<string[]> {
   if (!request.projectId?.includes('null')) return []
   return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
@@ -256,7 +256,7 @@ function conditions(db: Knex, facts: Facts) {
         .whereRaw('accepted_scans.workspace_id = passes.workspace_id and accepted_scans.pass_id = passes.id')
         .select(db.raw('1'))
       if (redeemedContext) scans.whereIn('scan_context_key', redeemedContext)
-      // SQLite 3.51 turns a plain EXISTS into an inner join, and OFFSET then counts its rows. The limit prevents that.
+      // The limit keeps SQLite 3.51 from turning EXISTS into an inner join, whose rows OFFSET would count.
       return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
     },
     installed: (where, isInstalled: boolean, { platform }) =>

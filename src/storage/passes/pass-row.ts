@@ -112,7 +112,7 @@ export type NewPass = Pick<
     group?: PassGroup | null
     /** The SHA-256 digest of the scannable code. */
     identifierDigest: Uint8Array
-    /** The creation time, if it differs from that of the other passes. */
+    /** The creation time, if it differs from the time of the request. */
     createdAt?: Date
   }
 
@@ -151,10 +151,7 @@ const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passe
 /** The stored statuses of a pass that is not issued yet. Only earlier versions of the program stored ISSUING. */
 export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 
-/**
- * Returns the passes of a workspace that are past their expiry and not marked yet. There are rarely any, and an index covers the
- * query.
- */
+/** Returns the passes of a workspace that are past their expiry and not marked yet. They are rare, and an index finds them. */
 export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.QueryBuilder {
   return db('passes')
     .whereRaw(`${boundColumn(db, 'passes.workspace_id')} = ?`, [workspaceId])

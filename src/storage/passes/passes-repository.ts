@@ -147,7 +147,7 @@ export class Passes extends Repository {
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, scanCode, scanPayload, newHolder, ...content } = change
     const columns = {
-      // An error of an earlier revision no longer applies.
+      // Clear the error of an earlier revision, which no longer applies.
       ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
       ...(scanCode !== undefined && { scan_code: scanCode }),
       ...(scanPayload !== undefined && { scan_payload: scanPayload }),

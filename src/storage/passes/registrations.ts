@@ -77,7 +77,7 @@ export class Registrations extends Repository {
    * identities can have the same number.
    */
   async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
-    // Only serial numbers of this server are UUIDs. Those of other providers can have any form.
+    // Compare as a UUID only if the text is one, because serial numbers of other providers can have any form.
     const values = { own: Uuid.safeParse(serialNumber).data ?? null, serialNumber }
     const rows = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', values, () =>
       selectPass(
@@ -231,7 +231,7 @@ export class Registrations extends Repository {
 /** A registration that was removed because its token is invalid. */
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
-/** Restricts passes to those of some Apple identities; null for the identity of the server. */
+/** Restricts a query to passes of some Apple identities; null for the identity of the server. */
 export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
   const ids = identityIds.filter((id) => id !== null)
   passes.whereIn('passes.apple_identity_id', ids)

@@ -61,8 +61,8 @@ export interface WalletCounts {
 }
 
 /**
- * The wallets that hold passes, those of the newest passes first. Reads only passes that a wallet holds, so that other
- * passes cost nothing.
+ * The wallets that hold passes, sorted by pass, newest first. Reads only passes that a wallet holds, so that other passes cost
+ * nothing.
  */
 export class Wallets extends Repository {
   private readonly passesAtOnce: number

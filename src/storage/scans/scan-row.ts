@@ -59,7 +59,7 @@ export const SCAN = mapping({
   tokenId: optionalText,
 })
 
-/** A scan or reversal in the ledger. Its fields about the pass are those at the time of the scan. */
+/** A scan or reversal in the ledger. Its fields about the pass have the values from the time of the scan. */
 export interface StoredScan extends RecordOf<typeof SCAN> {}
 
 export interface ScanRow extends RowOf<typeof SCAN> {}

@@ -126,7 +126,7 @@ export class ScanStats extends Repository {
     const asked = this.narrowed(request)
     const [first] = starts
     if (first === undefined) return []
-    // A literal, because SQLite can treat a bound number as a fraction and divide without rounding down.
+    // Write the step as a literal, because SQLite can treat a bound number as a fraction and divide without rounding down.
     const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
     const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', asked)
     if (request.gate) {
@@ -306,7 +306,7 @@ function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.Quer
 function whereContext(query: Knex.QueryBuilder, column: string, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanContextKey, scanContextFrom, scanContextUntil } = request
   if (scanContextKey) query.whereIn(column, scanContextKey)
-  // Scans without a context are not in any range.
+  // A range excludes scans without a context, whose key is empty.
   if (scanContextFrom) whereAnyBound(query, column, '>=', scanContextFrom)
   if (scanContextUntil) whereAnyBound(query, column, '<=', scanContextUntil).whereNot(column, '')
   return query

@@ -88,7 +88,7 @@ export class Images extends Repository {
   }
 
   /**
-   * Removes the images of a pass, including previous ones, and deletes those that no other pass and no definition uses. The
+   * Removes the images of a pass, including previous ones. Deletes the images that no other pass and no definition uses. The
    * caller has locked the pass.
    * @param kept the images that stay with the pass
    */

@@ -197,7 +197,7 @@ export class TemplateVersions extends Repository {
     return rows.flatMap((row) => (row.languages === null ? [] : [JSON.parse(row.languages)]))
   }
 
-  /** Returns a published version by number, including those of deleted templates. */
+  /** Returns a published version by number, even if its template is deleted. */
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
       .where({ template_id: templateId, version, stage: 'published' })

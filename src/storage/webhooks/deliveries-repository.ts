@@ -106,7 +106,7 @@ export class Deliveries extends Repository {
     return queued
   }
 
-  /** Returns the due deliveries of an endpoint, longest waiting first, without those that are in flight. */
+  /** Returns the due deliveries of an endpoint, longest waiting first. Omits the deliveries that are in flight (`underWay`). */
   async listDue(
     workspaceId: string,
     target: Target,

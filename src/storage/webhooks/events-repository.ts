@@ -15,7 +15,7 @@ export interface NewEvent<T extends EventType = EventType> {
   subject: string
   data: EventData[T]
   correlationId: string | null
-  /** The time of the event, if it differs from that of the other events. */
+  /** The time of the event, if it differs from the time of the insert. */
   at?: Date
 }
 
@@ -128,7 +128,7 @@ export class Events extends Repository {
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
     // The epoch is not used, because the only delivery is created here.
     const [row] = await this.write(workspaceId, [event], 0, at)
-    // Exclude the event from the stream.
+    // Remove the position, so that the event is not in the stream.
     await this.db('events').where({ id: row!.id }).update({ position: null })
     const deliveries = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
     await this.queueSenders(workspaceId, deliveries, { correlationId: event.correlationId, at })
@@ -138,8 +138,8 @@ export class Events extends Repository {
   /**
    * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened, exactly
    * once per event. Concurrent calls are safe. An event with more endpoints than `deliveries` is processed in parts, by
-   * endpoint ID. Its parts must not be created concurrently, so the caller must hold the fan-out job of the workspace, of which
-   * one runs at a time. Returns whether more events are pending.
+   * endpoint ID. Its parts must not be created concurrently, so the caller must hold the fan-out job of the workspace. Only one
+   * such job runs at a time. Returns whether more events are pending.
    * @param deliveries the maximum number of deliveries to create
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {

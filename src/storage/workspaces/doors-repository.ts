@@ -30,7 +30,7 @@ const DOOR = mapping({
   revokedAt: optionalTime,
 })
 
-/** A door. Its ID is that of its token. */
+/** A door, with the ID of its token. */
 export interface StoredDoor extends Omit<RecordOf<typeof DOOR>, 'lastSeenAt'> {
   /** Null if the door has made no request since it was claimed. */
   lastSeenAt: Date | null

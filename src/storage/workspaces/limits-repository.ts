@@ -22,7 +22,7 @@ const columns = {
   requestsInFlight: 'requests_in_flight',
 } as const satisfies Record<LimitName, string>
 
-/** The columns of limits, for combined queries. */
+/** The columns of limits, for queries that join `workspace_limits`. */
 export const limitColumns = Object.values(columns)
 
 function limitColumn(name: LimitName): string {
@@ -83,7 +83,7 @@ export class Usage extends Repository {
    * write rows.
    */
   async lock(workspaceId: string): Promise<void> {
-    // The lock still allows inserts of rows that refer to the workspace.
+    // Use this weaker lock, because it allows inserts of rows that refer to the workspace.
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
   }
 
@@ -122,7 +122,7 @@ export class Usage extends Repository {
   }
 
   private waitingJobs() {
-    // This condition of the partial index is true for every job.
+    // State the condition of the partial index, which is true for every job.
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 

@@ -90,8 +90,8 @@ export class Projects extends Repository {
   }
 
   /**
-   * Deletes a project. Its templates are detached immediately, its passes by the job `detach-project`. Returns false if it does
-   * not exist.
+   * Deletes a project. Detaches its templates immediately. The job `detach-project` detaches its passes. Returns false if it
+   * does not exist.
    */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     if (!(await this.findForUpdate(workspaceId, id))) return false

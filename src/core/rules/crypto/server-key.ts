@@ -48,7 +48,7 @@ export function parseServerKey(text: string): Buffer {
   return key
 }
 
-/** Returns the 32-byte subkey for one purpose. It is deterministic. */
+/** Returns the 32-byte subkey for one purpose. The same key and purpose always result in the same subkey. */
 export function deriveKey(serverKey: Uint8Array, purpose: KeyPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', serverKey, new Uint8Array(), `passes/${purpose}`, 32))
 }

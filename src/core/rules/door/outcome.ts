@@ -55,7 +55,7 @@ export interface Outcome {
   /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
   readAt: string
-  /** The time of the scan in the ledger. It is on another day if the date was overridden. */
+  /** The time of the scan in the ledger. If the date was overridden, this time is on another day. */
   scannedAt: string
   priorScanCount: number | null
   /** The time of the latest accepted scan of the pass in this context, if the response has one. */

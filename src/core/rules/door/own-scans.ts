@@ -54,7 +54,7 @@ export function isListed(recordedAt: string | null | undefined, generatedAt: str
 }
 
 /**
- * Returns the accepted scans of a pass, oldest first: those of a list, updated with the scans that the door knows.
+ * Returns the accepted scans of a pass, oldest first: the scans in a list, updated with the scans that the door made since.
  * @param own scans that the door accepted, online or offline
  * @param reversed scans that the door reversed
  */

@@ -142,7 +142,7 @@ export class Verification {
       this.fault({ kind: 'altered', sequence, id, message: 'The entry is marked as erased, but still has values.' })
       return
     }
-    // The previous entry is missing, so the expected digest is unknown.
+    // If the previous entry is missing, the expected digest is unknown.
     if (!isNext) return
     const expected = entryDigest(this.digest, { values: fixed, commitment, isAdopted })
     if (isSameDigest(expected, entry.digest)) return

@@ -18,7 +18,7 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
     starts.push(start)
     // Assume that the offset stays the same, which is usually true and ten times cheaper than calendar arithmetic.
     const next = following(start + offset, unit) - offset
-    // On a day without midnight, the day begins later, but the next day does not.
+    // After a day without midnight, which begins later, the next day begins at midnight again.
     const isSimple = isBeginning(start + offset, unit) && offsetMs(clock, next) === offset
     start = isSimple ? next : followingByCalendar(start, unit, zone)
     if (!isSimple) offset = offsetMs(clock, start)

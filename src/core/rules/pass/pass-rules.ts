@@ -14,7 +14,7 @@ import { compileGroup } from './groups.ts'
 /** Returns the expiry and policy of a pass, or all issues of its values with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 
-/** Checks the filled values of a pass by one rule. The paths of its issues are those of a request. */
+/** Checks the filled values of a pass by one rule. The paths of its issues refer to the request. */
 export type CheckValues = (scope: Scope) => Issue[]
 
 /**
@@ -59,7 +59,7 @@ export function mergeVariables(stored: Variables, supplied: Variables): Variable
   return Object.fromEntries(merged)
 }
 
-/** Returns the fields that `pass.updated` reports: those that the request wrote, even with the same values. */
+/** Returns the fields that `pass.updated` reports: all fields that the request wrote, even with the same values. */
 export function changedFields(written: {
   label: boolean
   variables: boolean

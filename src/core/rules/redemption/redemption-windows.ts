@@ -74,7 +74,7 @@ interface Zoned {
 }
 
 /**
- * Returns the zone of a policy: that of its periods, else the offset of its first window with a start, else UTC.
+ * Returns the zone of a policy: the zone of its periods, or the offset of its first window with a start, or UTC.
  * @param read fills the placeholders of a text; the identity by default
  */
 export function zoneOf(policy: Zoned | null, read = (text: string) => text): DateTime['zone'] | string {
@@ -90,7 +90,9 @@ export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | s
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
 
-/** Returns the date (YYYY-MM-DD) of an expiry in the policy's zone. It is the last valid validity date. */
+/**
+ * Returns the date (YYYY-MM-DD) of an expiry in the policy's zone. This is the last validity date on which the pass is valid.
+ */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
   return DateTime.fromJSDate(expiresAt, { zone: luxonZone(zoneOf(policy)) }).toISODate()!
 }

@@ -37,7 +37,7 @@ export function choosePlace({ places }: RedemptionPlan, history: RedemptionHisto
   return free ?? places.at(-1)!
 }
 
-/** Decides an attempt at its chosen time. This is the second half of an evaluation. */
+/** Decides an attempt at the time that `choosePlace` chose. */
 export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDecision {
   const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
   if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }

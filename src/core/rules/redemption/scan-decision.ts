@@ -56,8 +56,8 @@ export function decidingUse({ reasonCode, attempt }: ScanDecision, { found }: Sc
 }
 
 /**
- * Returns the time of the first use among the uses that caused the rejection: those of the scan context, the pass, the period,
- * or the windows.
+ * Returns the time of the first use that counted toward the rejection: in the scan context, of the pass, in the period, or in
+ * the windows.
  */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt

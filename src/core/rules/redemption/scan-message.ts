@@ -31,8 +31,8 @@ export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: s
 }
 
 /**
- * Returns the locale to which `Intl` resolves a tag. This limits what formats are cached for: `Intl` knows a few hundred
- * locales, but accepts millions of tags.
+ * Returns the locale to which `Intl` resolves a tag. This limits the number of cached formats, because `Intl` knows a few
+ * hundred locales, but accepts millions of tags.
  */
 function knownLocale(text: string): string | undefined {
   try {
@@ -199,7 +199,7 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
   return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
-/** Formats a time with the name of its zone: the zone of the language, or by default that of the policy. */
+/** Formats a time with the name of its zone: the zone of the language, or by default the zone of the policy. */
 function describeMoment(at: Date, policy: RedemptionPolicy | null, language: DoorLanguage): string {
   const { locale, words } = language
   const zone = language.zone ?? zoneOf(policy)

@@ -105,7 +105,7 @@ function countWithin(times: number[], { from, to }: Range): number {
 /** Returns the number of ascending times that are not after `at`. */
 function placeAfter(times: number[], at: number): number {
   let [low, high] = [0, times.length]
-  // Uses are almost always appended at the end.
+  // Check the end first, because uses are almost always appended.
   if (high > 0 && times[high - 1]! <= at) return high
   while (low < high) {
     const middle = (low + high) >>> 1

@@ -66,7 +66,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
   const { Client, Transaction } = knexParts('sqlite')
   class ImmediateTransaction extends Transaction {
     async begin(connection: Connection) {
-      // A write to a damaged file can damage it further or be lost.
+      // Do not write to a damaged file, because the write can be lost or damage the file further.
       if (damage?.error) throw damage.error
       await this.run(connection, 'BEGIN IMMEDIATE;')
       connection.outbox = { unsent: [] }
@@ -100,7 +100,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     queryCompiler(...args: unknown[]) {
-      // knex omits locks on SQLite, where transactions take turns, but rejects `skipLocked`.
+      // Compile `skipLocked` to nothing, as knex compiles the other locks on SQLite. By default, knex rejects it.
       return Object.assign(super.queryCompiler(...args), { skipLocked: () => '' })
     }
 
@@ -142,7 +142,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     destroyRawConnection(connection: Connection) {
-      // SQLite does not close a connection that still has statements.
+      // Finalize the statements first, because SQLite does not close a connection that still has some.
       for (const statement of connection.statements?.values() ?? []) statement.finalize()
       return super.destroyRawConnection(connection)
     }
@@ -189,9 +189,9 @@ export function isDamaged(error: unknown): boolean {
 const INTERRUPT_AGAIN_MS = 20
 
 /**
- * Interrupts a statement after a time limit, with SQLITE_INTERRUPT. A statement that waits for a thread has not begun and cannot
- * be interrupted, so the interrupt repeats until the statement ends. It cannot affect the next statement of the connection, which
- * begins after this one has ended: SQLite clears an interrupt when the last running statement ends.
+ * Interrupts a statement after a time limit, with SQLITE_INTERRUPT. A statement that waits for a thread has not begun and
+ * cannot be interrupted, so the interrupt repeats until the statement ends. An interrupt cannot affect the next statement of
+ * the connection, because SQLite clears it when the running statement ends.
  */
 async function interruptAfter<T>(limitMs: number, connection: Connection, run: Promise<T>): Promise<T> {
   let timer = setTimeout(function interrupt() {

@@ -49,8 +49,8 @@ export async function findFault(file: string): Promise<string | undefined> {
 }
 
 /**
- * Whether the tables are those of this program. Another program can also have a table `migrations`, so check a column and a
- * row.
+ * Whether the database contains the tables of this program. Another program can also have a table `migrations`, so check a
+ * column and a row.
  */
 async function isOurs(db: Knex): Promise<boolean> {
   for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false

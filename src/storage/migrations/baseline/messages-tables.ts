@@ -29,7 +29,7 @@ export async function createMessages(db: Knex): Promise<void> {
   await db.schema.createTable('broadcast_classes', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('broadcast_id').notNullable()
-    // The identity of the class; empty for that of the server.
+    // The identity of the class; empty for the identity of the server.
     table.text('identity').notNullable()
     table.text('class_suffix').notNullable()
     table.text('status').notNullable()
@@ -45,7 +45,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable()
-    // The broadcast that created the notification. If set, body and options are those of the broadcast.
+    // The broadcast that created the notification. If set, the broadcast has the body and the options.
     table.uuid('broadcast_id')
     table.text('body')
     table.text('body_by_language')
