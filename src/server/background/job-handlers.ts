@@ -6,7 +6,7 @@ import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
 import { deliveries } from '../platforms/deliveries.ts'
 import { failPass, issuePasses } from '../wallet-sync/issue-pass.ts'
-import { upsertGoogleClasses } from '../wallet-sync/update-wallets.ts'
+import { upsertGoogleClasses } from '../wallet-sync/update-google.ts'
 import { deliverWebhooks, fanOutEvents } from '../webhooks/deliver-webhooks.ts'
 import { detachProjects } from './maintenance.ts'
 

@@ -9,12 +9,13 @@ import type { StoredRegistration } from '../../storage/passes/registrations.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { JobServices } from '../context.ts'
 import type { DiscardedJob, Slot } from '../jobs/worker.ts'
-import { emitRemovals, inParts } from '../wallet-sync/holders.ts'
+import { emitRemovals } from '../wallet-sync/holders.ts'
 import { eachIdentity } from '../wallet-sync/platform-calls.ts'
 import {
   dropGone,
   errorsByPass,
   groupByOutcome,
+  inParts,
   logPushes,
   type PushOutcomes,
   type PushServices,

@@ -4,7 +4,7 @@ import { openApple, readAppleCredentials } from '../identities/credentials.ts'
 import { loadSandboxApple } from '../identities/sandbox.ts'
 import { APPLE_PREFIX, mountAppleService, webServiceUrl } from '../inbound/apple-service.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
-import { updateFormerWallets, updateWallets } from '../wallet-sync/update-wallets.ts'
+import { updateFormerWallets, updateWallets } from '../wallet-sync/push-phones.ts'
 import { type Delivery, notConfigured, type PlatformSetup, toFailedLink } from './delivery.ts'
 
 export const appleSetup = {

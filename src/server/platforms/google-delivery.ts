@@ -9,7 +9,7 @@ import { openGoogle, readGoogleIdentity } from '../identities/credentials.ts'
 import { loadSandboxGoogle } from '../identities/sandbox.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
-import { expireFormerObjects, updateGoogleObjects } from '../wallet-sync/update-wallets.ts'
+import { expireFormerObjects, updateGoogleObjects } from '../wallet-sync/update-google.ts'
 import { type Delivery, notConfigured, type PlatformSetup, render } from './delivery.ts'
 
 export const googleSetup = {

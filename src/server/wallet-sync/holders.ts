@@ -1,31 +1,5 @@
 import { platforms } from '../../core/contract/schemas/platform.ts'
-import type { Repositories, Store } from '../../storage/store.ts'
-
-/** The maximum number of phones in memory and in one transaction. A pass can have 10,000. */
-const MOST_DEVICES = 20_000
-
-/** Splits items about passes into parts of at most MOST_DEVICES phones (decisions/0003). */
-export async function inParts<Item>(
-  workspaceId: string,
-  items: Item[],
-  passIdOf: (item: Item) => string,
-  { heldPasses }: Pick<Store, 'heldPasses'>,
-): Promise<Item[][]> {
-  if (items.length < 2) return [items]
-  const devices = await heldPasses.countDevices(workspaceId, items.map(passIdOf))
-  const parts: Item[][] = [[]]
-  let phones = 0
-  for (const item of items) {
-    const count = devices.get(passIdOf(item)) ?? 0
-    if (phones > 0 && phones + count > MOST_DEVICES) {
-      parts.push([])
-      phones = 0
-    }
-    parts.at(-1)!.push(item)
-    phones += count
-  }
-  return parts
-}
+import type { Repositories } from '../../storage/store.ts'
 
 interface Cause {
   at: Date

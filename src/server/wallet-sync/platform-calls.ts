@@ -2,7 +2,6 @@ import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { ApiError, DiscardError, RescheduleError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
-import type { OutdatedRegistration } from '../../storage/passes/registrations.ts'
 import { GoogleApiError, isPassing } from '../../wallets/google/api/api-error.ts'
 import type { JobServices, Repositories, Services } from '../context.ts'
 import { type CallOutcome, MAX_PAUSE_MS } from '../identities/breakers.ts'
@@ -47,29 +46,10 @@ export async function eachIdentity<T>(
   await allEnded([...groupBy(items, identityOf).values()].map(work))
 }
 
-/** Runs jobs about passes separately for each Apple identity, with the phones to push. */
-export function eachPushIdentity(
-  jobs: Job[],
-  outdated: OutdatedRegistration[],
-  work: (jobs: Job[], outdated: OutdatedRegistration[]) => Promise<void>,
-): Promise<void> {
-  const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
-  // Jobs without phones to push run with the first identity.
-  const [first = null] = identities.values()
-  const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
-  return eachIdentity(jobs, identityOf, (some) => {
-    const ours = new Set(some.map(({ subject }) => subject))
-    return work(
-      some,
-      outdated.filter(({ passId }) => ours.has(passId)),
-    )
-  })
-}
-
 /**
  * Snoozes jobs of a paused identity, and its waiting jobs of the same kind and workspace, without counting an attempt.
  */
-async function holdBack(
+export async function holdBack(
   jobs: Job[],
   { until, ...identity }: { platform: Platform; identityId: string | null; until: Date },
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -94,31 +74,6 @@ export async function releaseHeld(
     for (const kind of [`update-${platform}`, `expire-${platform}`] as const) {
       await store.statement((tx) => tx.backlog.bringForward(workspaceId, { kind, platform, identityId }, { at, until }))
     }
-  }
-}
-
-/**
- * Returns the jobs that the breaker of an Apple identity admits now, with their phones, and all jobs without phones to
- * push. Snoozes the other jobs.
- * @param outdated phones of the passes, all of one identity
- */
-export async function admitPushes(
-  jobs: Job[],
-  outdated: OutdatedRegistration[],
-  services: Pick<Services, 'store' | 'clock' | 'breakers'>,
-): Promise<{ jobs: Job[]; outdated: OutdatedRegistration[] }> {
-  const [first] = outdated
-  if (!first) return { jobs, outdated }
-  const { appleIdentityId: identityId } = first
-  const { most, until } = services.breakers.of('apple', identityId).admit()
-  const passIds = new Set(outdated.map(({ passId }) => passId))
-  const admitted = new Set([...passIds].slice(0, most))
-  const isHeld = (passId: string) => passIds.has(passId) && !admitted.has(passId)
-  const held = jobs.filter(({ subject }) => isHeld(subject))
-  if (held.length > 0) await holdBack(held, { platform: 'apple', identityId, until }, services)
-  return {
-    jobs: jobs.filter(({ subject }) => !isHeld(subject)),
-    outdated: outdated.filter(({ passId }) => admitted.has(passId)),
   }
 }
 

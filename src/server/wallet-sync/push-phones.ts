@@ -1,11 +1,184 @@
 import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
-import type { DroppedRegistration, StoredRegistration } from '../../storage/passes/registrations.ts'
+import type {
+  DroppedRegistration,
+  OutdatedRegistration,
+  StoredRegistration,
+} from '../../storage/passes/registrations.ts'
+import type { Store } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { JobServices, Repositories, Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
-import type { Slot } from '../jobs/worker.ts'
-import { logPlatformCall } from './platform-calls.ts'
+import { nackFailed, type Slot } from '../jobs/worker.ts'
+import { emitRemovals } from './holders.ts'
+import { eachIdentity, holdBack, logPlatformCall } from './platform-calls.ts'
+
+/** The phones to push: those of current or former holders. */
+interface PushedPhones {
+  passesOf(repositories: Repositories): Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
+  /** Records the results of pushes, in the transaction that completes their jobs. */
+  record(tx: Repositories, workspaceId: string, outcomes: PushOutcomes<OutdatedRegistration>, at: Date): Promise<void>
+}
+
+/** Pushes the Apple devices that hold a changed pass. Failed pushes are retried, and successful ones are not. */
+export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
+  return pushToPhones(jobs, phonesOfHolders, services, slot)
+}
+
+const phonesOfHolders: PushedPhones = {
+  passesOf: ({ registrations }) => registrations,
+  async record(tx, workspaceId, outcomes, at) {
+    const sent = outcomes.sent.map((one) => ({ ...one, version: one.walletVersion }))
+    // Lock nudges before devices, in the order of nudgeSilent.
+    await tx.nudges.insert(workspaceId, sent, at)
+    await recordPushes(tx, workspaceId, { ...outcomes, sent }, at)
+  },
+}
+
+/** Pushes the Apple devices of former holders, which then fetch their void passes. */
+export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
+  return pushToPhones(jobs, phonesOfFormerHolders, services, slot)
+}
+
+const phonesOfFormerHolders: PushedPhones = {
+  passesOf: ({ formerPasses }) => formerPasses,
+  record: (tx, workspaceId, { sent }) => tx.formerPasses.setPushed(workspaceId, sent),
+}
+
+/** Pushes outdated phones of the passes of jobs, and completes the jobs. A job with a failed push runs again. */
+async function pushToPhones(
+  jobs: Job[],
+  phones: PushedPhones,
+  services: JobServices & PushServices,
+  slot: Slot | undefined,
+): Promise<void> {
+  const { workspaceId } = jobs[0]!
+  for (const part of await inParts(workspaceId, jobs, ({ subject }) => subject, services.store)) {
+    const outdated = await bumpAndListOutdated(workspaceId, part, phones, services)
+    await eachPushIdentity(part, outdated, (some, ofIdentity) =>
+      pushOfIdentity(workspaceId, some, ofIdentity, { phones, services, slot }),
+    )
+  }
+}
+
+/** Bumps the update tag before the push, so that a phone that asks immediately receives the change. */
+async function bumpAndListOutdated(
+  workspaceId: string,
+  jobs: Job[],
+  { passesOf }: PushedPhones,
+  { store, push }: JobServices & PushServices,
+): Promise<OutdatedRegistration[]> {
+  const passIds = [...new Set(jobs.map((job) => job.subject))]
+  await store.transaction((tx) => passesOf(tx).bumpUpdateTag(workspaceId, passIds))
+  return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
+}
+
+/** Pushes the phones of passes of one identity, as far as its breaker admits them. The other jobs are snoozed. */
+async function pushOfIdentity(
+  workspaceId: string,
+  given: Job[],
+  all: OutdatedRegistration[],
+  { phones, services, slot }: { phones: PushedPhones; services: JobServices & PushServices; slot: Slot | undefined },
+): Promise<void> {
+  const { store, clock, droppedRegistrations, breakers } = services
+  const { jobs, outdated } = await admitPushes(given, all, services)
+  if (jobs.length === 0) return
+  const results = await pushTo(outdated, services, { slot, isAdmitted: true })
+  const outcomes = groupByOutcome(outdated, results)
+  logPushes(
+    jobs.map((job) => ({ job, passId: job.subject })),
+    outcomes,
+    services,
+  )
+  const pausedUntil = breakers.of('apple', outdated[0]?.appleIdentityId ?? null).pausedUntil()
+
+  const errors = errorsByPass(outcomes)
+  const dropped = await store.transaction(async (tx) => {
+    const at = clock()
+    const done = await tx.jobs.complete(jobs.filter(({ subject }) => !errors.has(subject)))
+    const failed = await tx.jobs.lockHeld(jobs.filter(({ subject }) => errors.has(subject)))
+    const ours = new Set([...done, ...failed].map(({ subject }) => subject))
+    const dropped = await dropGone(tx, results)
+    const held = outdated.filter(({ passId }) => ours.has(passId))
+    await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
+    // If the identity is paused, the jobs have not failed, and run again when the pause ends (decisions/0019).
+    if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
+    else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
+    await emitRemovals(tx, dropped, at)
+    return dropped
+  })
+  droppedRegistrations.note(dropped, results.all)
+}
+
+/** The maximum number of phones in memory and in one transaction. A pass can have 10,000. */
+const MOST_DEVICES = 20_000
+
+/** Splits items about passes into parts of at most MOST_DEVICES phones (decisions/0003). */
+export async function inParts<Item>(
+  workspaceId: string,
+  items: Item[],
+  passIdOf: (item: Item) => string,
+  { heldPasses }: Pick<Store, 'heldPasses'>,
+): Promise<Item[][]> {
+  if (items.length < 2) return [items]
+  const devices = await heldPasses.countDevices(workspaceId, items.map(passIdOf))
+  const parts: Item[][] = [[]]
+  let phones = 0
+  for (const item of items) {
+    const count = devices.get(passIdOf(item)) ?? 0
+    if (phones > 0 && phones + count > MOST_DEVICES) {
+      parts.push([])
+      phones = 0
+    }
+    parts.at(-1)!.push(item)
+    phones += count
+  }
+  return parts
+}
+
+/** Runs jobs about passes separately for each Apple identity, with the phones to push. */
+function eachPushIdentity(
+  jobs: Job[],
+  outdated: OutdatedRegistration[],
+  work: (jobs: Job[], outdated: OutdatedRegistration[]) => Promise<void>,
+): Promise<void> {
+  const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
+  // Jobs without phones to push run with the first identity.
+  const [first = null] = identities.values()
+  const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
+  return eachIdentity(jobs, identityOf, (some) => {
+    const ours = new Set(some.map(({ subject }) => subject))
+    return work(
+      some,
+      outdated.filter(({ passId }) => ours.has(passId)),
+    )
+  })
+}
+
+/**
+ * Returns the jobs that the breaker of an Apple identity admits now, with their phones, and all jobs without phones to
+ * push. Snoozes the other jobs.
+ * @param outdated phones of the passes, all of one identity
+ */
+async function admitPushes(
+  jobs: Job[],
+  outdated: OutdatedRegistration[],
+  services: Pick<Services, 'store' | 'clock' | 'breakers'>,
+): Promise<{ jobs: Job[]; outdated: OutdatedRegistration[] }> {
+  const [first] = outdated
+  if (!first) return { jobs, outdated }
+  const { appleIdentityId: identityId } = first
+  const { most, until } = services.breakers.of('apple', identityId).admit()
+  const passIds = new Set(outdated.map(({ passId }) => passId))
+  const admitted = new Set([...passIds].slice(0, most))
+  const isHeld = (passId: string) => passIds.has(passId) && !admitted.has(passId)
+  const held = jobs.filter(({ subject }) => isHeld(subject))
+  if (held.length > 0) await holdBack(held, { platform: 'apple', identityId, until }, services)
+  return {
+    jobs: jobs.filter(({ subject }) => !isHeld(subject)),
+    outdated: outdated.filter(({ passId }) => admitted.has(passId)),
+  }
+}
 
 interface Pushed {
   pushToken: string

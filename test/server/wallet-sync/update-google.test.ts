@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createGoogleSync, type GoogleSync } from '../../../src/server/wallet-sync/google-sync.ts'
-import { updateGoogleObjects } from '../../../src/server/wallet-sync/update-wallets.ts'
+import { updateGoogleObjects } from '../../../src/server/wallet-sync/update-google.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import type { GoogleCalls } from '../../../src/wallets/google/api/google-api.ts'
 import { sandboxIdentities, useApi } from '../../support/api.ts'

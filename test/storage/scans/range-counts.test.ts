@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { planRedemption } from '../../../src/core/rules/redemption/redemption-plan.ts'
 import { overlaps } from '../../../src/core/rules/redemption/redemption-windows.ts'
 import { createUseRecord } from '../../../src/core/rules/redemption/use-record.ts'
-import { createRangeCounts, segmentsOf } from '../../../src/storage/scans/range-counts.ts'
+import { createRangeCounts, segmentsOf } from '../../../src/storage/scans/accepted-scans.ts'
 
 const minute = (n: number) => new Date(Date.UTC(2027, 4, 31) + n * 60_000)
 const policyOf = (windows: { start: number; length: number }[]) => ({

@@ -11,9 +11,17 @@ import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { projectOfScan } from '../token-projects.ts'
-import { type Attempt, type EvaluatedScan, evaluateScans, findMatches, namedPass } from './evaluate-scans.ts'
+import {
+  type Attempt,
+  type EvaluatedScan,
+  evaluateScans,
+  findMatches,
+  namedPass,
+  type ScannedBody,
+  toStoredScan,
+  writeScans,
+} from './evaluate-scans.ts'
 import { atDoor, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
-import { type ScannedBody, toStoredScan, writeScans } from './write-scan.ts'
 
 const MAX_CANDIDATES = 20
 

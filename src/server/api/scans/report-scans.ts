@@ -5,10 +5,9 @@ import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
-import { type EvaluatedScan, findMatches } from './evaluate-scans.ts'
+import { type EvaluatedScan, findMatches, toStoredScan } from './evaluate-scans.ts'
 import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
-import { toStoredScan } from './write-scan.ts'
 
 export interface ReportedScan {
   externalRef: string

@@ -22,11 +22,10 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
-import { languagesOfMessages, placesOfUse } from './evaluate-scans.ts'
+import { languagesOfMessages, placesOfUse, writeScanEvents } from './evaluate-scans.ts'
 import { languageOf, recordScan, replayResponse, takenRef } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
-import { writeScanEvents } from './write-scan.ts'
 
 export const scans: Handlers<typeof contract> = {
   create: ({ body }, context) => recordScan(body, context),
