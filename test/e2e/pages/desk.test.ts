@@ -167,8 +167,11 @@ describe.skipIf(skipReason !== undefined)(
       ['a phone by day', { viewport: { width: 320, height: 568 }, colorScheme: 'light' }, ''],
       ['a desktop by night', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }, ''],
       ['a phone in Arabic, by night', { viewport: { width: 320, height: 568 }, colorScheme: 'dark', locale: 'ar' }, ''],
-      ['a wall', { viewport: { width: 1920, height: 1080 }, colorScheme: 'dark' }, '?wall'],
-      ['a wall in German', { viewport: { width: 1920, height: 1080 }, colorScheme: 'light', locale: 'de' }, '?wall'],
+      // German has the longest words, and the colors of day and night are those of the desk.
+      ['a wall in German', { viewport: { width: 1920, height: 1080 }, colorScheme: 'dark', locale: 'de' }, '?wall'],
+      ...(isLong
+        ? ([['a wall', { viewport: { width: 1920, height: 1080 }, colorScheme: 'light' }, '?wall']] as const)
+        : []),
     ] as const)(
       'on %s the desk is complete and accessible, and follows its content policy',
       async (_, options, query) => {
