@@ -8,7 +8,7 @@ import { readGuide } from '../support/guide.ts'
 import { runGuide } from '../support/guide-run.ts'
 
 /** The number of rows of the file. The tests of the examples check that each row creates a pass. */
-const ATTENDEES = isLong ? 2_000 : 200
+const ATTENDEES = isLong ? 2_000 : 60
 
 test('the walk-through of the examples works', async () => {
   const { folder, output } = await runGuide(readGuide('examples/README.md'), {

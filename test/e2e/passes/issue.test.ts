@@ -50,7 +50,7 @@ async function passCount({ server, projectId }: Setup): Promise<number> {
 }
 
 /** As many as a fair has guests, in the long form. */
-const ROWS = times(600, 2_000)
+const ROWS = times(450, 2_000)
 
 /** Enough that a run can be stopped in its middle. */
 const MANY = times(500, 3_000)
@@ -227,7 +227,7 @@ test('a run outlasts a server that is killed and started again', async () => {
 test('a rate-limited run waits for the time of Retry-After', async () => {
   const setup = await setUp({ ...onlyAnswers, env: { PASSES_RATE_LIMIT: '1', PASSES_RATE_BURST: '5' } })
   const { server, folder, templateId } = setup
-  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(500)))
+  writeFileSync(join(folder, 'file.csv'), csv(rowsFor(300)))
   const { exitCode, stderr } = await run(['issue', 'file.csv', '--template', templateId], server, { cwd: folder })
   expect(exitCode).toBe(0)
   expect(stderr).toContain('trying again in 1.0 s')

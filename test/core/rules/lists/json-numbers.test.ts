@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findLossyNumbers } from '../../../../src/core/rules/lists/json-numbers.ts'
+import { times } from '../../../support/long.ts'
 
 const pathsIn = (json: string) => [...findLossyNumbers(json)].map(({ path }) => path)
 
@@ -64,5 +65,6 @@ test('paths match those of the parsed value, regardless of the JSON around them'
       const inOrder = (paths: unknown[]) => paths.map((path) => JSON.stringify(path)).toSorted()
       expect(inOrder(found.map(({ path }) => path))).toEqual(inOrder(wanted))
     }),
+    { numRuns: times(30, 1_000) },
   )
 })
