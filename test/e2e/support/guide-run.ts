@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { expect, onTestFinished } from 'vitest'
+import { expect, inject, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/ports.ts'
@@ -104,6 +104,8 @@ async function setUp({ env }: GuideOptions) {
   cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   symlinkSync(join(root, 'dist'), join(folder, 'dist'))
+  // The first server would create the same, which takes a second.
+  cpSync(inject('sandboxFolder'), join(folder, 'passes.db.sandbox'), { recursive: true })
   mkdirSync(join(folder, 'bin'))
   writeFileSync(join(folder, 'bin', 'passes'), `#!/bin/sh\nexec node ${program} "$@"\n`)
   chmodSync(join(folder, 'bin', 'passes'), 0o755)

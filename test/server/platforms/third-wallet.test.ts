@@ -49,7 +49,8 @@ async function checkTypes(folder: string): Promise<string> {
   const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'))
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src'] }))
   const tsc = join(root, 'node_modules/typescript-native/bin/tsc')
-  return (await execa('node', [tsc, '--noEmit'], { cwd: folder, reject: false })).stdout
+  const options = { cwd: folder, reject: false, env: { GOGC: 'off' } }
+  return (await execa('node', [tsc, '--noEmit', '--singleThreaded'], options)).stdout
 }
 
 const JSON_BODY = { 'content-type': 'application/json' }
