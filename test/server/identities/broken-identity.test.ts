@@ -13,10 +13,10 @@ import { passBody, publishedTemplate } from '../fixtures.ts'
 import { eventually, gate } from '../jobs/fixtures.ts'
 
 /** The broken identity has more jobs than a queue claims at once. */
-const [BROKEN, SOUND] = [40, 2]
+const [BROKEN, SOUND] = [14, 2]
 const queues = {
   ...queueOptions,
-  pushes: { interactive: { batchSize: 5, batches: 5 } },
+  pushes: { interactive: { batchSize: 2, batches: 5 } },
   google: { interactive: { batchSize: 2, batches: 5 } },
 }
 
