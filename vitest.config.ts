@@ -19,12 +19,17 @@ function hasRoomInMemory(): boolean {
 
 if (process.env.TMPDIR === undefined && hasRoomInMemory()) process.env.TMPDIR = MEMORY
 
-/** The dearest first, so that no worker has a long file left when the other is done. */
-class EndToEndFirst extends BaseSequencer {
+/**
+ * Alternates files of test/e2e, which wait for processes and leases, with the others, which wait for nothing: together they
+ * use the processors best. Large files are first, so that no worker has a long file left when the others are done.
+ */
+class Alternating extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const bySize = await super.sort(files)
     const isEndToEnd = ({ moduleId }: TestSpecification) => moduleId.includes('/test/e2e/')
-    return [...bySize.filter(isEndToEnd), ...bySize.filter((file) => !isEndToEnd(file))]
+    const [waiting, others] = [bySize.filter(isEndToEnd), bySize.filter((file) => !isEndToEnd(file))]
+    const pairs = Array.from({ length: Math.max(waiting.length, others.length) }, (_, n) => [waiting[n], others[n]])
+    return pairs.flat().filter((file) => file !== undefined)
   }
 }
 
@@ -44,7 +49,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     // More than CI has cores: tests of servers that are killed wait for leases to end.
     maxWorkers: 3,
-    sequence: { sequencer: EndToEndFirst },
+    sequence: { sequencer: Alternating },
     // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
     isolate: false,
     // What was built is loaded as Node.js loads it.

@@ -85,7 +85,15 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
   if (!options.makesSandbox) copySandbox(database, folder)
   const child = execa(
     'node',
-    [program, 'serve', '--port', options.port ?? String(await freePort()), '--json', ...(options.args ?? [])],
+    [
+      ...optimizesLate,
+      program,
+      'serve',
+      '--port',
+      options.port ?? String(await freePort()),
+      '--json',
+      ...(options.args ?? []),
+    ],
     {
       cwd: folder,
       env: settingsFor(database, options),
@@ -148,6 +156,9 @@ export async function hostServer(options: ServerOptions = {}): Promise<HostedSer
   const started = { url: server.url, metricsUrl: server.metricsUrl ?? null, token: server.firstToken ?? null }
   return { ...describe(started, database, options), stderr: () => stderr, stop }
 }
+
+/** As this process does, see vitest.config.ts: a server of a test runs for moments, too. */
+const optimizesLate = process.execArgv.filter((flag) => flag.startsWith('--interrupt-budget='))
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string
