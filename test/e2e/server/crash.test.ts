@@ -7,7 +7,7 @@ import { hostServer, type ServerProcess, startServer, type TestServer } from '..
 
 const KILLS = times(1, 4)
 const IN_FLIGHT = 6
-const BATCH_SIZE = 25
+const BATCH_SIZE = times(10, 25)
 
 describe.each(dialects)('on %s', (dialect) => {
   test('50 parallel creates of one externalPassId create one pass', async () => {
