@@ -82,7 +82,10 @@ test('rejects sources and targets that it cannot copy, and changes nothing', asy
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining('the file does not exist')])
   expect((await run(['migrate', '--database', `sqlite:${file}`])).exitCode).toBe(0)
   const itself = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${folder}/./passes.db`])
-  expect([itself.exitCode, itself.stderr]).toEqual([1, expect.stringContaining('Source and target are the same database')])
+  expect([itself.exitCode, itself.stderr]).toEqual([
+    1,
+    expect.stringContaining('Source and target are the same database'),
+  ])
   copyFileSync(file, join(folder, 'taken.db'))
   const taken = await run(['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${join(folder, 'taken.db')}`])
   expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('already exists')])
