@@ -195,9 +195,9 @@ export const passes = {
     scope: 'passes:write',
     summary: 'Create up to 100 passes',
     description:
-      'Creates each pass as POST /v1/passes does, independently of the others. results has one result per item, in ' +
-      'the order of the request, with the pass or the error. totalCreated counts all successes, including passes ' +
-      'that already existed.',
+      'Creates each pass as POST /v1/passes does, independently of the others. The response has one result per ' +
+      'item, in the order of the request, with the pass or the error. totalCreated counts all successes, including ' +
+      'passes that already existed.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ passes: z.array(BatchItem).min(1).max(100) }),
@@ -218,7 +218,7 @@ export const passes = {
     body: z.strictObject({
       templateId: Uuid,
       identityId: Uuid.optional().describe(
-        'The Apple or Google identity of the passes. If omitted, and on the other platform, the passes get the ' +
+        'The Apple or Google identity of the passes. On a platform without a given identity, the passes get the ' +
           'same identity as new passes.',
       ),
       passes: z.array(ImportItem).min(1).max(100),
@@ -241,7 +241,8 @@ export const passes = {
       'can have at most 20 values; search, variable, and label with labelMatch=contains can have at most 5. ' +
       'projectId=null matches passes without a project. revision and templateVersion are a number, or a bound such ' +
       'as gte:3 or lte:7. installed=true matches passes that a wallet holds. stale=true matches passes with a ' +
-      'wallet that lacks the newest version. platform limits installed and stale to the wallets of a platform.',
+      'wallet that lacks the newest version. With platform, installed and stale only consider wallets of this ' +
+      'platform.',
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },
   }),
@@ -251,8 +252,8 @@ export const passes = {
     description:
       'Variables in the request replace the stored values, and null removes a variable. Other variables keep their ' +
       'values. Each change creates one new revision. If If-Match does not contain the current revision, nothing is ' +
-      'written, and the response is 412. With dryRun, nothing is written, and the response has no ETag. Set bulk ' +
-      'if the request is one of many: the server then updates wallets with a lower priority.',
+      'written, and the response is 412. With dryRun, nothing is written, and the response has no ETag. Send ' +
+      'bulk=true if the request is one of many: the server then updates wallets with a lower priority.',
     query: z.strictObject({ dryRun: booleanParam.default(false), bulk: booleanParam.default(false) }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassUpdate,

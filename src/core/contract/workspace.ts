@@ -43,8 +43,8 @@ export const workspace = {
     summary: 'Read the workspace of the token with its limits and usage',
     description:
       'A request that would exceed a limit is rejected with 409 `CONFLICT`, or with 429 `TOO_MANY_REQUESTS` if the ' +
-      'limit is requestsInFlight. `details` has `limit` (a property of limits), `allowed`, and `used`. An operator ' +
-      'can change limits with `passes workspace limits`.',
+      'limit is requestsInFlight. `details` has `limit` (the name of the limit in the response), `allowed`, and ' +
+      '`used`. An operator can change limits with `passes workspace limits`.',
     responses: { 200: Workspace },
   }),
 }

@@ -16,7 +16,7 @@ export const policyBounds = {
   validForHours: 87_840,
 } as const
 
-/** Returns the schema of a policy with the given schemas of its values, which differ between a pass and a definition. */
+/** Returns the schema of a policy. The schemas of its values differ between a pass and a definition. */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
   dateTime: D

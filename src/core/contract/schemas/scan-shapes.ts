@@ -123,8 +123,8 @@ export const DoorView = z
     notice: z.string().nullable(),
   })
   .describe(
-    'Set if the definition has door instructions. fields are the variables to show, without those that have no ' +
-      'value. notice is an instruction for door staff. Texts of more than 500 characters are truncated.',
+    'Set if the definition has door instructions. The property fields has the variables to show that have a value. ' +
+      'The property notice is an instruction for door staff. Texts of more than 500 characters are truncated.',
   )
 export type DoorView = z.output<typeof DoorView>
 
