@@ -10,10 +10,10 @@ export interface SeenRequest {
   body: string
 }
 
-/** The response to one request. `lost` closes the connection without one. */
+/** The response to one request. `lost` closes the connection without a response. */
 export type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'lost'
 
-/** Starts a server that gives its replies in turn and repeats the last one, with a client for it. */
+/** Starts a server that sends the given replies in order and repeats the last one. Also returns a client for it. */
 export async function scriptedServer(replies: Reply[], options: Partial<ClientOptions> = {}) {
   const seen: SeenRequest[] = []
   const server = createServer(async (request, response) => {

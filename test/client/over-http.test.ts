@@ -4,7 +4,7 @@ import { passBody, publishedTemplate } from '../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../support/api.ts'
 import { serveApp } from '../support/served-app.ts'
 
-// The app behind a real socket: what only shows there, and that client and server understand each other.
+// Tests the app behind a real socket: behavior that only a socket shows, and the agreement of client and server.
 describe('over HTTP', () => {
   const api = useApi('sqlite')
   let workspace: TestWorkspace

@@ -77,7 +77,7 @@ test('a response can take longer than the timeout while its bytes arrive', async
       }
       response.end()
     }),
-    // Many times as long as a busy machine makes a pause between two of them.
+    // A timeout that is much longer than a pause between two chunks on a busy machine.
     { timeoutSeconds: 1 },
   )
   expect(await client.projects.get({ params: { id } })).toEqual(JSON.parse(body))
@@ -89,7 +89,7 @@ test('an upload may take longer than the limit for as long as its bytes flow', a
   const server = http(async (request, response) => {
     for await (const chunk of request) {
       seen += (chunk as Buffer).length
-      // Not to its end: what the sockets hold when the client has sent all is read while it waits for the answer.
+      // Pause only in the first half. The server reads the rest from the sockets while the client waits for the response.
       if (seen < size / 2) await sleep(8)
     }
     response.writeHead(201, head)
@@ -99,7 +99,7 @@ test('an upload may take longer than the limit for as long as its bytes flow', a
   const startedAt = performance.now()
   expect(await client.projects.create({ body: { name: 'x'.repeat(size) } })).toEqual({ id })
   expect(seen).toBeGreaterThan(size)
-  // Else the test would show nothing.
+  // The upload must take longer than the timeout, or the test would prove nothing.
   expect(performance.now() - startedAt).toBeGreaterThan(1_000)
 })
 

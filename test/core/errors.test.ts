@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ErrorBody } from '../../src/core/contract/schemas/common.ts'
 import { ApiError, errorTable, validationError } from '../../src/core/errors.ts'
 
-/** Section 7 of the specification, word for word. */
+/** The list of codes in section 7 of the specification, word for word. */
 const specified = `UNAUTHORIZED, FORBIDDEN, SCANNER_OFFLINE_DISABLED, TOKEN_EXPIRED, TOKEN_INVALID, CSRF_TOKEN_INVALID,
 TENANT_EXPIRED, TENANT_NOT_FOUND, ORGANIZATION_REQUIRED, TENANT_SUSPENDED, VALIDATION_ERROR, INVALID_INPUT,
 MISSING_REQUIRED_FIELD, INVALID_FORMAT, SYSTEM_VARIABLE_READONLY, NOT_FOUND, PASS_NOT_FOUND, TEMPLATE_NOT_FOUND,

@@ -28,7 +28,7 @@ const withExamples = Object.entries(examples).flatMap(([resource, byOperation]) 
   Object.keys(byOperation).map((operation) => `${resource}.${operation}`),
 )
 
-// As a reader gets it: through JSON.
+// Convert the document to JSON and back, as readers receive it.
 const document = JSON.parse(JSON.stringify(openApiDocument())) as ReturnType<typeof openApiDocument> & {
   paths: Record<string, Record<string, Operation>>
 }
@@ -88,7 +88,8 @@ test('every reference leads to a place in the document', () => {
 test('every schema in it is a JSON Schema', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   const check = (where: string, schema: object) => {
-    // References lead to the document, not into the schema; each is a schema that is checked by itself.
+    // Remove references, because they refer to the document and not to this schema. The referenced schemas are checked
+    // separately.
     const alone = JSON.parse(JSON.stringify(schema).replaceAll(/"\$ref":"#[^"]*"/g, '"title":"elsewhere"'))
     expect(ajv.validateSchema(alone), `${where}: ${JSON.stringify(ajv.errors)}`).toBe(true)
     expect(() => ajv.compile(alone), where).not.toThrow()

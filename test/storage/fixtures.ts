@@ -12,7 +12,7 @@ import { createStore, type Store } from '../../src/storage/store.ts'
 import type { PublishedVersion } from '../../src/storage/templates/template-versions-repository.ts'
 import { migratedDatabase, type TestDialect } from '../support/databases.ts'
 
-/** The moment that tests begin at. */
+/** The time at which tests begin. */
 export const start = new Date('2026-07-01T12:00:00.000Z')
 
 export function later(seconds: number, from = start): Date {
@@ -25,14 +25,14 @@ export interface TestStore {
   store: Store
 }
 
-/** A migrated database with one workspace's worth of nothing in it, closed after the test. */
+/** Opens a migrated database with an empty workspace. It is closed after the test. */
 export async function openTestStore(dialect: TestDialect, onJobs?: OnDue): Promise<TestStore> {
   const url = await migratedDatabase(dialect)
   const database = openTestDatabase(url)
   return { url, database, store: createStore(database, onJobs && { onDue: onJobs }) }
 }
 
-/** Another connection to a database, as another server has, closed after the test. */
+/** Opens a database with separate connections, like another server. They are closed after the test. */
 export function openTestDatabase(url: string, options?: DatabaseOptions): Database {
   const database = openDatabase(url, options)
   onTestFinished(() => database.close())
@@ -53,7 +53,7 @@ export const definition = Definition.parse({
   },
 })
 
-/** A template with one published version. */
+/** Inserts a template with one published version. */
 export async function insertTemplate(
   store: Store,
   workspaceId: string,
@@ -91,7 +91,7 @@ export function newPass(version: PublishedVersion, fields: Partial<NewPass> = {}
   }
 }
 
-/** Passes with the jobs that issue them, as creating them does. */
+/** Inserts passes and their `issue-pass` jobs, as a create does. */
 export async function insertPasses(
   store: Store,
   workspaceId: string,
@@ -114,7 +114,7 @@ export function sentObject(passId: string, kind: GoogleKind = 'generic'): SentOb
   return { kind, objectSuffix: `${passId}-${kind}`, classSuffix: `template-1-v1-${kind}`, templateVersionId: passId }
 }
 
-/** A scan of a pass as the ledger holds it, with an externalRef that says whose it is. */
+/** Returns an accepted scan of a pass for the ledger, whose externalRef contains the pass ID. */
 export function acceptedScan(passId: string, fields: Partial<StoredScan> = {}): StoredScan {
   return {
     id: newId(start),

@@ -27,10 +27,10 @@ import {
 
 const byName = { limit: 20, sortBy: 'name', sortDir: 'asc' } as const
 const imageId = '0b5f2c3e-1111-8222-8333-444455556666'
-/** Behind all ids. */
+/** An ID after all others. */
 const PLACE = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** Each method that takes a workspace and looks for rows, called with ids of rows in another workspace. */
+/** Calls each method that takes a workspace and finds rows, with IDs of rows in another workspace. */
 const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Promise<unknown>> = {
   'tokens.list': (tx, intruder) => tx.tokens.list(intruder),
   'tokens.findForUpdate': (tx, intruder, { token }) => tx.tokens.findForUpdate(intruder, token),
@@ -420,7 +420,7 @@ interface Ids {
   template: string
   version: string
   pass: string
-  /** Serial number of a pass that went to another holder: of the one that failed. */
+  /** The serial number of the former holder's copy of the failed pass. */
   former: string
   googleClass: string
   identity: string
@@ -550,7 +550,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const identity = await tx.identities.insert(ofTheirs, () => 'sealed', start)
     await tx.identities.insertGrant(workspaceId, identity!.id)
     await tx.identities.setDefault({ workspaceId, projectId: project.id }, 'apple', identity!.id)
-    // Returns the current state, so that another attempt finds it unchanged.
+    // Return the current state, so that a test can compare it after the calls.
     return {
       token,
       invitation,

@@ -32,7 +32,7 @@ const odd = [
   'true',
 ]
 
-/** Lists that read all kinds of rows. */
+/** Paths of lists that together read all kinds of rows. */
 const lists = ['passes?sortBy=label', 'scans', 'scans/stats', 'templates', 'projects', 'webhooks', 'workspace', 'doors']
 
 describe.each(dialects)('from %s', (dialect) => {
@@ -137,7 +137,7 @@ async function open(dialect: TestDialect): Promise<Database> {
   return database
 }
 
-/** A workspace with some of everything. */
+/** Creates a workspace with rows of every kind. */
 async function fill(api: Api): Promise<TestWorkspace> {
   const workspace = await api.workspace()
   const { id: projectId } = await makeProject(workspace, `"Autumn", ${workspace.id}`)
@@ -160,7 +160,7 @@ async function fill(api: Api): Promise<TestWorkspace> {
   return workspace
 }
 
-/** Asks the same API on another database. */
+/** Returns a function that sends requests to the same API on another database. */
 function askerOf(api: Api, { token }: TestWorkspace, database: Database) {
   const app = api.createApp({ ...api.services, store: createStore(database) })
   return async (method: string, path: string, body?: unknown): Promise<unknown> => {
@@ -170,7 +170,7 @@ function askerOf(api: Api, { token }: TestWorkspace, database: Database) {
   }
 }
 
-/** Every row that is copied, in no order. */
+/** Returns every copied row, sorted, because the databases return them in different orders. */
 async function contentOf({ reader }: Database, notation = notationFor(reader)): Promise<Record<string, string[]>> {
   const content: Record<string, string[]> = {}
   for (const table of await tablesOf(reader)) {

@@ -47,13 +47,13 @@ test('keeps each party within its share and all within the places, and leaves no
   )
 })
 
-test('gives a place to the party with the fewest places, then to that with the least time inside', async () => {
+test('gives a place to the party with the fewest turns, and among equals to the one with the least time', async () => {
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 2, share: 2 }))
     for (const party of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) enter(party)
     for (const party of ['a', 'b', 'a', 'c']) await stay(party, 10)
-    // Both of a stayed for 10 and 30 ms, b for 10.
+    // The turns of a took 10 and 30 ms, and that of b took 10 ms.
     expect(order).toEqual(['a', 'a', 'b', 'c', 'b', 'a'])
   } finally {
     vi.useRealTimers()
@@ -188,7 +188,7 @@ test('separates the places of requests and jobs, whose workspace has one smaller
     await stay('jobs of much', 10)
     expect(order.slice(3)).toEqual(['much', 'little'])
     await stay('much', 1)
-    // One after the other.
+    // The turns alternate.
     expect(order.slice(5)).toEqual(['much'])
     await stay('much', 1)
     expect(order.slice(6)).toEqual(['jobs of much'])
@@ -204,7 +204,7 @@ function partyOf(text: string): Party {
   return { name, work: name === text ? 'requests' : 'jobs' }
 }
 
-/** Records who entered a gate. Parties inside stay for a time of the fake clock. */
+/** Records which parties enter a gate. Each turn takes a time of the fake clock. */
 function watched(gate: FairGate) {
   const order: string[] = []
   return {

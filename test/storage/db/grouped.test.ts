@@ -19,7 +19,7 @@ function startWork(outcome: (item: string) => string = (item) => item, mostOfKey
     sets,
     scope,
     do: (item: string, of: object = scope) => together(of, item),
-    /** Lets sets begin until nothing waits. */
+    /** Releases groups until no item waits. */
     async finish() {
       for (let idle = 0; idle < 20; idle += 1) {
         const gate = gates.shift()

@@ -23,7 +23,7 @@ test('locks of a server that hangs in a PostgreSQL transaction are released auto
   const device = { passId: passId!, deviceId: 'phone', pushToken: 'token' }
   await store.transaction((tx) => tx.registrations.insert(workspaceId, device, start))
 
-  // With what an address says in its end, tests need not wait for as long as servers do.
+  // Set shorter timeouts in the query of the URL, so that the test waits less than a server.
   const hung = openTestDatabase(`${url}?idle_in_transaction_session_timeout=1500`)
   const outcome = await errorOf(
     createStore(hung).transaction(async (tx) => {

@@ -66,7 +66,7 @@ test('on PostgreSQL, a draft can be edited while its template is locked for publ
   })
 })
 
-/** Creates passes on a phone, whose order in the table is the reverse of the order of their IDs. */
+/** Creates passes on a phone. Their rows are in the reverse order of their IDs. */
 async function openHeldPasses(count: number) {
   const { store, url } = await openTestStore('postgres')
   const workspaceId = await insertWorkspace(store)
@@ -81,7 +81,8 @@ async function openHeldPasses(count: number) {
       await tx.registrations.insert(workspaceId, { passId, deviceId: 'phone', pushToken: 'token' }, start)
     }
   })
-  // Long past the moment when PostgreSQL finds that two wait for each other: a busy machine makes honest waits long.
+  // A lock timeout that is much longer than PostgreSQL needs to detect a deadlock, because ordinary waits can be long on a busy
+  // machine.
   const database = openTestDatabase(`${url}?lock_timeout=60000`)
   return {
     store,

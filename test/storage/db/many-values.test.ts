@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { dialects } from '../../support/databases.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestStore, start } from '../fixtures.ts'
 
-/** Neither database takes as many parameters in one statement. */
+/** More values than either database accepts as parameters of a statement. */
 const MANY = 70_000
 
 test.each(dialects)('on %s, statements accept 70,000 values where the contract has no limit', async (dialect) => {
@@ -18,7 +18,7 @@ test.each(dialects)('on %s, statements accept 70,000 values where the contract h
   await store.transaction((tx) => tx.deviceLists.setListed('phone', [...many, passId], start))
   const pushes = many.map((pushToken) => ({ passId, pushToken }))
   await store.transaction((tx) => tx.formerPasses.setPushed(workspaceId, pushes))
-  // A pass may be on 10,000 phones, whose tokens Apple may call dead all at once.
+  // A pass can be on 10,000 phones, and Apple can report all of their tokens as invalid at once.
   const dropped = await store.transaction((tx) => tx.registrations.deleteByTokens([...many, 'a'], null))
   expect(dropped).toEqual([{ workspaceId, passId, pushToken: 'a' }])
 })

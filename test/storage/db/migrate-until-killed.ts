@@ -1,4 +1,4 @@
-/** Migrates the database of argv[2], and dies as by SIGKILL when it is about to run the statement that holds argv[3]. */
+/** Migrates the database argv[2], and kills itself with SIGKILL before the statement that contains argv[3]. */
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'
 

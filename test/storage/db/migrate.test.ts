@@ -9,7 +9,7 @@ import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabase } from '../fixtures.ts'
 
-/** Every file in the folder, in the order of their numbers. */
+/** Every migration file in the folder, sorted by its number. */
 const all = readdirSync(join(import.meta.dirname, '../../../src/storage/migrations'))
   .filter((name) => name.endsWith('.ts'))
   .map((name) => name.replace(/\.ts$/, ''))
@@ -41,7 +41,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await second.writer.raw('PRAGMA busy_timeout = 20')
     const waiting = await first.writer.transaction(async (tx) => {
       const migrating = migrate(second)
-      // Longer than the other would wait for a statement.
+      // Take longer than the busy timeout of the waiting server.
       await tx.raw(
         'with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000000) select count(*) from n',
       )

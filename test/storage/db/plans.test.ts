@@ -9,7 +9,7 @@ import { type Filters, type Plan, ROWS, useLists } from './query-plans.ts'
 interface List {
   name: string
   filters: Filters
-  /** The condition by which SQLite's plan must reach passes. */
+  /** The index condition with which SQLite's plan must find passes. */
   leads: string
 }
 
@@ -52,7 +52,7 @@ const filtered: List[] = [
   { name: 'created until', filters: { created: { to: new Date(Date.UTC(2026, 0, 1) + 1_000) } }, leads: 'id<?' },
 ]
 
-/** Their totals are sums of counts that are kept. */
+/** The filters whose totals are read from counters. */
 const keptCounts = new Set([
   'status',
   'status QUEUED',
@@ -64,8 +64,8 @@ const keptCounts = new Set([
 ])
 
 /**
- * Read in the order of the sort until the page is full, each pass looked up by a key at most: quick where many passes fit,
- * and a walk over the workspace where next to none does.
+ * Filters without an index of their own. Passes are read in the order of the sort until the page is full. This is fast if many
+ * passes match, and reads the whole workspace if almost none do.
  */
 const walked: { name: string; filters: Filters; why: string }[] = [
   { name: 'a short term', filters: { search: ['zx'] }, why: 'fewer than three characters make no trigram' },
@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   if (dialect === 'sqlite') {
-    // A page beyond the end does not say how many there are.
+    // Request a page beyond the end, which requires a count.
     test.each([...filtered, ...walked])('counting by $name reads no passes of other workspaces', async (list) => {
       const counts = (await lists.plansOf('passes', list.filters, ROWS)).filter(({ isCount }) => isCount)
       expect(counts).toHaveLength(keptCounts.has(list.name) ? 0 : 1)
@@ -121,7 +121,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   }
 
-  // PostgreSQL knows how many passes each would leave, and reads all of them where that is quicker.
+  // Only SQLite is tested, because PostgreSQL uses statistics and can read all passes if that is faster.
   if (dialect === 'sqlite') {
     test.each(walked)(
       'a page of passes by $name is read in index order without a sort, as $why',
@@ -184,7 +184,7 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 function expectFew(plan: Plan): void {
-  // A count reads what it counts, which may well be most of a table.
+  // A count can read most of a table, because it reads each counted row.
   if (plan.isCount) return
   expect(plan.fullScans, plan.text).toEqual([])
   expect(plan.sorted, plan.text).toBeLessThan(ROWS / 10)

@@ -17,7 +17,7 @@ export const ROWS = 10_000
 /** Each of these passes was scanned ten times. */
 const SCANNED_PASSES = 2_000
 
-/** Tables that may grow large. */
+/** Tables that can become large. */
 const LARGE = [
   'passes',
   'pass_variables',
@@ -43,19 +43,19 @@ export interface Statement {
 
 export interface Plan {
   text: string
-  /** Whether it is the plan of a page, and not of an additional query. */
+  /** Whether the plan belongs to the query of a page, and not to an additional query. */
   isPage?: boolean
-  /** Whether it is that of the total, which reads all that it counts. */
+  /** Whether the plan belongs to the query of the total, which reads each counted row. */
   isCount?: boolean
-  /** Large tables that are read from end to end. */
+  /** Large tables that are read completely. */
   fullScans: string[]
-  /** Rows that are sorted; SQLite does not say how many, so that it counts as all of them. */
+  /** The number of rows that are sorted. SQLite does not report it, so a sort counts as all rows. */
   sorted: number
   /** The number of rows of large tables that were read, if the database reports it. */
   rowsRead: number
 }
 
-/** A workspace of many rows, made once for the tests of a block, and the plans by which its lists are read. */
+/** Creates a workspace with many rows, once for the tests of a block. Returns functions for the plans of its lists. */
 export function useLists(dialect: TestDialect) {
   const cleanUp = cleanUpAfterAll()
   let database: Database
@@ -73,7 +73,7 @@ export function useLists(dialect: TestDialect) {
     await addWindowsAndScans(db, workspaceId)
     await addProjectsAndTemplates(db, workspaceId)
     await insertScans(db, workspaceId, ROWS, SCANNED_PASSES)
-    // SQLite has the statistics that it was given when its tables were made.
+    // SQLite keeps the statistics from its migration.
     if (dialect === 'postgres') await db.raw('vacuum analyze')
     for (const connection of new Set([database.reader, database.writer])) {
       connection.on('query', ({ sql, bindings }: Statement) => statements.push({ sql, bindings }))
@@ -136,7 +136,7 @@ export function useLists(dialect: TestDialect) {
   }
 }
 
-/** An identifier for each pass, windows and scans for a fifth, some changed. */
+/** Adds an identifier to each pass, and windows and scans to a fifth of them. Also changes some passes. */
 async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> {
   const ids: string[] = await db('passes').orderBy('id').pluck('id')
   await db.transaction(async (tx) => {
@@ -191,7 +191,7 @@ export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Pro
     /^SEARCH (passes|projects|templates|scans|webhook_deliveries|delivery_keys) USING (COVERING )?INDEX \w+ \(workspace_id=\?\)$/m.test(
       text,
     )
-  // Their keys begin with the workspace: by that alone all of its rows are read.
+  // The keys of these tables begin with the workspace. A search by the workspace only would read all of its rows.
   const walked = [
     ...text.matchAll(
       /^SEARCH (pass_identifiers|pass_variables|pass_windows) USING (?:COVERING )?INDEX \w+ \(workspace_id=\?\)$/gm,
@@ -215,7 +215,7 @@ interface PostgresStep {
 }
 
 export async function explainPostgres(db: Knex, { sql, bindings }: Statement): Promise<Plan> {
-  // Knex would take the statement's own $1 for something else.
+  // Use the driver directly, because knex would misread `$1` in the statement.
   const connection: pg.Client = await db.client.acquireConnection()
   const { rows } = await connection
     .query(`explain (analyze, timing off, format json) ${sql}`, bindings)

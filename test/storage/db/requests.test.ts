@@ -8,7 +8,7 @@ import { dialects, type TestDialect } from '../../support/databases.ts'
 import { errorOf } from '../../support/error-of.ts'
 import { openTestDatabase, openTestStore, start } from '../fixtures.ts'
 
-/** A statement that takes as long as it is let. */
+/** A statement that runs until it is interrupted. */
 const endless: Record<TestDialect, string> = {
   sqlite: 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n',
   postgres: 'select count(*) from generate_series(1, 1000000000000)',
@@ -27,7 +27,7 @@ describe.each(dialects)('on %s', (dialect) => {
     let isOver = false
     const background = errorOf(database.reader.raw(endless[dialect]).connection(held)).then(() => (isOver = true))
     for (let round = 0; round < 5; round += 1) {
-      // As many as the party may run at once, so that what follows comes on the connections that were interrupted.
+      // Run as many statements as the party has connections, so that later ones use the connections that were interrupted.
       const slow = Array.from({ length: dialect === 'sqlite' ? 2 : 5 }, () => errorOf(reader.raw(endless[dialect])))
       for (const error of await Promise.all(slow))
         expect([isTooSlow(error), isUnavailable(error)]).toEqual([true, true])
@@ -50,7 +50,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await database.forRequests('other').reader.raw('select 1')
     expect(await createStore(database).tokens.findByDigest('none')).toBeUndefined()
     expect(await pendingMigrations(database)).toEqual([])
-    // The other requests waited only for the running ones among the twenty before them.
+    // The request of another party did not wait for all of the twenty requests.
     expect(ended.length).toBeLessThan(20)
     await Promise.all(attempts)
     await greedy.reader.raw('select 1')
@@ -59,7 +59,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
 test('on PostgreSQL, request transactions plan by keys, even if statistics show an empty table', async () => {
   const { database } = await openTestStore('postgres')
-  // Now it is known to be empty, and reading all of it costs nothing.
+  // The statistics now show an empty table, which is cheap to read completely.
   await database.writer.raw('vacuum analyze accepted_scans')
   const sql = `explain select count(*) from accepted_scans where workspace_id = gen_random_uuid() and pass_id = ?`
   const explain = (db: Knex) => db.raw(sql, [newId(start)])

@@ -14,7 +14,7 @@ const text = fc.string({
 const value = fc.oneof(
   text,
   fc.integer({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }),
-  // Whole numbers beyond 2^53 are refused before they come here.
+  // Integers beyond 2^53 are rejected before they are stored.
   fc.double({ noNaN: true, noDefaultInfinity: true }).filter((n) => !Number.isInteger(n) || Number.isSafeInteger(n)),
   fc.boolean(),
   fc.constant(null),

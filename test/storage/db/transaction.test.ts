@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await Promise.all(attempts)
       expect(await store.settings.find('count')).toBe('80')
     } else {
-      // The order of the locks decides who is first. No attempt must fail.
+      // The order of the attempts is undefined, but none must fail.
       await expect(Promise.all(attempts)).resolves.toHaveLength(80)
     }
   })
@@ -84,7 +84,7 @@ test('a write proceeds on sqlite while the maximum number of reads is running', 
   const { store, database } = await openTestStore('sqlite')
   await store.transaction((tx) => tx.settings.insert('name', 'first'))
   const endless = 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n'
-  // One more would wait for a connection, and no longer than 5 s.
+  // A fourth read would wait for a connection, at most 5 s.
   const held = await Promise.all([1, 2, 3].map(() => database.reader.client.acquireConnection()))
   let ended = 0
   const reads = held.map((connection) =>
@@ -94,7 +94,7 @@ test('a write proceeds on sqlite while the maximum number of reads is running', 
   )
   await store.transaction((tx) => tx.settings.update('name', 'second'))
   expect(ended).toBe(0)
-  // One that has not begun yet hears of no interruption.
+  // Repeat the interrupt, because a statement that has not begun ignores it.
   await eventually(() => {
     for (const connection of held) connection.interrupt()
     expect(ended).toBe(held.length)

@@ -37,7 +37,7 @@ test('reports a full SQLite file as unavailable, keeps it intact, and writes aga
   expect(await full.writer.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   expect(await full.reader('pass_identifiers').pluck('pass_id')).toHaveLength(before)
 
-  // Regardless of how small the statement is that needs another page, and of SQLite's own rollback.
+  // Even a small statement reports this if it needs another page, although SQLite rolls back by itself.
   const insertOne = () => store.transaction((tx) => tx.passes.insert(workspaceId, [newPass(version)], start))
   const insertSettings = () =>
     store.transaction(async (tx) => {
@@ -121,7 +121,7 @@ test.each(dialects)('on %s, an error message shows the statement but none of its
   for (const secret of ['Secret Holder', pass.appleToken, pass.scanCode]) expect(String(error)).not.toContain(secret)
 })
 
-/** A way to PostgreSQL that can be cut. */
+/** Opens a proxy to PostgreSQL whose connections can be cut. */
 async function openProxy(url: string) {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()

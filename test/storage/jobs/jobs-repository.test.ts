@@ -144,7 +144,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await add()
     await add()
     expect(await count()).toBe(2)
-    // It may be about to end.
+    // Adds a job next to a claimed one, because that run might be about to end.
     await claim(store, start, { queue: 'webhooks' })
     await add()
     expect(await count()).toBe(3)
@@ -189,7 +189,7 @@ function claim(store: Store, at: Date, { limit = lease.limit, queue = 'issuing' 
   return write(store, (tx) => tx.jobs.claim(queue, at, { ...lease, limit }))
 }
 
-/** As a worker does: seven at a time until there is nothing left. */
+/** Claims jobs like a worker, seven at a time, until none is left. */
 async function claimAll(store: Store): Promise<string[]> {
   const subjects: string[] = []
   while ((await store.jobs.nextTurn('issuing', start)).workspaceId) {

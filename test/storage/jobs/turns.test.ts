@@ -148,7 +148,7 @@ test('on sqlite, each search for a turn uses the index of turns, and the first t
   const after = 'INDEX jobs_turns (queue=? AND priority=? AND workspace_id>?)'
   const due = 'INDEX jobs_turns (queue=? AND priority=? AND workspace_id=? AND run_at<?)'
   expect(indexes[0]).toEqual(moments)
-  // Those after the last turn, then all.
+  // The search after the last turn, and then the search from the start.
   expect(indexes[1]?.toSorted()).toEqual(
     [after, after, due, 'INDEX jobs_turns (queue=? AND priority=?)', after, due].toSorted(),
   )
@@ -188,7 +188,7 @@ test('on postgres, a plan cached while no job waited uses indexes once thousands
   const db = database.writer
   await db.raw('vacuum jobs')
   const look = () => store.jobs.nextTurn('issuing', start)
-  // PostgreSQL keeps a plan behind the fifth time.
+  // PostgreSQL caches a plan after the fifth execution.
   for (let times = 0; times < 6; times += 1) await look()
   await insert(store, await insertWorkspace(store), 3_000)
   await look()

@@ -21,7 +21,7 @@ import {
   start,
 } from '../fixtures.ts'
 
-/** At least each change once. */
+/** Enough steps to make each change at least once. */
 const STEPS = isLong ? 1_000 : 30
 
 const COUNTERS = [

@@ -25,7 +25,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const end = (identityId: string | null) =>
       store.transaction((tx) => tx.registrations.deleteByTokens(['dead'], identityId))
 
-    // Tokens of former holders, and then of the present ones.
+    // Register for former holders, and then for the present holders.
     await register('dead')
     for (const passId of [ofServer, ofBrand]) await endHolder(passId)
     await register('dead')

@@ -38,7 +38,7 @@ describe.each(dialects)('on %s', (dialect) => {
           let expiry = first ?? Number.POSITIVE_INFINITY
           let isVoid = false
           let isIssued = false
-          // A step every ten seconds; five seconds after each the pass is asked about.
+          // Each step is ten seconds after the previous one. The pass is checked five seconds after each step.
           for (const [n, { kind, ...change }] of steps.entries()) {
             const now = (n + 1) * 10
             const at = later(now)
@@ -75,7 +75,7 @@ describe.each(dialects)('on %s', (dialect) => {
               else if (moved > now) stretches.push([now, moved])
             }
           }
-          // The last stretch that it was expired is kept, and no earlier one: asked about from its beginning on.
+          // Only the last expired span is stored, so check times from its beginning on.
           const known = stretches.at(-2)?.[0] ?? 0
           for (let second = Math.max(known, 5); second <= 75; second += 5) {
             const query = whereIssuedAt(database.writer('passes').where('passes.id', pass.id), later(second))

@@ -174,7 +174,7 @@ describe.each(dialects)('on %s', (dialect) => {
   }
 })
 
-/** So that inserts of many rows surely run at the same time. */
+/** Slows down inserts, so that inserts of many rows certainly overlap. */
 async function slowDownInserts({ writer }: Database): Promise<void> {
   await writer.raw(`create function slow() returns trigger language plpgsql as
     $$ begin perform pg_sleep(0.001); return new; end $$`)

@@ -35,7 +35,7 @@ test('on postgres, counting the uses of a pass reads only them, with a plan cach
       const counts = await acceptedScans.listRangeCounts(workspaceId, asked)
       return counts.flatMap((some) => [...some.values()].map((one) => one.count))
     }
-    // PostgreSQL caches a plan after the fifth time.
+    // PostgreSQL caches a plan after the fifth execution.
     for (let n = 0; n < 8; n += 1) expect(await count()).toEqual([0, 0])
     await acceptedScans.insert(workspaceId, uses)
     const before = await fetched(tx)

@@ -9,7 +9,7 @@ import { start } from '../fixtures.ts'
 interface List {
   name: string
   filters: ScanFilters
-  /** The condition by which SQLite's plan must reach the ledger. */
+  /** The index condition with which SQLite's plan must find rows of the ledger. */
   leads: string
 }
 

@@ -220,7 +220,7 @@ function escaped(json: string): string {
   return json.replaceAll(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** As json.dumps of Python spaces it. */
+/** Returns JSON with the spaces that Python's json.dumps writes. */
 function spaced(json: string): string {
   const indented = JSON.stringify(JSON.parse(json), undefined, 1)
   return indented.replaceAll(/,\n */g, ', ').replaceAll(/\n */g, '')

@@ -12,7 +12,7 @@ test('a new token is well-formed and never the same twice', () => {
 })
 
 test('the checksum is the CRC32 of what comes before it, so other programs can compute it', () => {
-  // Computed apart with zlib: crc32(b"psk_" + b"0" * 32) = 0xc32eecf.
+  // The checksum was computed with zlib: crc32(b"psk_" + b"0" * 32) = 0xc32eecf.
   expect(isWellFormedToken(`psk_${'0'.repeat(32)}0Dqka0`)).toBe(false)
   expect(isWellFormedToken(`psk_${'0'.repeat(32)}0Dqkal`)).toBe(true)
 })
@@ -39,7 +39,7 @@ test('rejects every single-character change within the alphabet', () => {
       if (isWellFormedToken(token.slice(0, index) + character + token.slice(index + 1))) accepted += 1
     }
   }
-  // Putting back the character that was there is the only change that passes, once for each position.
+  // At each position, only the original character is accepted.
   expect(accepted).toBe(token.length)
 })
 

@@ -7,7 +7,7 @@ import { parseDefinition } from '../../../support/definitions.ts'
 
 const everywhere = '{{a}} {{b}} {{pass.label}} {{pass.externalPassId}} {{pass.id}} {{pass.scanCode}} {{project.name}}'
 
-/** Every place of a definition that is rendered holds every kind of placeholder. */
+/** Every rendered text of the definition contains every kind of placeholder. */
 const input: DefinitionInput = {
   variables: [
     { name: 'a', label: 'A' },
@@ -106,7 +106,7 @@ test('the scan code is the default barcode message', () => {
 })
 
 test('shows times in their zone: of definition, departure, or policy (periods, then windows), else UTC', () => {
-  // Never that of the machine.
+  // The zone of this machine is never used.
   vi.stubEnv('TZ', 'America/St_Johns')
   onTestFinished(() => void vi.unstubAllEnvs())
   const moment = '2027-05-31T19:30:00Z'

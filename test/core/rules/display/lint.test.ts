@@ -19,7 +19,7 @@ const wantedPixels = { icon: { width: 114, height: 114 }, logo: { width: 480, he
 
 type Design = DefinitionInput['design']
 
-/** A design without a fault; parts of it are replaced by what a test is about. */
+/** Returns the facts of a design without faults. A test replaces the parts that it checks. */
 function factsOf(
   parts: Partial<Design>,
   passType: PassType = 'generic',

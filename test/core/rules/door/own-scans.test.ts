@@ -21,7 +21,7 @@ test('a scan and a reversal that the server recorded while the list was read cou
   expect(count([scan], [justBefore])).toBe(1)
   expect(count([scan], [justBefore], [justBefore])).toBe(0)
   expect(count([], [justBefore], [justBefore])).toBe(0)
-  // As of a date, several scans have the same time.
+  // Several scans with the same validity date can have the same time.
   expect(count([scan], [justBefore, justBefore])).toBe(2)
   expect(count([scan, scan], [], [justBefore])).toBe(1)
   expect(count([], [{ ...scan, recordedAt: '2026-03-01T11:59:54.000Z' }])).toBe(0)

@@ -29,7 +29,7 @@ test('days follow the clock changes of the zone', () => {
     '2026-03-29T22:00',
     '2026-03-30T22:00',
   ])
-  // Beirut leaves midnight out: that day begins at one, the next at midnight again.
+  // In Beirut, this day has no midnight and begins at one. The next day begins at midnight again.
   expect(starts('day', '2026-03-28T12:00Z', '2026-03-30T12:00Z', 'Asia/Beirut')).toEqual([
     '2026-03-27T22:00',
     '2026-03-28T22:00',

@@ -4,7 +4,7 @@ import { localDate } from '../../../server/api/scans/scan-reference.ts'
 
 const HOUR = 3_600_000
 
-/** Changes of clocks of either kind: over midnight, at midnight, by half an hour, and the usual. */
+/** Clock changes over midnight, at midnight, by half an hour, and at the usual time. */
 test.each([
   ['Europe/Berlin', '2027-03-28T01:00Z', 23],
   ['Europe/Berlin', '2026-10-25T01:00Z', 25],

@@ -19,7 +19,7 @@ interface Before {
 }
 
 interface Case extends Partial<RedemptionFacts> {
-  /** Accepted before, by time; with a context, or as of a date. */
+  /** The times of earlier accepted scans, each optionally with a scan context or a validity date. */
   scans?: (string | Before)[]
 }
 
@@ -84,7 +84,7 @@ test.each(redemptionChecks)('%s takes precedence over every later check', (name)
   const index = redemptionChecks.indexOf(name)
   expect(outcomes.slice(0, index)).not.toContain('failed')
   expect(outcomes[index]).toBe('failed')
-  // The cases say more than one thing against the pass, or their order would prove nothing.
+  // The case must fail several checks, or the order of the checks would not be tested.
   if (!['cooldown', 'already_scanned'].includes(name)) expect(outcomes.slice(index + 1)).toContain('failed')
 })
 
@@ -475,7 +475,7 @@ test('each window of a date counts in the period of its start', () => {
     perPeriod: { unit: 'day', count: 1, timezone: 'UTC' },
   }
   const evaluated = (scans: string[]) => evaluate({ policy, scans, validityDate: '2026-07-01' }).decision.reasonCode
-  // In UTC the first of them is one of 30 June.
+  // In UTC, the first scan is on 30 June.
   expect([
     evaluated([]),
     evaluated(['2026-06-30T22:45Z']),

@@ -16,7 +16,7 @@ function formatsMadeBy(work: () => void): number {
   return count
 }
 
-/** The nth of the ways to write a name: each of its letters large or small. */
+/** Returns the n-th spelling of a name, in which each letter is upper or lower case. */
 function spelling(name: string, n: number): string {
   return [...name].map((char, place) => ((n >> place) & 1 ? char.toUpperCase() : char.toLowerCase())).join('')
 }

@@ -35,7 +35,7 @@ test('the delay is the least number of seconds after which the send fits', () =>
       const delay = capDelaySeconds(others, at(0))
       expect(fits(others, delay)).toBe(true)
       if (delay > 0) {
-        // Whether one fits changes only where another one enters or leaves its day.
+        // The result can change only at the times at which another send enters or leaves the window, so test around these.
         const earlier = [0, ...seconds.flatMap((second) => [second + 86_400, second - 86_400])]
         const candidates = earlier.flatMap((second) => [second - 1, second, second + 1])
         for (const second of candidates) if (second >= 0 && second < delay) expect(fits(others, second)).toBe(false)
@@ -49,7 +49,7 @@ test('a delay is whole seconds, rounded up', () => {
   expect(capDelaySeconds(others, at(0))).toBe(2)
 })
 
-/** As the specification puts it: no 24 hours hold more than 3 of them, this one among them. */
+/** Implements the words of the specification: no 24 hours contain more than 3 sends, including this one. */
 function fits(others: Date[], second: number): boolean {
   const own = at(second * 1000).getTime()
   const times = [...others.map((other) => other.getTime()), own]

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { DeliveryState, type NotificationStatus } from '../../../../src/core/contract/notifications.ts'
 import { deliveryStatus, notificationStatus } from '../../../../src/core/rules/sending/notification.ts'
 
-/** The overall status of a notification, state by state: apple down, google across, in the order PENDING, SENT, FAILED, SKIPPED. */
+/**
+ * The overall status of a notification for each pair of states. Rows are Apple's states, and columns Google's, in the order
+ * PENDING, SENT, FAILED, SKIPPED.
+ */
 const table: Record<DeliveryState, NotificationStatus[]> = {
   PENDING: ['PENDING', 'PENDING', 'PENDING', 'PENDING'],
   SENT: ['PENDING', 'SENT', 'PARTIAL', 'SENT'],

@@ -129,7 +129,7 @@ test('each language can have its own image, from any source of images', () => {
     ['design', 'images', 'strip', 'ar'],
   ])
   expect(checkDefinition(written)).toEqual([])
-  // Translators are given texts alone.
+  // Translators receive only texts.
   expect(listTexts(written).map(({ path }) => path[1])).not.toContain('images')
 })
 

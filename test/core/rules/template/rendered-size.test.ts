@@ -114,6 +114,6 @@ test('rejects oversized results before any of them is rendered', () => {
       message: expect.stringMatching(/^The pass is too large: the whole card/),
     }),
   )
-  // Filled, it would be 6.3 GB.
+  // The filled text would have 6.3 GB.
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(200 * MAX_CARD_BYTES)
 })

@@ -17,7 +17,7 @@ function schemaAccepts(definition: Definition): (variables: Variables) => boolea
   return ajv.compile(variablesSchema(definition)) as (variables: Variables) => boolean
 }
 
-/** As a create. */
+/** Checks variables as a create does. */
 function serverAccepts(definition: Definition): (variables: Variables) => boolean {
   const check = compilePass(definition)
   return (variables) => !('issues' in check({ ...facts, variables }))
@@ -39,7 +39,7 @@ const composed = fc.oneof(
 const bound = fc.oneof(placeholder, composed, fc.constant('{{pass.expiresAt}}'), fc.constant('2027-01-01T00:00Z'))
 const zone = fc.constantFrom('{{a}}', '{{ b }}', 'Europe/{{c}}', '{{a}}/Lisbon', 'UTC', '{{a}}/{{b}}')
 
-/** One bound a window: that one is before the other cannot be said in a schema. */
+/** Policies whose windows have one bound each, because a schema cannot express that one bound is before another. */
 const policies = fc.record(
   {
     windows: fc.array(

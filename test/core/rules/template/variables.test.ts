@@ -85,7 +85,7 @@ test('the published JSON Schema and the server accept exactly the same variables
   )
 })
 
-/** Entries under declared names as often as under others, so that accepting is as likely as refusing. */
+/** Generates values for declared and other names equally often, so that both results are likely. */
 function variablesOf(declared: VariableDefinition[], entries: [string, unknown][]): Variables {
   return Object.fromEntries(
     entries.map(([key, value], index) => [declared[index % (declared.length + 1)]?.name ?? key, value]),
