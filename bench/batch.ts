@@ -51,7 +51,7 @@ async function compare(kind: string, apiUrl: string, rawUrl: string): Promise<vo
       rows.map((batch) => () => insertRaw(raw, batch)),
       IN_FLIGHT,
     )
-    // Discard the first round, which warms both up.
+    // Discard the first round, which warms up both sides.
     if (round === 0) continue
     rates.api.push((BATCHES * BATCH_SIZE) / apiSeconds)
     rates.raw.push((BATCHES * BATCH_SIZE) / rawSeconds)

@@ -3,9 +3,10 @@
  * a separate one. The network of the phones is cut for the middle half of the run, and a tenth of the tickets is shown
  * at two gates at the same time. Prints lost scans, double admissions, and the time of decisions, from the scan until
  * the engine resolves. That time includes the work of this process for other phones, so their delay is printed, too.
- * The CPU use of other programs is also printed, because on two cores, one compiler makes every decision late. The
- * journal is in memory. Phones write it to disk. Run: npx tsx bench/door.ts, after npm run build. For a short run, set
- * PASSES_BENCH_TICKETS, PASSES_BENCH_PHONES, and PASSES_BENCH_SECONDS. Exits with 1 if a figure misses its limit.
+ * The CPU use of other programs is also printed, because on a machine with two cores, one other busy program delays
+ * every decision. The journal is in memory. Phones write it to disk. Run: npx tsx bench/door.ts, after npm run build.
+ * For a short run, set PASSES_BENCH_TICKETS, PASSES_BENCH_PHONES, and PASSES_BENCH_SECONDS. Exits with 1 if a figure
+ * misses its limit.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'

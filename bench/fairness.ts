@@ -2,8 +2,8 @@
  * Measures the effect of one tenant on another. First, the time until a created pass is ISSUED while 200,000 jobs of
  * another workspace are queued. Half of the passes of these jobs were created one by one, and half in batches. Rounds
  * alternate with rounds in which the other workspace is suspended, so that its jobs wait. Second, the time until an
- * event is delivered, when quiet and with 500 hanging endpoints of another workspace. Uses one server process per
- * database, over HTTP. Run: npx tsx bench/fairness.ts, after npm run build. For a short run: PASSES_BENCH_JOBS=2000
+ * event is delivered, without other load and with 500 hanging endpoints of another workspace. Uses one server process
+ * per database, over HTTP. Run: npx tsx bench/fairness.ts, after npm run build. For a short run: PASSES_BENCH_JOBS=2000
  * PASSES_BENCH_ENDPOINTS=20 PASSES_BENCH_ROUNDS=2
  */
 import { randomUUID } from 'node:crypto'

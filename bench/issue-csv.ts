@@ -64,7 +64,7 @@ async function compare(kind: string, { server, issued, raw, templateId }: Sides)
       rows.map((some) => () => insertRaw(raw, some)),
       4,
     )
-    // Discard the first round, which warms both up.
+    // Discard the first round, which warms up both sides.
     if (round === 0) continue
     rates.issued.push(ROWS / seconds)
     rates.raw.push(ROWS / rawSeconds)

@@ -143,8 +143,8 @@ async function insertNotifications(db: Knex, workspaceId: string, broadcastId: s
 type Work = () => Promise<unknown>
 
 /**
- * Returns a read of one page, `behind` rows after the first. Its cursor contains the total, which only the first page
- * of a list computes.
+ * Returns a function that reads the page that begins `behind` rows after the first row. The cursor contains the total,
+ * which only the first page of a list computes.
  */
 async function pageOf(app: BenchApp, query: string, behind = 0): Promise<Work> {
   const path = `/v1/passes?${query}`
@@ -153,7 +153,8 @@ async function pageOf(app: BenchApp, query: string, behind = 0): Promise<Work> {
 }
 
 /**
- * Returns the median time of each work, in milliseconds. Runs them in turn, because the speed of the machine varies.
+ * Returns the median time of each function, in milliseconds. Calls the functions in turn, because the speed of the
+ * machine varies.
  */
 async function medians(works: Work[], rounds: number): Promise<number[]> {
   const times: number[][] = works.map(() => [])

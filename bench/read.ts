@@ -47,7 +47,7 @@ async function compare(kind: string, databaseUrl: string): Promise<void> {
   const sides = [server, bareServer].map((side): Side => ({ ...side, rates: [], cpu: [] }))
   for (const round of rounds(ROUNDS + 1)) {
     for (const side of sides) await ask(side)
-    // Discard the first round, which warms both up.
+    // Discard the first round, which warms up both sides.
     if (round === 0) for (const { rates, cpu } of sides) [rates, cpu].map((some) => some.splice(0))
   }
   await Promise.all([dispatcher.close(), bareServer.stop(), server.stop()])

@@ -6,7 +6,7 @@ export class ListenError extends SetupError {
   constructor({ host, port }: { host: string; port: number }, cause: unknown, flags: string) {
     const { code } = cause as NodeJS.ErrnoException
     const why = (code !== undefined && reasons[code]) || (code ?? String(cause))
-    super(`Cannot listen on ${host}:${port}: ${why}. Give another with ${flags}.`, { cause })
+    super(`Cannot listen on ${host}:${port}: ${why}. Choose another address with ${flags}.`, { cause })
   }
 }
 

@@ -50,8 +50,8 @@ const SMALL_IN_FLIGHT = 8
 const COST = { byte: 1 / 2_048, job: 1 / 4 }
 
 /**
- * The assumed size of a list, because any list can read many rows. Bodies above half of it are large. Scans and other
- * interactive requests are smaller.
+ * The body size that counts for a list. It is high, because any list can read many rows. Bodies above half of this size
+ * are large; those of scans and other interactive requests are smaller.
  */
 export const LIST_BYTES = 8_192
 

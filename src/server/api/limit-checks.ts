@@ -21,7 +21,8 @@ const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
 /**
- * Returns the check of the limits of passes and bytes. Near a limit, locks the workspace until the transaction ends.
+ * Returns a function that checks the limits of passes and bytes. Near a limit, locks the workspace until the
+ * transaction ends.
  */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
   const { limits, usage } = token.workspace

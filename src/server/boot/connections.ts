@@ -160,7 +160,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
-      onRejected('address of connections that were closed just now', socket.remoteAddress ?? 'unknown')
+      onRejected('connections of this address were recently closed', socket.remoteAddress ?? 'unknown')
       hold(socket)
       return false
     }

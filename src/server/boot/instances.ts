@@ -96,7 +96,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
       await running
       await store
         .transaction((tx) => tx.instances.delete([id]))
-        .catch((error) => log.warn({ err: error }, 'could not deregister instance'))
+        .catch((error) => log.warn({ err: error }, 'could not deregister this instance from the rate limits'))
     },
   }
 }

@@ -70,7 +70,7 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
       const text = await registry.metrics()
       response.writeHead(200, { 'content-type': registry.contentType }).end(text)
     } catch (error) {
-      log.error({ err: error }, 'metrics could not be gathered')
+      log.error({ err: error }, 'could not read the metrics')
       response.writeHead(500).end()
     }
   })

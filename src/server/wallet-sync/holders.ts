@@ -75,7 +75,7 @@ export async function queueWalletUpdates(
   }
 }
 
-/** Queues pushes of the phones that hold these passes, although the passes did not change. */
+/** Queues pushes to the phones that hold these passes, although the passes did not change. */
 export function queuePushes(
   tx: Repositories,
   workspaceId: string,

@@ -281,7 +281,7 @@ export function groupByOutcome<Registration extends Pushed>(
   const failed = registrations.filter((registration) => outcomeOf(registration) === 'failed')
   return {
     sent: registrations.filter((registration) => outcomeOf(registration) === 'sent'),
-    failed: groupBy(failed, (one) => `APPLE_APNS_FAILED: ${results.of(one)?.reason ?? 'no answer'}`),
+    failed: groupBy(failed, (one) => `APPLE_APNS_FAILED: ${results.of(one)?.reason ?? 'no response'}`),
   }
 }
 

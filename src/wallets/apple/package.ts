@@ -149,7 +149,7 @@ function header(tag: number, length: number): Buffer {
   if (length < 0x80) return Buffer.from([tag, length])
   if (length < 0x100) return Buffer.from([tag, 0x81, length])
   if (length < 0x10000) return Buffer.from([tag, 0x82, length >> 8, length & 0xff])
-  throw new RangeError('A DER element of 64 KiB or more does not belong into a signature.')
+  throw new RangeError('A DER element of 64 KiB or more is not supported.')
 }
 
 function base128(arc: number): number[] {

@@ -101,8 +101,8 @@ const isWithin = (bound: number) => (value: unknown) => Number.isFinite(value) &
 type Check = readonly [isValid: (value: unknown) => boolean, message: string]
 
 const ofTexts: Partial<Record<PlainType, Check>> = {
-  id: [matches(ID), 'Must be issuer.suffix, the suffix of letters, digits, ., _ and -'],
-  key: [matches(KEY), 'Must be letters, digits, _ and -'],
+  id: [matches(ID), 'Must be issuer.suffix, where the suffix has only letters, digits, ., _ and -'],
+  key: [matches(KEY), 'Must have only letters, digits, _ and -'],
   color: [matches(COLOR), 'Must be a color such as #1a2b3c'],
   url: [(value) => URL.canParse(String(value)), 'Must be an address such as https://example.com/'],
   dateTime: [(value) => isDateTime(String(value)), 'Must be a date-time such as 2030-01-31T18:00:00Z'],

@@ -53,13 +53,13 @@ test('reports a port that is taken after the check as in use', async () => {
   await once(other, 'listening')
   const options = { maxConnections: 100, isDirect: true, onRejected: () => undefined }
   await expect(startListener(host, port, () => undefined, options)).rejects.toThrow(
-    `Cannot listen on ${host}:${port}: it is in use. Give another with --port or --host.`,
+    `Cannot listen on ${host}:${port}: it is in use. Choose another address with --port or --host.`,
   )
 })
 
 test('reports an address of another machine', async () => {
   await expect(choosePort({ host: '203.0.113.9', port: 0 })).rejects.toThrow(
-    'Cannot listen on 203.0.113.9:0: this machine has no such address. Give another with --port or --host.',
+    'Cannot listen on 203.0.113.9:0: this machine has no such address. Choose another address with --port or --host.',
   )
 })
 
@@ -85,7 +85,7 @@ test('an address whose connections keep being closed for pipelining is blocked f
   next.write(get('/'))
   expect(await received(next)).toBe('')
   expect([answered, performance.now() - openedAt > timeouts.heldMs / 2]).toEqual([before, true])
-  expect(refused.slice(5)).toEqual(['address of connections that were closed just now'])
+  expect(refused.slice(5)).toEqual(['connections of this address were recently closed'])
 })
 
 test('bytes sent after the request that closes a connection are not parsed', async () => {

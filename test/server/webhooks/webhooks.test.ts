@@ -94,7 +94,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await create()
     const params = { id }
     const disabled = await workspace.ok(contract.webhooks.disable, { params })
-    expect(disabled).toMatchObject({ status: 'DISABLED', disabledReason: 'An owner disabled it.' })
+    expect(disabled).toMatchObject({ status: 'DISABLED', disabledReason: 'An owner disabled the webhook.' })
     api.advance(1)
     expect(await workspace.ok(contract.webhooks.disable, { params })).toEqual(disabled)
     const enabled = await workspace.ok(contract.webhooks.enable, { params })

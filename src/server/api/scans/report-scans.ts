@@ -118,7 +118,7 @@ function decidedOffline(
   const expected = ledgerReason(evaluation.reasonCode)
   const decision = { result, reason, deviceTime, verified: 'offline' as const }
   if (expected === reason) return { ...decision, conflict: deviceTime && expected }
-  const message = result === 'accepted' ? 'Let in offline.' : 'Turned away offline.'
+  const message = result === 'accepted' ? 'The door admitted the holder offline.' : 'The door denied entry offline.'
   return { ...decision, conflict: expected, reasonCode: null, message }
 }
 

@@ -81,7 +81,7 @@ export const webhooks: Handlers<typeof contract> = {
       const webhook = (await tx.webhooks.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
       if (webhook.status === 'DISABLED') return showWebhook(webhook)
       await audit(tx, context, 'webhook.disable', webhook.id)
-      const reason = { reason: 'An owner disabled it.', at: now, correlationId }
+      const reason = { reason: 'An owner disabled the webhook.', at: now, correlationId }
       return showWebhook(await disableWebhook(tx, webhook, reason))
     })
   },

@@ -77,7 +77,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
         return passed(
           known === fingerprint(keys.current)
             ? 'matches the database'
-            : 'a previous key matches: rotated at the next start',
+            : 'a previous key matches: the next start of a server changes to the current key',
         )
       },
     },

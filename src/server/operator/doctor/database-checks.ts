@@ -94,7 +94,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
           const damage = await findDamage(readable)
           if (!damage) return skipped('PostgreSQL checks its own pages')
           if (damage.length > 0) return failed(damage.join('; '), 'restore the last backup')
-          return passed('quick_check found nothing')
+          return passed('quick_check found no damage')
         },
       },
       ...(canRecount && { Counts: { fix: 'run it again', check: recount } }),
