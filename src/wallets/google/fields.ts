@@ -9,7 +9,7 @@ import { type GoogleIssuer, kindOf } from './resource.ts'
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
-/** Returns the field that a generic pass shows as its large header. The pass does not show it elsewhere. */
+/** Returns the field that a generic pass shows as its large header. Only `google.rows` can show it a second time. */
 export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }
@@ -61,10 +61,25 @@ export function templateInfo(card: Card) {
 }
 
 function frontRows(card: Card): CardField[][] {
+  const { rows } = card.google
+  if (!rows) return rowGroups(card).flatMap(inThrees).slice(0, MAX_ROWS)
+  const fields = new Map([...frontGroups(card), card.fields.back].flat().map((field) => [field.key, field]))
+  return rows.map((keys) => keys.flatMap((key) => fields.get(key) ?? [])).filter((row) => row.length > 0)
+}
+
+/** Returns the fields of the design's front for which Google's front has no space. */
+export function hiddenFields(card: Card): CardField[] {
+  if (card.google.rows) return []
+  const shown = new Set(frontRows(card).flat())
+  return rowGroups(card)
+    .flat()
+    .filter((field) => !shown.has(field) && !isShownByItself(card, field))
+}
+
+function rowGroups(card: Card): CardField[][] {
   const [header = [], primary = [], ...others] = frontGroups(card)
   // Google shows origin and destination above the rows.
-  const shown = saysPlaces(card) ? primary.slice(2) : primary
-  return [header, shown, ...others].flatMap(inThrees).slice(0, MAX_ROWS)
+  return [header, saysPlaces(card) ? primary.slice(2) : primary, ...others]
 }
 
 function saysPlaces(card: Card): boolean {
@@ -75,7 +90,8 @@ function saysPlaces(card: Card): boolean {
 function frontGroups(card: Card): CardField[][] {
   const { header, primary, secondary, auxiliary } = card.fields
   const title = titleField(card)
-  return [header, primary.filter((field) => field !== title), secondary, auxiliary]
+  const isShownTwice = card.google.rows?.some((keys) => keys.includes(title?.key ?? ''))
+  return [header, isShownTwice ? primary : primary.filter((field) => field !== title), secondary, auxiliary]
 }
 
 function inThrees(fields: CardField[]): CardField[][] {

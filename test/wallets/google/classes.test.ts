@@ -62,6 +62,13 @@ test('two fields of a group share a row', () => {
   expect(built).toMatch(/"twoItems":\{"startItem":.*row.*"endItem":.*block/)
 })
 
+test('the front has the fields that google.rows names, in its rows', () => {
+  const google = { rows: [['seat', 'name', 'terms'], ['gate']] }
+  const built = JSON.stringify(classOf({ passType: 'generic', google }))
+  const paths = [...built.matchAll(/textModulesData\['(\w+)'\]/g)].map(([, key]) => key)
+  expect(paths).toEqual(['seat', 'name', 'terms', 'gate'])
+})
+
 test('google.kind selects a gift card or a flight', () => {
   expect(classOf({ google: { kind: 'giftCard' } })).toMatchObject({
     ...reviewed('giftCard'),

@@ -52,7 +52,7 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   const ofClass = wallet.classOf(built)
   const object = wallet.objectOf(built, at)
   const view = readGoogleView(ofClass, object)
-  const google = { kind: kindOf(card), needsLogo: true, card, view }
+  const google = { kind: kindOf(card), needsLogo: true, card, view, hidden: [] }
   const warnings = lintDefinition({ ...facts, apple: null, google, images: {}, wantedPixels: {} })
   const missing = warnings.find(({ code }) => code === 'flight-data-missing')?.message
   return { built, kind: kindOf(card), ofClass, object, view, missing, templateKind: kindOf(templateCard) }

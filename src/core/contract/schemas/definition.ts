@@ -24,6 +24,8 @@ export const warningTable = {
   'translation-missing': 'A text or an image lacks one of the languages. The default is shown instead.',
   'barcode-fallback':
     'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',
+  'google-field-hidden':
+    'A field of the front is not among the nine that fit on the front in Google Wallet. Details show it instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
 } as const satisfies Record<string, string>
 
@@ -264,6 +266,8 @@ const GoogleOverrides = z.strictObject({
   classKey: text(1, 1024).optional(),
   /** The key of the field with the points of a loyalty card. */
   points: FieldKey.optional(),
+  /** The keys of the fields in each row of the front. Default: the fields of the design in order, in rows of three. */
+  rows: z.array(z.array(FieldKey).min(1).max(3)).min(1).max(3).optional(),
   class: platformKeys.optional(),
   object: platformKeys.optional(),
 })

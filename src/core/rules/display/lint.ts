@@ -22,7 +22,7 @@ import {
   roomForLogoText,
   saysSomething,
 } from './apple-front.ts'
-import type { Card } from './card.ts'
+import type { Card, CardField } from './card.ts'
 import { cardColors, colorVariants, contrast, MIN_CONTRAST } from './colors.ts'
 import { missingOfFlight } from './flight.ts'
 import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
@@ -38,7 +38,7 @@ export interface LintFacts {
   /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
   apple: Card | null
   /** The same sample as Google Wallet shows it, with the neutral card that it was made from. */
-  google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView } | null
+  google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView; hidden: CardField[] } | null
   /** The sizes of uploaded images by role, if known. */
   images: Partial<Record<ImageRole, PixelSize>>
   /** The largest size at which wallets show an image, by role. */
@@ -215,6 +215,14 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
       ['design', 'links', MAX_GOOGLE_MODULES],
       `Google Wallet shows ${MAX_GOOGLE_MODULES} links of a pass, and this one has ${card.links.length}. The ` +
         'others are shown among its texts: remove some',
+    )
+  }
+  const chosen = definition.google?.class?.classTemplateInfo !== undefined
+  for (const { key, label } of chosen ? [] : google.hidden) {
+    yield warn(
+      'google-field-hidden',
+      pathIn(definition, key)!,
+      `The front in Google Wallet has no space for ${quote(label || key)}: choose the fields with google.rows, or move it to the back`,
     )
   }
   const isTrip = definition.trip !== undefined

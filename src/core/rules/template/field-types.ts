@@ -22,12 +22,26 @@ export function* checkFieldTypes(definition: Definition): Generator<Issue> {
     }
   }
   yield* checkPlaceholders(definition)
+  yield* checkRows(definition)
   const { header, primary, secondary, auxiliary } = design.fields
   const isKnown = [header, primary, secondary, auxiliary].flat().some(({ key }) => key === google?.points)
   if (google?.points !== undefined && !isKnown) {
     yield {
       path: ['google', 'points'],
       message: `Unknown field ${google.points}: use the key of a field on the front`,
+    }
+  }
+}
+
+function* checkRows({ design, google }: Definition): Generator<Issue> {
+  const known = new Set(fieldGroups.flatMap((group) => design.fields[group].map(({ key }) => key)))
+  const earlier = new Set<string>()
+  for (const [row, keys] of (google?.rows ?? []).entries()) {
+    for (const [index, key] of keys.entries()) {
+      const path = ['google', 'rows', row, index]
+      if (!known.has(key)) yield { path, message: `Unknown field ${key}: use the key of a field of the design` }
+      else if (earlier.has(key)) yield { path, message: `Duplicate field ${key}: a field has one place on the front` }
+      earlier.add(key)
     }
   }
 }

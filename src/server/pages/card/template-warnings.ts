@@ -13,6 +13,7 @@ import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import type { StoredVersion } from '../../../storage/templates/template-versions-repository.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
+import { hiddenFields } from '../../../wallets/google/fields.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
@@ -50,7 +51,7 @@ export function definitionWarnings({ definition: written, passType, images, wall
     definition,
     passType,
     apple,
-    google: google && { kind: kindOf(card), needsLogo: needsLogo(kindOf(card)), card, view: google },
+    google: google && { kind: kindOf(card), needsLogo: needsLogo(kindOf(card)), card, view: google, hidden: hiddenFields(card) },
     images,
     wantedPixels: WANTED_PIXELS,
   })

@@ -43,7 +43,7 @@ function factsOf(
     definition,
     passType,
     apple: card,
-    google: { kind: 'generic', needsLogo: false, card, view },
+    google: { kind: 'generic', needsLogo: false, card, view, hidden: [] },
     images,
     wantedPixels,
   }

@@ -72,6 +72,33 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(codes(made)).toEqual(['image-small'])
   })
 
+  test('names each field of the front that has no space in Google Wallet, unless google.rows chooses', async () => {
+    const workspace = await api.workspace()
+    const groups = ['header', 'primary', 'secondary', 'auxiliary']
+    const fields = Object.fromEntries(groups.map((key) => [key, [{ key, label: key, value: 'x' }]]))
+    const made = await draft(workspace, { design: { ...design, fields } }, 'eventTicket')
+    expect(made.warnings.find(({ code }) => code === 'google-field-hidden')?.path).toEqual([
+      'definition',
+      'design',
+      'fields',
+      'auxiliary',
+      0,
+    ])
+    const google = { rows: [['auxiliary'], ['header']] }
+    expect(codes(await draft(workspace, { design: { ...design, fields }, google }, 'eventTicket'))).not.toContain(
+      'google-field-hidden',
+    )
+    const { id } = await draft(workspace, {
+      design: { ...design, fields },
+      google: { rows: [['auxiliary', 'auxiliary', 'gate']] },
+    })
+    const { status, body } = await workspace.call(publish, { params: { id } })
+    expect([status, JSON.stringify(body)]).toEqual([
+      400,
+      expect.stringMatching(/Duplicate field auxiliary.*Unknown field gate/),
+    ])
+  })
+
   test.each<[string, DefinitionInput]>([
     ['an unknown placeholder', { design: { ...design, logoText: '{{nobody}}' } }],
     [
