@@ -37,7 +37,7 @@ const ProjectStats = z.strictObject({
 
 const ofEach = z.strictObject(byPlatform(() => Count))
 
-/** The activity of a project in each bucket of time. */
+/** The activity of a project per hour, day, week, or month. */
 export const ProjectFigures = z.strictObject({
   items: z
     .array(

@@ -11,17 +11,17 @@ import { RedemptionTemplate, Timezone } from './redemption.ts'
  * code.
  */
 export const warningTable = {
-  'contrast-low': 'A text on an iPhone has less than the contrast of 4.5 to its background that WCAG requires.',
-  'fields-over': 'There are more fields than an iPhone shows for the style. The others are not shown.',
+  'contrast-low': 'On an iPhone, the contrast of a text to its background is below 4.5, the minimum of WCAG.',
+  'fields-over': 'There are more fields than an iPhone shows in this style. Further fields are not shown.',
   'text-cut': 'A text is wider than a wallet shows, and its end is cut.',
   'image-missing': 'The design lacks an image that a wallet shows.',
   'image-small': 'An image has too few pixels to be sharp on every phone.',
-  'google-modules-over': 'There are more fields or links than the ten of each that Google Wallet shows.',
+  'google-modules-over': 'There are more fields or links than Google Wallet shows, which is ten of each.',
   'flight-data-missing':
-    'A boarding pass by air lacks facts that Google requires for a flight. It is issued as a transit ticket.',
+    'A boarding pass by air lacks facts that Google requires for a flight, so it is issued as a transit ticket.',
   'semantic-boarding-data-missing':
     'A boarding pass by air lacks facts that iOS 26 requires for the semantic style. Phones show the classic style.',
-  'translation-missing': 'A text or an image lacks one of the languages. The default is shown instead.',
+  'translation-missing': 'A text or an image lacks one of the languages. The default language is shown instead.',
   'barcode-fallback':
     'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',
   'google-field-hidden':
@@ -34,10 +34,10 @@ export type WarningCode = keyof typeof warningTable
 /** The code of a warning. */
 export const WarningCode = z.enum(Object.keys(warningTable) as [WarningCode, ...WarningCode[]])
 
-/** A problem to fix before holders see it. It does not prevent publishing. */
+/** A problem that holders would notice. A warning does not prevent publishing. */
 export const Warning = z.strictObject({
   code: WarningCode,
-  /** The path in the request, as in the issues of a rejection. It starts with `definition`. */
+  /** The path of the value in the request, which starts with `definition`. */
   path: z.array(z.union([z.string(), z.int().min(0)])),
   message: z.string(),
 })
@@ -109,11 +109,11 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
 
 const MAX_STATES = 100
 
-/** One of several values, selected by a filled text. */
+/** One of several values, selected by the text of `by` with the values of the pass. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    /** The values by text. An empty text is also a key. */
+    /** The values by text. The key can be empty. */
     map: withoutProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
@@ -262,7 +262,7 @@ const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine
 
 const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
-  /** Passes with the same filled text share a class. */
+  /** Passes share a class if this text, with their values, is the same. */
   classKey: text(1, 1024).optional(),
   /** The key of the field with the points of a loyalty card. */
   points: FieldKey.optional(),
