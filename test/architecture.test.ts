@@ -167,6 +167,12 @@ test('apple and google never meet, and the sandbox knows neither server nor stor
   expect(wrong.map(show)).toEqual([])
 })
 
+test('few files outside its own code and the API name Google', () => {
+  const own = /^(wallets\/(google|sandbox)|core\/contract|commands)\//
+  const naming = files.filter((file) => !own.test(file) && /google/i.test(read(file)))
+  expect(naming.length).toBeLessThanOrEqual(100)
+})
+
 test('resources enqueue work and never call a wallet', () => {
   const wrong = imports.filter(
     ({ file, target, isTypeOnly }) => file.startsWith('server/api/') && /^wallets\//.test(target) && !isTypeOnly,

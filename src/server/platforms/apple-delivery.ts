@@ -1,11 +1,14 @@
+import { HTTPResponse, onDispose } from 'h3'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { type AppleIdentity, assertValidity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { createAppleWallet } from '../../wallets/apple/apple-wallet.ts'
+import type { Services } from '../context.ts'
 import { openApple, readAppleCredentials } from '../identities/credentials.ts'
 import { loadSandboxApple } from '../identities/sandbox.ts'
 import { APPLE_PREFIX, mountAppleService, webServiceUrl } from '../inbound/apple-service.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { updateFormerWallets, updateWallets } from '../wallet-sync/push-phones.ts'
-import { type Delivery, notConfigured, type PlatformSetup, toFailedLink } from './delivery.ts'
+import { type Delivery, type GroupVisit, notConfigured, type PlatformSetup, toFailedLink } from './delivery.ts'
 
 export const appleSetup = {
   hasCredentials: ({ apple: { certificate, key, wwdr } }) =>
@@ -37,7 +40,41 @@ export const apple: Delivery = {
     response.headers.set('referrer-policy', 'no-referrer')
     return response
   },
+  together: {
+    parameter: 'bundle',
+    most: 10,
+    open: openBundle,
+    countFitting: async (passes) => passes.length,
+  },
   update: updateWallets,
   expire: updateFormerWallets,
   end: (tx, pass, _card, at) => tx.formerPasses.insert(pass, at),
+}
+
+/** If the packages are too large for one file, redirects to the page with smaller bundles of `?each=` passes. */
+async function openBundle(
+  passes: StoredPass[],
+  { event, pageUrl, limitAddress }: GroupVisit,
+  { packages }: Services,
+  at: Date,
+): Promise<HTTPResponse> {
+  if (!packages) throw notConfigured()
+  limitAddress(event, passes.length - 1)
+  const { file, taken, leave } = await renderOr(() => packages.bundle(passes, at), toFailedLink)
+  onDispose(event, leave)
+  if (taken < passes.length) {
+    const location = `${pageUrl}?from=${passes[0]!.id}&each=${taken}`
+    return new HTTPResponse(null, { status: 302, headers: { location, 'cache-control': 'no-store' } })
+  }
+  const headers = {
+    'content-type': 'application/vnd.apple.pkpasses',
+    'content-disposition': 'attachment; filename="passes.pkpasses"',
+    'content-length': String(file.length),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  }
+  const body =
+    event.req.method === 'HEAD' ? null : new Uint8Array(file.buffer as ArrayBuffer, file.byteOffset, file.length)
+  return new HTTPResponse(body, { headers })
 }

@@ -1,4 +1,4 @@
-import type { H3, HTTPResponse } from 'h3'
+import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Card } from '../../core/rules/display/card.ts'
@@ -24,6 +24,8 @@ export interface Delivery {
    * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE
    */
   open(pass: StoredPass, request: Request, services: Services, at: Date): Promise<Response | HTTPResponse>
+  /** How the page of a group adds several passes at once. Without it, it offers the platform only on the page of each pass. */
+  together?: Together
   /** Job `update-*`: sends the current version of passes to the wallets that hold them. */
   update: JobHandler
   /** Job `expire-*`: ends the passes of former holders in their wallets. */
@@ -38,6 +40,26 @@ export interface Delivery {
    * @param pass the pass before the transfer, with the card that it showed
    */
   end(tx: Repositories, pass: StoredPass, card: Card, at: Date): Promise<boolean>
+}
+
+/** Adds passes of a group to the wallet at once. */
+export interface Together {
+  /** The query parameter of the link. Its value is the first pass. */
+  parameter: string
+  /** The maximum number of passes. */
+  most: number
+  /** Responds with the file or the redirect that adds as many of the passes as possible. @throws ApiError as `open` */
+  open(passes: StoredPass[], visit: GroupVisit, services: Services, at: Date): Promise<Response | HTTPResponse>
+  /** Returns how many of the first passes fit; 0 if the platform is not configured. */
+  countFitting(passes: { pass: StoredPass; card: Card }[], services: Services): Promise<number>
+}
+
+export interface GroupVisit {
+  event: H3Event
+  /** The address of the page of the group. */
+  pageUrl: string
+  /** Debits the client address. A bundle counts as a request for each of its packages. */
+  limitAddress: (event: H3Event, cost: number) => void
 }
 
 /** The options of wallets, whose images and callbacks use the public URL. */

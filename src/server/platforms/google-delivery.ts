@@ -1,16 +1,18 @@
 import { ApiError } from '../../core/errors.ts'
+import type { Card } from '../../core/rules/display/card.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import { isPassing, isRejected } from '../../wallets/google/api/api-error.ts'
 import type { GoogleSigner } from '../../wallets/google/google-identity.ts'
 import { createGoogleWallet } from '../../wallets/google/google-wallet.ts'
-import { type GooglePlace, kindOf } from '../../wallets/google/resource.ts'
+import { type GooglePlace, kindOf, placeOf } from '../../wallets/google/resource.ts'
 import type { Services } from '../context.ts'
 import { openGoogle, readGoogleIdentity } from '../identities/credentials.ts'
 import { loadSandboxGoogle } from '../identities/sandbox.ts'
 import { mountGoogleCallbacks } from '../inbound/google-callbacks.ts'
 import { failGoogleMessage, messageGoogle } from '../messages/message-google.ts'
+import { renderOr } from '../wallet-sync/issuing.ts'
 import { expireFormerObjects, updateGoogleObjects } from '../wallet-sync/update-google.ts'
-import { type Delivery, notConfigured, type PlatformSetup, render } from './delivery.ts'
+import { type Delivery, type GroupVisit, notConfigured, type PlatformSetup, render, toFailedLink } from './delivery.ts'
 
 export const googleSetup = {
   hasCredentials: ({ google: { serviceAccount, issuerId } }) =>
@@ -34,11 +36,19 @@ export const google: Delivery = {
     const { google: wallet } = await services.identities.walletsOf(pass)
     if (!wallet) throw notConfigured()
     const place = await ensureAtGoogle(pass, services, at)
-    const location = await wallet.saveUrl([place], at)
-    return new Response(null, {
-      status: 302,
-      headers: { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
-    })
+    return redirectTo(await wallet.saveUrl([place], at))
+  },
+  together: {
+    parameter: 'save',
+    // If the names of passes at Google are long, a link fits fewer.
+    most: 5,
+    open: openSave,
+    async countFitting(shown, { identities }) {
+      const { google: wallet } = await identities.walletsOf(shown[0]!.pass)
+      const cards = new Map(shown.map(({ pass, card }) => [pass, card]))
+      const own = ofOneIssuer([...cards.keys()])
+      return wallet ? wallet.countFitting(own.map((pass) => likelyPlace(pass, cards.get(pass)!))) : 0
+    },
   },
   update: updateGoogleObjects,
   expire: expireFormerObjects,
@@ -49,7 +59,7 @@ export const google: Delivery = {
 }
 
 /** @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor */
-export async function ensureAtGoogle(
+async function ensureAtGoogle(
   pass: StoredPass,
   { issuing, google }: Pick<Services, 'issuing' | 'google'>,
   at: Date,
@@ -73,4 +83,44 @@ function whyNotAtGoogle(cause: unknown): ApiError {
     ? 'Google Wallet rejects this pass until its issuer changes it.'
     : 'Google Wallet rejects this server. Its operator must act.'
   return new ApiError('GOOGLE_API_FAILED', { message, details: { permanent }, cause })
+}
+
+async function openSave(passes: StoredPass[], _: GroupVisit, services: Services, at: Date): Promise<Response> {
+  const { google: wallet } = await services.identities.walletsOf(passes[0]!)
+  if (!wallet) throw notConfigured()
+  const current = ofOneIssuer(passes)
+  const count = wallet.countFitting(await Promise.all(current.map((pass) => placeIn(pass, services))))
+  const places = await Promise.all(current.slice(0, count).map((pass) => ensureAtGoogle(pass, services, at)))
+  return redirectTo(await wallet.saveUrl(places, at))
+}
+
+/** Returns the first passes of one issuer, since a link is signed for one. */
+function ofOneIssuer(passes: StoredPass[]): StoredPass[] {
+  const ofOther = passes.findIndex(({ googleIdentityId }) => googleIdentityId !== passes[0]!.googleIdentityId)
+  return ofOther < 0 ? passes : passes.slice(0, ofOther)
+}
+
+function redirectTo(location: string): Response {
+  const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+  return new Response(null, { status: 302, headers })
+}
+
+async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GooglePlace> {
+  const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
+  return likelyPlace(pass, card)
+}
+
+/**
+ * Returns an estimate of a pass's names at Google that is at least as long as the real names. The name of an existing
+ * object can differ, but is not longer.
+ */
+function likelyPlace(
+  { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
+  card: Card,
+): GooglePlace {
+  const known = {
+    ...(googleClassId && { classDigest: '0'.repeat(32) }),
+    ...(googleObjectId && { objectSuffix: googleObjectId }),
+  }
+  return placeOf({ id, templateId, templateVersion, card, ...known })
 }

@@ -1,16 +1,14 @@
-import { type H3Event, HTTPResponse, onDispose } from 'h3'
-import { byPlatform } from '../../../core/contract/schemas/platform.ts'
+import type { H3Event, HTTPResponse } from 'h3'
+import { byPlatform, type Platform, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { Uuid } from '../../../core/ids.ts'
-import type { Card } from '../../../core/rules/display/card.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
-import { type GooglePlace, placeOf } from '../../../wallets/google/resource.ts'
 import type { Services } from '../../context.ts'
 import type { Link } from '../../link-signing.ts'
-import { notConfigured, toFailedLink } from '../../platforms/delivery.ts'
-import { ensureAtGoogle } from '../../platforms/google-delivery.ts'
+import { deliveries } from '../../platforms/deliveries.ts'
+import { type GroupVisit, type Together, toFailedLink } from '../../platforms/delivery.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { drawAhead } from '../card/symbols.ts'
 import { pageResponse } from '../html.ts'
@@ -25,23 +23,20 @@ import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 /** The number of passes per page, which is two bundles. */
 const PASSES_A_PAGE = 20
 
-/** The maximum number of passes that iPhones accept in one bundle. */
-const PASSES_A_BUNDLE = 10
+export type GroupServices = Services & Pick<GroupVisit, 'limitAddress'>
 
-/** The maximum number of passes in a save link. If their names at Google are long, a link fits fewer. */
-const PASSES_A_SAVE = 5
+const withTogether = platforms.flatMap((platform): { platform: Platform; together: Together }[] => {
+  const { together } = deliveries[platform]
+  return together ? [{ platform, together }] : []
+})
 
-export type GroupServices = Services & {
-  /** Debits the client address. A bundle counts as a request for each of its packages. */
-  limitAddress: (event: H3Event, cost: number) => void
-}
+const MOST_TOGETHER = Math.max(...withTogether.map(({ together }) => together.most))
 
 /**
- * Opens the link of a group. Shows the page of its installable passes, starting at the pass in `?from=`. With
- * `?bundle=`, sends as many packages as an iPhone accepts in one file. With `?save=`, redirects to a Google save link
- * with as many passes as it can contain. The value of each parameter is the first pass instead of a number, so that no
- * pass is skipped if another one leaves the group in between. If the packages of a bundle are too large for one file,
- * redirects to the page with smaller bundles of `?each=` passes.
+ * Opens the link of a group. Shows the page of its installable passes, starting at the pass in `?from=`. With the
+ * parameter of a platform, adds as many passes as it accepts at once, or the number in `?each=` if that is lower. The
+ * value of each parameter is the first pass instead of a number, so that no pass is skipped if another one leaves the
+ * group in between.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -62,10 +57,12 @@ export async function openGroup(
     if (passes.length > 0) return passes
     throw new ApiError('LINK_REVOKED', { details: { reason: 'void' } })
   }
-  const each = query.has('each') ? countIn(query, 'each', PASSES_A_BUNDLE) : PASSES_A_BUNDLE
-  if (query.has('bundle')) return openBundle(await list(idIn(query, 'bundle'), each), services, event, at)
-  if (query.has('save')) {
-    return openSave(await list(idIn(query, 'save'), PASSES_A_SAVE), services, event, at)
+  const each = query.has('each') ? countIn(query, 'each', MOST_TOGETHER) : MOST_TOGETHER
+  for (const { together } of withTogether) {
+    if (!query.has(together.parameter)) continue
+    const some = await list(idIn(query, together.parameter), Math.min(each, together.most))
+    const visit = { event, pageUrl: addressOf(services, event), limitAddress: services.limitAddress }
+    return together.open(await issued(some, services, event, at), visit, services, at)
   }
   const passes = await list(query.has('from') ? idIn(query, 'from') : undefined, PASSES_A_PAGE + 1)
   return showGroup(passes, each, services, event, at)
@@ -129,55 +126,11 @@ async function showGroup(
     phone,
     isInApp: isInAppBrowser(userAgent),
     firsts: await firstsOf(shown, each, services),
-    each: each === PASSES_A_BUNDLE ? undefined : each,
+    each: each === MOST_TOGETHER ? undefined : each,
     sandboxed: wallets.sandboxed,
     own,
   })
   return pageResponse(page, { headers })
-}
-
-async function openBundle(
-  passes: StoredPass[],
-  services: GroupServices,
-  event: H3Event,
-  at: Date,
-): Promise<HTTPResponse> {
-  const { packages } = services
-  if (!packages) throw notConfigured()
-  const current = await issued(passes, services, event, at)
-  services.limitAddress(event, current.length - 1)
-  const { file, taken, leave } = await renderOr(() => packages.bundle(current, at), toFailedLink)
-  onDispose(event, leave)
-  if (taken < current.length) {
-    const location = `${addressOf(services, event)}?from=${current[0]!.id}&each=${taken}`
-    return new HTTPResponse(null, { status: 302, headers: { location, 'cache-control': 'no-store' } })
-  }
-  const headers = {
-    'content-type': 'application/vnd.apple.pkpasses',
-    'content-disposition': 'attachment; filename="passes.pkpasses"',
-    'content-length': String(file.length),
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-  }
-  const body =
-    event.req.method === 'HEAD' ? null : new Uint8Array(file.buffer as ArrayBuffer, file.byteOffset, file.length)
-  return new HTTPResponse(body, { headers })
-}
-
-async function openSave(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<Response> {
-  const issuable = await issued(passes, services, event, at)
-  const first = issuable[0]!
-  const { google } = await services.identities.walletsOf(first)
-  if (!google) throw notConfigured()
-  // A link is signed for one issuer, so passes of another issuer get a separate link.
-  const ofOther = issuable.findIndex(({ googleIdentityId }) => googleIdentityId !== first.googleIdentityId)
-  const current = ofOther < 0 ? issuable : issuable.slice(0, ofOther)
-  const count = google.countFitting(await Promise.all(current.map((pass) => placeIn(pass, services))))
-  const places = await Promise.all(current.slice(0, count).map((pass) => ensureAtGoogle(pass, services, at)))
-  const location = await google.saveUrl(places, at)
-  const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
-  return new Response(null, { status: 302, headers })
 }
 
 function addressOf({ links }: Services, event: H3Event): string {
@@ -185,40 +138,17 @@ function addressOf({ links }: Services, event: H3Event): string {
 }
 
 /** Returns, by platform, the indexes of the passes at which the buttons start. */
-async function firstsOf(shown: ShownPass[], each: number, { identities }: Services): Promise<GroupPageFacts['firsts']> {
-  const apple = shown.flatMap((_, n) => (n % each === 0 ? [n] : []))
-  const ofGoogle: number[] = []
-  for (let n = 0; n < shown.length; ) {
-    const { pass } = shown[n]!
-    const { google } = await identities.walletsOf(pass)
-    if (!google) break
-    const next = shown.slice(n, n + PASSES_A_SAVE)
-    const ofOther = next.findIndex((one) => one.pass.googleIdentityId !== pass.googleIdentityId)
-    const together = ofOther < 0 ? next : next.slice(0, ofOther)
-    ofGoogle.push(n)
-    n += google.countFitting(together.map((one) => likelyPlace(one.pass, one.card)))
+async function firstsOf(shown: ShownPass[], each: number, services: Services): Promise<GroupPageFacts['firsts']> {
+  const firsts = byPlatform((): number[] => [])
+  for (const { platform, together } of withTogether) {
+    for (let n = 0; n < shown.length; ) {
+      const count = await together.countFitting(shown.slice(n, n + Math.min(each, together.most)), services)
+      if (count === 0) break
+      firsts[platform].push(n)
+      n += count
+    }
   }
-  return { ...byPlatform(() => []), apple, google: ofGoogle }
-}
-
-async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GooglePlace> {
-  const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }), toFailedLink)
-  return likelyPlace(pass, card)
-}
-
-/**
- * Returns an estimate of a pass's names at Google that is at least as long as the real names. The name of an existing
- * object can differ, but is not longer.
- */
-function likelyPlace(
-  { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
-  card: Card,
-): GooglePlace {
-  const known = {
-    ...(googleClassId && { classDigest: '0'.repeat(32) }),
-    ...(googleObjectId && { objectSuffix: googleObjectId }),
-  }
-  return placeOf({ id, templateId, templateVersion, card, ...known })
+  return firsts
 }
 
 async function issued(passes: StoredPass[], services: Services, event: H3Event, at: Date): Promise<StoredPass[]> {

@@ -2,6 +2,7 @@ import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import { deliveries } from '../../platforms/deliveries.ts'
 import { browserFile, copyScript, fromLink, pageIcon } from '../assets.ts'
 import type { Badges } from '../badges.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
@@ -32,7 +33,7 @@ export interface GroupPageFacts {
   isInApp: boolean
   /** By platform, the indexes of the passes at which the buttons start. A button adds several passes. */
   firsts: Record<Platform, number[]>
-  /** The number of passes in a bundle for iPhones, if it is below the maximum. */
+  /** The number of passes to add at once, if it is below the maximum. */
   each: number | undefined
   own: string
 }
@@ -88,10 +89,11 @@ ${line ? `<span dir="auto">${line}</span>` : ''}
 
 function buttonsHtml(platform: Platform, facts: GroupPageFacts): string {
   const { shown, firsts, own, badges, language } = facts
-  const fewer = platform === 'apple' ? eachOf(facts) : ''
+  const fewer = eachOf(facts)
+  const parameter = deliveries[platform].together?.parameter
   return firsts[platform]
     .map((first, n, all) => {
-      const address = `${own}?${platform === 'apple' ? 'bundle' : 'save'}=${shown[first]!.pass.id}${fewer && `&${fewer}`}`
+      const address = `${own}?${parameter}=${shown[first]!.pass.id}${fewer && `&${fewer}`}`
       const range = all.length === 1 ? '' : rangeOf(first + 1, all[n + 1] ?? shown.length)
       return buttonHtml(platform, address, { badges, language }, range && ` <span dir="ltr">${range}</span>`)
     })
