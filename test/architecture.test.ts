@@ -3,11 +3,11 @@ import { dirname, join, normalize } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 
-/** The modules of docs/architecture.md and who may enter which, held over every import in src. */
+/** Checks every import in src against the modules of docs/architecture.md. */
 
 const src = join(import.meta.dirname, '../src')
 
-/** Modules whose files each module may import. */
+/** The modules that each module may import. */
 const modules: Record<string, string[]> = {
   locales: ['locales'],
   core: ['core', 'locales'],
@@ -23,8 +23,8 @@ const modules: Record<string, string[]> = {
 }
 
 /**
- * The folders of the server, each with those whose files it may import. All of them import the files at the top of src/server,
- * which import no folder; context.ts alone names the types of the services.
+ * The folders of the server, each with the folders that it may import. All of them import the files at the top of src/server.
+ * These import no folder, except that context.ts imports the types of the services.
  */
 const serverFolders: Record<string, string[]> = {
   admission: [],
@@ -234,7 +234,7 @@ test('exports of the contract and the client have a docstring, and commands a su
   const isPublic = (file: string) => file.startsWith('core/contract/') || file.startsWith('client/')
   const undocumented = files.filter(isPublic).flatMap((file) => {
     const { statements } = sources.get(file)!
-    // A type with the name of its schema is described there.
+    // A type with the name of a documented schema needs no docstring.
     const schemas = new Set(
       statements
         .filter(ts.isVariableStatement)
@@ -267,7 +267,7 @@ test('no file imports itself by way of others, types included', () => {
 })
 
 test('folders have at most 15 files, except for those with one file per item', () => {
-  // The verbs of a topic, each a file: oclif finds commands by their paths.
+  // Folders with one file per verb, because oclif finds commands by their paths.
   const rows = ['core/contract', 'storage/migrations', 'commands', 'commands/template']
   const folders = [...new Set(files.map((file) => dirname(file)))]
   const countIn = (folder: string) => files.filter((file) => dirname(file) === folder).length
@@ -314,7 +314,7 @@ test('the six reading paths of the architecture have the stated length, below th
   expect(walks.map(([, , most]) => Number(most))).toEqual([20, 20, 20, 20, 20, 20])
   expect(walks.filter(([, , most], n) => lengths[n]! > Number(most))).toEqual([])
 
-  // Reached without an import: what the composition hands on, and a repository through its store.
+  // Files that are used without an import: services that the composition passes on, and repositories of the store.
   const handedOn = [
     'server/admission/rate-limit.ts',
     'server/identities/registry.ts',
@@ -335,7 +335,7 @@ test('the modules that decide who waits have at most 15 constants', () => {
   expect(constants.length).toBeLessThanOrEqual(15)
 })
 
-/** Writers of files that are no secret. */
+/** Files that write public files, so they need not use private-file.ts. */
 const writers = [
   'cli/demo/story.ts',
   'cli/resource/template-file.ts',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { plant } from '../scripts/faults/fault.ts'
 import { faults } from '../scripts/faults/table.ts'
 
-/** `npm run faults` runs now and then: what it plants must not rot in between. */
+/** `npm run faults` runs rarely, so check that each fault still matches a line of the source. */
 
 const root = join(import.meta.dirname, '..')
 

@@ -18,12 +18,12 @@ interface Decision {
   error?: { kind: string }
 }
 
-/** The build of the checker that is plain JavaScript, so that it says the same everywhere. */
+/** The plain JavaScript build of the checker, which has the same result on every machine. */
 const { checkSync } = createRequire(import.meta.url)('recheck/lib/browser.js') as {
   checkSync: (source: string, flags: string, options: object) => Decision
 }
 
-/** Patterns that see no text of strangers, or none that is long, by the reason. */
+/** Patterns that are never matched against long text of strangers, by the reason. */
 const exempt: Record<string, readonly string[]> = {
   'what the user types for himself': [
     '/(\\d+)\\s*([smhd])/gi',
@@ -68,8 +68,8 @@ function* publishedPatterns(schema: unknown): Generator<string> {
 const DATE = z.regexes.date.source.slice(1, -1)
 
 /**
- * The parts of a pattern that the checker can evaluate: looking ahead from one place costs what it reads there, so each look is
- * evaluated by itself, and a date has no repetitions that could take time.
+ * Splits a pattern into parts that the checker can evaluate. Each lookahead is evaluated separately, because its cost depends
+ * only on the text that it reads. The pattern of dates is removed, because it has no repetitions.
  */
 function partsOf(source: string): string[] {
   const looks: string[] = []
@@ -83,8 +83,8 @@ function partsOf(source: string): string[] {
 }
 
 /**
- * A bounded repetition of one class is no worse than an unbounded one, which the checker evaluates in a moment where it would
- * unroll the other.
+ * Replaces bounded repetitions of one class by unbounded ones, which are at least as slow. The checker would unroll bounded
+ * ones, which takes long.
  */
 function unbounded(source: string): string {
   return source.replaceAll(/\{(\d+)(?:,(\d*))?\}/g, (whole, least: string, most: string | undefined) => {
@@ -182,6 +182,6 @@ test.each<[string, (text: string) => unknown, (length: number) => string]>([
     return Math.min(...times)
   }
   fastest(10_000)
-  // A quadratic pattern takes seconds, and four times as many; what takes hardly any is given some milliseconds for noise.
+  // For twice the text, a quadratic pattern takes four times as long. Allow a few milliseconds of noise for fast patterns.
   expect(fastest(100_000)).toBeLessThan(fastest(50_000) * 3 + 20)
 })

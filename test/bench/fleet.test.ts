@@ -83,7 +83,7 @@ test('after a push, awake phones fetch the pass; sleeping, unreachable, or stuck
 
 test('a phone returns after days of sleep, and a throttled one fetches several changes at once', async () => {
   const service = await startService(chain)
-  // A day takes a tenth of a second.
+  // A day of the phones takes a tenth of a second.
   const fleet = await fleetOf(service, ['asleep', 'throttled'], 864_000)
   for (const seat of ['B', 'C', 'D']) {
     service.change({ seat })
@@ -91,7 +91,7 @@ test('a phone returns after days of sleep, and a throttled one fetches several c
   }
   await eventually(() => {
     expect(held(fleet)).toEqual([[4], [4]])
-    // The last push may come behind a fetch that brought its change already.
+    // The last push can arrive after a fetch that already returned its change.
     expect(fleet.phones.map(({ toldAt }) => toldAt)).toEqual([0, 0])
   })
 })
@@ -144,7 +144,7 @@ test('a fleet receives pushes from while it was offline, and a wiped phone has a
   await expect(service.push()).rejects.toThrow('410')
   expect(phone.passes).toEqual([])
   expect(pushTokenOf(fleet.id, phone)).not.toBe(token)
-  // Set up again from a backup, it is the same device to the service.
+  // After it is restored from a backup, a phone is the same device for the service.
   expect(await fleet.register(phone, { ...pass })).toBe(false)
   expect(service.registrations.get(deviceIdOf(fleet.id, phone))).toBe(pushTokenOf(fleet.id, phone))
   service.change({ seat: 'C-8' })

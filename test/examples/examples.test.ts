@@ -33,12 +33,12 @@ test.each(examples)('the $example template can be published as it is', async ({ 
 
 test.each(examples)('the $example images are small PNG files of the sizes that wallets show', async ({ example }) => {
   const { design } = (await readTemplate(example)).definition
-  // On an event ticket the strip is less high than on a store card or a coupon.
+  // The strip of an event ticket is lower than that of a store card or coupon.
   const strip = example === 'conference' ? [1125, 294] : [1125, 432]
   const sizes: Record<string, number[]> = {
     icon: [114, 114],
     logo: example === 'loyalty' ? [150, 150] : [480, 150],
-    // An iPhone shows none on a boarding pass.
+    // A boarding pass has no strip.
     ...(example !== 'boarding-pass' && { strip }),
     ...(example !== 'loyalty' && { hero: [1032, 336] }),
   }
@@ -140,7 +140,7 @@ test('make-images.ts draws every image that the templates name, as committed', a
       for (const { path } of imagePaths((await readTemplate(example)).definition.design.images)) {
         const pixels = (base: string) => sharp(join(base, path)).ensureAlpha().raw().toBuffer()
         const [drawn, committed] = [await pixels(join(target, example)), await pixels(folder(example))]
-        // Edges may be smoothed a little differently on another processor.
+        // Allow a small difference, because edges are smoothed slightly differently on another processor.
         expect(meanDifference(drawn, committed), `${example}/${path}`).toBeLessThan(0.5)
       }
     }
@@ -172,7 +172,7 @@ async function readTemplate(example: string): Promise<TemplateFile> {
 
 const NIL_ID = '00000000-0000-0000-0000-000000000000'
 
-/** The definition as the server would get it: each path of an image replaced by an id. */
+/** Returns the definition that the server would receive: each path of an image is replaced by an ID. */
 async function readDefinition(example: string): Promise<Definition> {
   const { definition } = await readTemplate(example)
   const images = Object.fromEntries(Object.keys(definition.design.images).map((role) => [role, NIL_ID]))
@@ -183,7 +183,7 @@ async function readRows(example: string, file: string): Promise<string[][]> {
   return parse(await readFile(join(folder(example), file)), { relax_column_count: true })
 }
 
-/** Everything that keeps a row from being a pass; an empty cell is a variable that is not given. */
+/** Returns a function that lists all issues of a row. An empty cell is an omitted variable. */
 function checkOf(definition: Definition) {
   const checkVariables = compileVariables(definition)
   return (header: string[], row: string[]): unknown[] => {

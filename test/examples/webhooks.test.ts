@@ -153,7 +153,7 @@ async function startReceiver(file: string) {
   }
 }
 
-/** The script of a step, as the runner takes it out of the file. */
+/** Returns the script of a workflow step, as the runner reads it. */
 function stepScript(name: string): string {
   const workflow = readFileSync(join(examples, 'github-actions.yml'), 'utf8')
   const [, step] = workflow.split(`- name: ${name}\n`)
@@ -161,7 +161,7 @@ function stepScript(name: string): string {
   return block.replaceAll(/^ {6}/gm, '')
 }
 
-/** Runs a step where the examples lie, with `passes` on the path. */
+/** Runs a step in the folder of the examples, with `passes` in the PATH. */
 async function runStep(script: string, key: string, change = (text: string) => text) {
   const folder = temporaryFolder()
   cpSync(examples, folder, { recursive: true })

@@ -35,9 +35,9 @@ import { webhookServices } from './webhooks.ts'
 export interface ApiOptions {
   database?: DatabaseOptions
   rateLimit?: { perSecond: number; burst: number }
-  /** Instead of those that rateLimit makes. */
+  /** The limits to use instead of those of `rateLimit`. */
   limits?: Partial<Limits>
-  /** A silent one by default. */
+  /** The logger; a silent one by default. */
   log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
   /** The connections of identities in the database to their platforms. Default: none. */
@@ -47,14 +47,14 @@ export interface ApiOptions {
 }
 
 export interface SendOptions {
-  /** Sent as it is when text, bytes or a stream, else as JSON. */
+  /** Text, bytes, and streams are sent unchanged. Other values are sent as JSON. */
   body?: unknown
   headers?: Record<string, string>
 }
 
 const publicUrl = 'https://passes.example'
 
-/** One process for all files of tests that this one runs: from source, another takes more than a second of CPU to start. */
+/** One decoder process for all test files of this worker, because starting one from source takes more than a second of CPU. */
 const decoder = createDecoder({ log: pino({ level: 'silent' }) })
 const inTurn = pLimit(1)
 const sharedDecoder: Decoder = {
@@ -80,7 +80,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   return api
 }
 
-/** Google's emulator, where classes and objects are made before a save link is answered. */
+/** Starts Google's emulator, in which classes and objects are created before a save link responds. */
 async function startGoogle({ google: identity }: TestIdentities, faults: Faults) {
   const { clientEmail, issuerId } = identity
   const stand = await startSandboxGoogle({
@@ -107,7 +107,7 @@ export class Api {
   databaseUrl!: string
   services!: RunningServices
   app!: ReturnType<typeof createApp>
-  /** Another app of the same options, with some services changed. */
+  /** Creates another app with the same options and some changed services. */
   createApp!: (services: Services) => ReturnType<typeof createApp>
 
   start(database: Database, identities: ServerIdentities, googleApi: GoogleApi, options: ApiOptions): void {
@@ -192,7 +192,7 @@ export class Api {
       const due = await waiting.where('run_at', '<=', this.now.getTime()).distinct<QueuePlace[]>('queue', 'priority')
       if (due.length === 0) return
       const claims: Job[][] = []
-      // Claims of empty queues would cost more than most jobs.
+      // Claim only from queues with due jobs, because claims of empty queues would cost more than most jobs.
       const places = queuePlaces.filter((place) => due.some((one) => isSamePlace(one, place)))
       for (const { queue, ...priority } of [...places, { queue: 'quarantine' as const }]) {
         claims.push(await store.transaction((tx) => tx.jobs.claim(queue, this.now, { ...claim, ...priority })))
@@ -258,14 +258,14 @@ export class TestWorkspace {
     }
   }
 
-  /** The body of a call that must succeed. */
+  /** Returns the body of a call that must succeed. */
   async ok<R extends Route>(route: R, call: RouteCall<R>): Promise<RouteResult<R>> {
     const answer = await this.call(route, call)
     expect(answer.status, answer.text).toBeLessThan(300)
     return answer.body as RouteResult<R>
   }
 
-  /** The error of a call that must be refused, with its status. */
+  /** Returns the error of a call that must be rejected, with its status. */
   async refused<R extends Route>(route: R, call: RouteCall<R>): Promise<ErrorBody & { status: number }> {
     const answer = await this.call(route, call)
     expect(answer.status, answer.text).toBeGreaterThanOrEqual(400)
@@ -280,7 +280,7 @@ export class TestWorkspace {
   }
 }
 
-/** Path and query of a call; a name in the path that no parameter has gets the one that is called id. */
+/** Returns the path and query of a call. A name in the path without a parameter gets the value of `id`. */
 export function targetOf(route: Route, { params = {}, query = {} }: { params?: object; query?: object }): string {
   const values = params as Record<string, string>
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
@@ -295,7 +295,7 @@ export function targetOf(route: Route, { params = {}, query = {} }: { params?: o
 
 export interface TestIdentities extends ServerIdentities {
   google: GoogleIdentity
-  /** All of Apple's side of the sandbox, in PEM. */
+  /** All certificates and keys of Apple in the sandbox, as PEM. */
   applePems: SandboxApple
 }
 

@@ -12,14 +12,14 @@ export interface ChainOptions {
   /** The validity of the pass certificate. If negative, it has expired. */
   days?: number
   wwdrUnit?: string
-  /** Marked as Apple marks what may push. */
+  /** Whether the certificate has the extension with which Apple allows pushes. */
   pushes?: boolean
 }
 
 export const passType = 'pass.com.example.doctor'
 export const team = 'DOCTOR0001'
 
-/** Files of a chain as Apple issues it, made with openssl: what signs passes, its key, and the intermediate. */
+/** Creates the files of a certificate chain like Apple's with openssl: the pass certificate, its key, and the intermediate. */
 export async function makeAppleChain(folder: string, options: ChainOptions = {}): Promise<AppleChain> {
   const { days = 365, wwdrUnit = 'G4', pushes = false } = options
   const file = (name: string) => join(folder, `${wwdrUnit}-${days}-${name}`)
@@ -39,7 +39,7 @@ export async function makeAppleChain(folder: string, options: ChainOptions = {})
   return { certificate, key, wwdr }
 }
 
-/** As flags of the server. */
+/** Returns the flags of the server for a chain. */
 export function appleFlags({ certificate, key, wwdr }: AppleChain): string[] {
   return ['--apple-certificate', certificate, '--apple-key', key, '--apple-wwdr', wwdr]
 }

@@ -14,12 +14,12 @@ export interface ChainNames {
   nth?: number
 }
 
-/** A chain of the sandbox for tests that do not look at how it is made: its four keys take a second of CPU. */
+/** Returns a stored chain of the sandbox, for tests that do not check its creation: its four keys take a second of CPU. */
 export function sandboxChain({ nth = 0, at, ...names }: ChainNames): Promise<SandboxApple> {
   return onceADay(['apple', names, at ?? 'today', nth], () => createSandboxApple({ ...names, at: at ?? new Date() }))
 }
 
-/** The same of service accounts for the emulator of Google; those of another number have another key. */
+/** Like `sandboxChain`, for service accounts of the Google emulator. Each `nth` has a separate key. */
 export function sandboxAccount(nth = 0): ReturnType<typeof createSandboxGoogle> {
   return onceADay(['google', nth], () => createSandboxGoogle())
 }

@@ -15,13 +15,13 @@ export const allRoutes: { name: string; route: Route }[] = Object.entries(contra
 export interface Answer {
   status: number
   headers: Headers
-  /** Parsed where it is JSON, else the text. */
+  /** The parsed body if it is JSON, or its text. */
   body: unknown
   text: string
   bytes: Buffer
 }
 
-/** Fails the test unless the answer is one that the contract and its published description allow. */
+/** Fails the test unless the contract and its published description allow the response. */
 export function checkConformance(method: string, path: string, answer: Answer): void {
   const { status, headers, text } = answer
   const what = `${method} ${path} -> ${status} ${text.slice(0, 1000)}`
@@ -53,12 +53,12 @@ function checkSuccess(method: string, path: string, answer: Answer, what: string
   holds(isDescribed(answer.body), () => `${what}: ${JSON.stringify(isDescribed.errors)}`)
 }
 
-/** As expect(isSo).toBe(true), which costs ten times as much: each answer of each test is looked at. */
+/** Like expect(isSo).toBe(true), which takes ten times as long. Every response of every test is checked. */
 function holds(isSo: boolean, what: string | (() => string)): void {
   if (!isSo) expect.fail(typeof what === 'string' ? what : what())
 }
 
-/** Codes that stand for several statuses. */
+/** Codes with several statuses. */
 const otherStatuses: Partial<Record<keyof typeof errorTable, number[]>> = {
   INVALID_INPUT: [413, 415],
   NOT_FOUND: [405],
@@ -87,7 +87,7 @@ function checkError(method: string, path: string, { status, headers, body }: Ans
   expect(documented.split(', '), `${what}: not in /openapi.json`).toContain(errorCode)
 }
 
-/** Each answer of each test is looked up here. Fixed paths come first, as the router would choose. */
+/** The patterns of all routes. Fixed paths come first, as in the router. */
 const patterns = allRoutes
   .map(({ route }) => ({ route, pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
   .toSorted((a, b) => Number(a.route.path.includes('{')) - Number(b.route.path.includes('{')))
@@ -107,13 +107,13 @@ function operationOf(route: Route): Operation {
   return document.paths[route.path]![route.method.toLowerCase()] as Operation
 }
 
-/** Compiles in a fifth of the time: a check runs a few times only. */
+/** These options compile in a fifth of the time, and each check runs only a few times. */
 const fastToCompile = { code: { optimize: false }, inlineRefs: false }
 const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true, ...fastToCompile })
 ajv.addSchema({ ...document, $id: 'openapi' })
 const compiled = new Map<string, ValidateFunction>()
 
-/** The check of values that the published description holds at a place below the operation of a route. */
+/** Returns the check for the schema at a JSON pointer below the operation of a route in the published description. */
 export function described(route: Route, pointer: string): ValidateFunction {
   const $ref = `openapi${fragmentOf(route, pointer)}`
   const known = compiled.get($ref) ?? ajv.compile({ $ref })
@@ -121,18 +121,18 @@ export function described(route: Route, pointer: string): ValidateFunction {
   return known
 }
 
-/** The check of the body of a success, or of each event of a stream. */
+/** Returns the check of the body of a success, or of each event of a stream. */
 export function describedSuccess(route: Route, status: number | string): ValidateFunction {
   const type = route.eventStream ? 'text~1event-stream' : 'application~1json'
   return described(route, `/responses/${status}/content/${type}/schema`)
 }
 
-/** The code that a rejection by a route carries: the one that records scans carries none. */
+/** Returns the code in a rejection by a route; `undefined` for recording scans, whose errors have no code. */
 export function codeOf(route: Route, code: ErrorCode): ErrorCode | undefined {
   return route.errorsWithoutCode ? undefined : code
 }
 
-/** The JSON Schema at such a place, with what it refers to in it. */
+/** Returns the JSON Schema at a pointer, with all referenced schemas. */
 export function schemaAt(route: Route, pointer: string): object {
   const whole = (_: string, value: { $ref?: string } | null) =>
     value?.$ref ? lookUp(document, value.$ref.slice(1)) : value

@@ -8,19 +8,19 @@ import { onServer } from './migrated.ts'
 
 export type TestDialect = 'sqlite' | 'postgres'
 
-/** Set by `npm run test:quick`, which starts no PostgreSQL: what needs it is skipped. */
+/** Set by `npm run test:quick`, which starts no PostgreSQL and skips the tests that need it. */
 const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
 
 /** Every guarantee of storage is tested on both databases: describe.each(dialects). */
 export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sqlite', 'postgres']
 
-/** For what goes through SQL that other tests run on both: one database, and both in the long form. */
+/** For tests whose SQL other tests run on both databases: one database, or both in the long form. */
 export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
 
 /** Receives the work to do when a resource is no longer needed. Default: at the end of the test. */
 export type CleanUp = (work: () => void | Promise<void>) => void
 
-/** For what several tests use: the work is done behind the last test of the file or block, the latest first. */
+/** For resources of several tests: runs the work after the last test of the file or block, in reverse order. */
 export function cleanUpAfterAll(): CleanUp {
   const works: Parameters<CleanUp>[0][] = []
   afterAll(async () => {

@@ -28,8 +28,8 @@ export async function eventually<T>(expectation: () => T | Promise<T>, { interva
 const BEAT_MS = 50
 
 /**
- * Waits as eventually() does, and holds it to a time in milliseconds: by beats of this process, which come late where a busy
- * machine makes everything late.
+ * Like `eventually`, with a limit in milliseconds. It counts ticks of this process, which are late on a busy machine, so that
+ * the limit is extended accordingly.
  */
 export async function within<T>(milliseconds: number, expectation: () => T | Promise<T>): Promise<T> {
   let beats = 0

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 
-/** PNG and JPEG files put together from their parts, sound or not. */
+/** Builds valid and invalid PNG and JPEG files from their parts. */
 
 export function png(...chunks: Buffer[]): Buffer {
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
@@ -12,7 +12,7 @@ export function chunk(kind: string, data: Uint8Array = Buffer.alloc(0)): Buffer 
   return Buffer.concat([uint32(data.length), body, uint32(crc32(body))])
 }
 
-/** By default 8 bits each of red, green and blue, line after line. */
+/** Returns a PNG header; by default for 8 bits each of red, green, and blue, not interlaced. */
 export function header(
   width: number,
   height: number,
@@ -27,7 +27,7 @@ export function pixels(bytes: number): Buffer {
   return chunk('IDAT', zeros(bytes))
 }
 
-/** Zero bytes, compressed a thousandfold. */
+/** Returns the given number of zero bytes, compressed to about a thousandth. */
 export function zeros(bytes: number): Buffer {
   return deflateSync(Buffer.alloc(bytes), { level: 9 })
 }
@@ -40,7 +40,7 @@ export function segment(marker: number, data: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([0xff, marker]), uint16(data.length + 2), data])
 }
 
-/** The header of a frame of one colour. */
+/** Returns the header of a frame with one color component. */
 export function frame(marker: number, { width = 8, height = 8, bits = 8 } = {}): Buffer {
   return segment(
     marker,
@@ -55,8 +55,8 @@ export const scan = Buffer.concat([
 ])
 
 /**
- * A progressive picture with one of its scans again and again: sound in every part, and each scan is a pass over all
- * of its pixels. Made of one that has a scan for the lightness, then scans for the rest.
+ * Returns a progressive JPEG with repeated scans. Every part is valid, and each scan is a pass over all pixels. The source must
+ * start with a scan of the luminance.
  */
 export function withScans(progressive: Uint8Array, scans: number): Buffer {
   const bytes = Buffer.from(progressive)
@@ -71,7 +71,7 @@ export function withScans(progressive: Uint8Array, scans: number): Buffer {
     at = to
   }
   const [first, second] = found as [(typeof found)[0], (typeof found)[0]]
-  // Both at full precision at once, so that a repetition contradicts nothing.
+  // Set full precision for both scans, so that the repetitions are consistent.
   bytes[first.at + 1 + bytes.readUInt16BE(first.at + 2)] = 0
   bytes.set([1, 63, 0], second.at + 7)
   const repeated = bytes.subarray(second.at, second.to)

@@ -14,7 +14,7 @@ declare module 'vitest' {
   }
 }
 
-/** Migrates a database of each kind once for the whole run, behind the setup that starts PostgreSQL. */
+/** Migrates a database of each kind once for the whole run. Runs after the setup that starts PostgreSQL. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { postgresUrl } = project.getProvidedContext()
   const folder = mkdtempSync(join(tmpdir(), 'passes-migrated-'))
@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** A database that somebody is connected to cannot be copied. */
+/** Migrates a database, and closes its connections, because a database with connections cannot be copied. */
 async function migrateOnce(url: string): Promise<void> {
   const database = openDatabase(url)
   await migrate(database)

@@ -30,7 +30,7 @@ export async function startPgbouncer(databaseUrl: string, poolMode: string, pool
     'auth_type = any',
     `pool_mode = ${poolMode}`,
     `default_pool_size = ${poolSize}`,
-    // Clients do not get the same process again and again.
+    // Give clients different server processes.
     'server_round_robin = 1',
   ]
   writeFileSync(file, `${settings.join('\n')}\n`, { mode: 0o644 })

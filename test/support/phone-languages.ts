@@ -2,7 +2,7 @@ import { unzipSync } from 'fflate'
 
 const ENTRY = /^"((?:[^"\\]|\\.)*)" = "((?:[^"\\]|\\.)*)";$/
 
-/** As a phone reads a strings file: an entry a line. */
+/** Parses a strings file like a phone, with one entry per line. */
 export function readStrings(bytes: Uint8Array): Map<string, string> {
   const strings = new Map<string, string>()
   for (const line of new TextDecoder().decode(bytes).split('\n')) {
@@ -18,7 +18,7 @@ function unquote(text: string): string {
   return text.replaceAll(/\\(.)/g, (_, char: string) => escapes[char] ?? char)
 }
 
-/** A package as an iPhone of a language shows it: each text of pass.json in that language. */
+/** Returns pass.json as an iPhone shows it, with each text in the language of the phone. */
 export function openedIn(language: string, archive: Uint8Array): (text: string) => string {
   const strings = unzipSync(archive)[`${language}.lproj/pass.strings`]
   const texts = strings ? readStrings(strings) : new Map<string, string>()

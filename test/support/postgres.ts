@@ -19,7 +19,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Address of a PostgreSQL server where tests may create databases, ending in a slash. */
     postgresUrl: string
-    /** Said when a database is copied. */
+    /** The SQL clause for copying a database. */
     copyStrategy: string
   }
 }
@@ -38,15 +38,15 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   }
   const postgres = await startPostgres({ settings: forgetful })
   project.provide('postgresUrl', postgres.url)
-  // Files are copied for half of what it costs to copy them through the log.
+  // Copying files takes half as long as copying through the log.
   project.provide('copyStrategy', 'strategy file_copy')
   return postgres.stop
 }
 
 export interface PostgresOptions {
-  /** Such as `fsync=off`. */
+  /** Settings of the server, such as `fsync=off`. */
   settings?: string[]
-  /** A free one by default, which somebody else may take while the server is down. */
+  /** The port; a free one by default, which another program can take while the server is stopped. */
   port?: number
 }
 
@@ -55,7 +55,7 @@ export interface TestPostgres {
   url: string
   /** An immediate shutdown, as after a crash: connections are cut and nothing is written that was not. */
   crash(): Promise<void>
-  /** Starts it again behind a crash; it recovers. */
+  /** Starts the server again after a crash. It recovers its data. */
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -80,7 +80,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     onLog: () => undefined,
     onError: () => undefined,
   })
-  // That user must read what is written here for it, too, such as its password.
+  // The other user must be able to read the files that are written for it, such as its password.
   const umask = isRoot ? process.umask(0o022) : undefined
   try {
     await postgres.initialise()
@@ -118,7 +118,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // Somebody else's process may not be asked.
+    // EPERM means that the process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Envelope } from '../../src/core/contract/deliveries.ts'
 
-/** A delivery as it came in. */
+/** A received delivery. */
 export interface Received {
   path: string
   headers: IncomingHttpHeaders
   signature: string
-  /** The bytes as they came. */
+  /** The received body, unchanged. */
   body: string
   envelope: Envelope
 }
@@ -26,7 +26,7 @@ export interface Receiver {
   mostInFlight(): number
 }
 
-/** A customer's endpoint on loopback that keeps what it gets; closed after the test. */
+/** Starts a customer's endpoint on loopback that keeps its deliveries. It is closed after the test. */
 export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = []
   let replies: Reply[] = [204]

@@ -24,7 +24,7 @@ declare module 'vitest' {
     sandboxFolder: string
     /** The folder where chains.ts stores its files. It is deleted with these credentials. */
     keptCredentials: string
-    /** Those that tests in their own process sign with. */
+    /** The credentials with which tests sign in this process. */
     sandbox: { apple: SandboxApple; google: Awaited<ReturnType<typeof createSandboxGoogle>> }
   }
 }
@@ -45,8 +45,8 @@ const makers = [
 ]
 
 /**
- * Sandbox credentials for the whole run: new keys take longer than most tests. Those of a run are kept for others of the
- * same day, as long as what makes them stays as it is; a clean clone makes its own.
+ * Sandbox credentials for the whole run: new keys take longer than most tests. Later runs of the same day reuse them, unless
+ * the code that creates them changes.
  */
 export default async function setup(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-sandbox-'))

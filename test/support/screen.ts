@@ -19,7 +19,7 @@ export class TextScreen {
     this.#cells = emptyCells(columns, rows)
   }
 
-  /** Terminals cut their second screen to size. */
+  /** Truncates the alternate screen, as terminals do. */
   resize(columns: number, rows: number): void {
     this.columns = columns
     this.rows = rows

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { ServerProcess } from '../e2e/support/server.ts'
 
-/** A request that the server has begun to read, as it said itself with 100 Continue, and that waits for its body. */
+/** A request that the server has begun to read (it sent 100 Continue), and whose body is not sent yet. */
 export interface HeldRequest {
   /** Sends the body. Resolves to the status of the response, or to the error that interrupted the request. */
   finish(): Promise<number | string>

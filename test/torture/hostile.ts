@@ -25,16 +25,16 @@ export type Damage = Record<string, { sent: number; answers: Record<string, numb
 /** Connections that each of the attacks on sockets holds. */
 const SOCKETS = 20
 
-/** Strangers come from another address than the tenants, as they would. */
+/** The address of clients without a token. It differs from that of the tenants, as on the internet. */
 const STRANGE_ADDRESS = '127.0.0.2'
 
 /** The number of webhook endpoints that accept a request and never respond: the maximum per workspace. */
 const HANGING_ENDPOINTS = 50
 
-/** As many as a device takes, so that each of its lists is as long as one gets. */
+/** The maximum number of passes of a device, so that each of its lists has the maximum length. */
 const DEVICE_PASSES = 300
 
-/** Void passes before the only one that the page of their group shows. */
+/** The number of void passes before the only pass that the page of their group shows. */
 const GROUP_MEMBERS = 10_000
 
 const { url, token } = JSON.parse(process.argv[2]!) as Victim
@@ -44,7 +44,7 @@ const strangers = new Agent({ connections: 64, headersTimeout: 60_000, connect: 
 const damage: Damage = {}
 let isOver = false
 
-/** Runs until it is over, some at once, each a request after the other. */
+/** Runs an attack until the end, with several workers that each send one request after another. */
 function again(name: string, workers: number, attack: (send: Send) => Promise<void>): Promise<unknown> {
   const noted = { sent: 0, answers: {} as Record<string, number> }
   damage[name] = noted
@@ -171,7 +171,7 @@ const item = (templateId: string, variables: object = {}) => ({
   variables,
 })
 
-/** Each named for what it tries to use up. */
+/** The attacks, each named after the resource that it tries to exhaust. */
 const attacks: Record<string, () => Promise<unknown>> = {
   async renders() {
     const large = definition('{{a}}'.repeat(400))
@@ -315,7 +315,7 @@ const attacks: Record<string, () => Promise<unknown>> = {
   bodies: () => onSockets('bodies', 'POST /v1/scans HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n{', true),
 }
 
-/** Sockets that send a text, and read what comes or do not; each is opened again when it is closed. */
+/** Opens sockets that send a text, and optionally read the response. Each is opened again when it is closed. */
 async function onSockets(name: string, text: string, reads: boolean): Promise<void> {
   const noted = { sent: 0, answers: {} as Record<string, number> }
   damage[name] = noted

@@ -1,11 +1,11 @@
 import type { ScanResponse } from '../../src/core/contract/schemas/scan-shapes.ts'
 
-/** Something that was asked for under a key that makes asking again harmless. */
+/** A request with a key that makes it safe to repeat. */
 export interface Keyed<Answer> {
   key: string
   /** The acknowledged response. `undefined` while the result is unknown. */
   answer?: Answer
-  /** The server said no: it must not be there. */
+  /** The server rejected the request, so the resource must not exist. */
   isRefused?: true
 }
 

@@ -11,7 +11,10 @@ export interface Target {
   projectId: string
   /** The address of the database that all servers share. */
   database: string
-  /** Servers to choose from, by chance; they change while the load runs, and it waits while there are none. */
+  /**
+   * The servers from which each request picks one at random. They change while the load runs. The load waits while there is
+   * none.
+   */
   servers: Pick<ServerProcess, 'client'>[]
   journal: Journal
 }
@@ -103,13 +106,13 @@ interface Step {
 
 type Outcome = 'doubtful' | 'done'
 
-/** One write by chance. */
+/** Makes one random write. */
 async function step(step: Step): Promise<Outcome> {
   const { random } = step.arena
   const pass = step.own.length > 0 ? random.pick(step.own.slice(-30)) : undefined
   const chance = random.next()
   if (!pass || chance < 0.2) return create(step, 1)
-  // More than go into one transaction.
+  // More passes than one transaction writes.
   if (chance < 0.23) return create(step, 40)
   if (chance < 0.231) return broadcast(step)
   if (pass.voided !== 'no') return create(step, 1)

@@ -1,6 +1,6 @@
 /**
- * The built server with two things that cannot be had from outside: a clock that is set, and a SQLite file that is full.
- * Told over IPC; says its address as JSON.
+ * Runs the built server with two faults that are impossible from outside: a wrong clock, and a full SQLite file. Receives
+ * commands over IPC, and prints its address as JSON.
  */
 import { createRequire } from 'node:module'
 import { testConfig } from '../support/config.ts'
@@ -14,7 +14,7 @@ interface Connection {
 }
 
 const { Database } = createRequire(import.meta.url)('sqlite3') as { Database: { prototype: Connection } }
-/** Connections that write: what is full for one is not for another. */
+/** Connections that write. The size limit applies to each connection separately. */
 const writers = new Set<Connection>()
 const { exec } = Database.prototype
 Database.prototype.exec = function (sql, done) {

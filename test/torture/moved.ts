@@ -17,7 +17,7 @@ export interface MovedServer {
   stderr(): string
 }
 
-/** The built server in a process that takes orders which no operator can give. */
+/** Starts the built server in a process that accepts commands for faults (moved-server.ts). */
 export async function startMovedServer(arena: Arena): Promise<MovedServer> {
   const database = await arena.emptyDatabase()
   const args = [database, 'moved-'.repeat(8), arena.folder(), String(await freePort())]
@@ -29,7 +29,7 @@ export async function startMovedServer(arena: Arena): Promise<MovedServer> {
   child.stderr!.on('data', (chunk) => {
     stderr += chunk
   })
-  // With all that it said.
+  // Include all of its output.
   const ended = once(child, 'close')
   arena.cleanUp(async () => {
     child.kill('SIGKILL')

@@ -53,7 +53,7 @@ describe('times of a trip', () => {
     expect(apple.boardingPass.auxiliaryFields[2]).toMatchObject({ value: trip.arrivesAt, ignoresTimeZone: true })
   })
 
-  test('a flight at Google has the local time of the airport, whatever the offset of its text', () => {
+  test('a flight at Google has the local time of the airport, regardless of the offset of its text', () => {
     const { ofClass } = render('boardingPass', {
       trip: { ...trip, arrivesAt: '2027-05-20T10:00:00+01:00' },
       values: morning,

@@ -64,7 +64,7 @@ const keptCounts = new Set([
 ])
 
 /**
- * Filters without an index of their own. Passes are read in the order of the sort until the page is full. This is fast if many
+ * Filters without a separate index. Passes are read in the order of the sort until the page is full. This is fast if many
  * passes match, and reads the whole workspace if almost none do.
  */
 const walked: { name: string; filters: Filters; why: string }[] = [

@@ -21,7 +21,7 @@ const HOUR = 3_600_000
 /** A server whose clock is more than 30 s off PostgreSQL's runs no jobs. */
 const ON_POSTGRES = 20_000
 
-/** Forward and back under load; then, on SQLite, scheduled sends before and after a jump. */
+/** Moves the clock forward and back under load. On SQLite, also checks scheduled sends before and after a jump. */
 async function moveClock(arena: Arena): Promise<void> {
   const receiver = await startTallyReceiver(arena)
   const server = await startMovedServer(arena)

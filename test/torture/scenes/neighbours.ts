@@ -39,7 +39,7 @@ interface Round {
   most: number
 }
 
-/** Everything of hostile.ts at once, against a server with the limits that it comes with. */
+/** Runs all attacks of hostile.ts at once, against a server with its default limits. */
 async function playRound(arena: Arena): Promise<Round> {
   const receiver = await startTallyReceiver(arena)
   const server = await arena.start({
@@ -142,7 +142,7 @@ function startAttack(victim: Victim) {
   }
 }
 
-/** The most that the server and the processes that it started held at once. */
+/** Watches the maximum memory of the server and its child processes together. */
 function watchMemory({ pid }: ServerProcess) {
   let most = 0
   const timer = setInterval(() => {

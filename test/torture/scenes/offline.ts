@@ -28,7 +28,7 @@ async function uploadAgainAndAgain(arena: Arena): Promise<void> {
       { ...base(round, `second-${n}`, at + 60_000 + n), passId, result: 'accepted' as const, reason: 'valid' as const },
       { ...base(round, `third-${n}`, at + 90_000 + n), passId, result: 'denied' as const, reason: 'expired' as const },
     ])
-    // The first upload sets what the ledger holds; all later ones come together, on both servers.
+    // The first upload determines the ledger. All later uploads are sent concurrently, to both servers.
     await upload(arena, servers, scans)
     const before = await ledgerOf(client, passes)
     await Promise.all(Array.from({ length: UPLOADS - 1 }, () => upload(arena, servers, arena.random.shuffle(scans))))

@@ -15,7 +15,7 @@ export const repeats: Scene = {
   run: killWorkers,
 }
 
-/** Google takes three notifications of a pass a day. */
+/** The number of notifications of a pass that Google accepts per day. */
 const GOOGLE_CAP = 3
 
 /**
