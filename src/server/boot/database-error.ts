@@ -28,11 +28,11 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
     return await work()
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }
-    const trouble = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : code && troubles[code]
-    if (!trouble) throw error
+    const problem = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : code && troubles[code]
+    if (!problem) throw error
     // Omit the statement, which knex puts before the message.
-    const why = trouble.isQuoted ? `${trouble.why}: ${message.split(' - ').at(-1)}` : trouble.why
-    throw new DatabaseError(databaseUrl, { ...trouble, why }, { cause: error })
+    const why = problem.isQuoted ? `${problem.why}: ${message.split(' - ').at(-1)}` : problem.why
+    throw new DatabaseError(databaseUrl, { ...problem, why }, { cause: error })
   }
 }
 

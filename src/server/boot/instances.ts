@@ -54,7 +54,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     others = [...known.values()].filter(({ changedAt }) => now - changedAt < GONE_SECONDS).length
     buckets.share(1 + others, now)
     await forget(instances, now)
-    return { isBusy: others > 0 && [usage, ...instances.map((instance) => instance.usage)].some(isSpending) }
+    return { isBusy: others > 0 && [usage, ...instances.map((instance) => instance.usage)].some(hasUsage) }
   }
 
   function merge({ id: from, heartbeat: latest, usage }: Instance, now: number): void {
@@ -101,6 +101,6 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
   }
 }
 
-function isSpending(usage: Record<string, number>): boolean {
+function hasUsage(usage: Record<string, number>): boolean {
   return Object.keys(usage).length > 0
 }

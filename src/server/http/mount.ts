@@ -127,7 +127,7 @@ async function serve(
     // A door requests the list of doors every few seconds. The list contains only this door, so it costs no more than a
     // small request.
     const isSelf = token.door !== null && route === contract.doors.list
-    const cost = takesTurnsAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
+    const cost = isScheduledAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
     // The handler of an image enters the scheduler itself, and leaves it to wait for the decoder process.
     if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
     // Enter after the wait for the event loop. If a request held a render slot while it waits, it would delay renders
@@ -206,7 +206,7 @@ function startStream(
 }
 
 /** Whether a route is scheduled as a list: lists, counts over time, and routes that declare much work. */
-const takesTurnsAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
+const isScheduledAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||
   (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))

@@ -125,14 +125,14 @@ export function requireSaneJson(json: string): void {
     } else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       depth += 1
       values += 1
-      if (depth > MAX_DEPTH) throw insane(`is nested deeper than ${MAX_DEPTH} levels`)
+      if (depth > MAX_DEPTH) throw invalidJson(`is nested deeper than ${MAX_DEPTH} levels`)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1
     else if (code === COMMA || code === COLON) values += 1
-    if (values > MAX_VALUES) throw insane(`contains more than ${MAX_VALUES} names and values: send fewer at once`)
+    if (values > MAX_VALUES) throw invalidJson(`contains more than ${MAX_VALUES} names and values: send fewer at once`)
   }
 }
 
-function insane(what: string): ApiError {
+function invalidJson(what: string): ApiError {
   return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 

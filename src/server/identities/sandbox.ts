@@ -164,12 +164,12 @@ async function loadOrCreate<T>(
     try {
       return await read(folder)
     } catch (error) {
-      if (!isThere || !isUnsound(error)) throw error
+      if (!isThere || !isDamaged(error)) throw error
     }
   }
 }
 
-function isUnsound(error: unknown): boolean {
+function isDamaged(error: unknown): boolean {
   return error instanceof CredentialError || (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 

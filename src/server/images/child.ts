@@ -22,14 +22,14 @@ export type DecodeResponse = { ready: true } | { made: MadeFiles } | { error: st
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 const WATCH_MS = 100
 
-const die = () => process.kill(process.pid, 'SIGKILL')
+const killProcess = () => process.kill(process.pid, 'SIGKILL')
 
-process.on('disconnect', die)
+process.on('disconnect', killProcess)
 // Ignore signals, because a terminal and systemd send them to every process of the server. The parent finishes its
 // requests first, and then ends this process.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
-setInterval(() => process.memoryUsage.rss() > MAX_MEMORY_BYTES && die(), WATCH_MS).unref()
+setInterval(() => process.memoryUsage.rss() > MAX_MEMORY_BYTES && killProcess(), WATCH_MS).unref()
 
 sharp.cache(false)
 sharp.concurrency(1)

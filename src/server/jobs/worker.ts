@@ -61,8 +61,8 @@ const NACK_RETRY_MS = 250
 const ALIVE_MS = 30_000
 
 /**
- * Starts the loops of the outbox, one per priority of each queue. Several workers, in any number of processes, share
- * the work through claims.
+ * Starts one loop per queue and priority, which claims jobs from the outbox. Several workers, in any number of
+ * processes, share the work through claims.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
   const wake: OnDue = (place) => running.find((one) => one.place === place)?.wake()

@@ -226,7 +226,7 @@ async function decide(
     for (const platform of platforms) {
       change[`${platform}_status`] = isWanted(platform) && holders[platform].includes(passId) ? 'PENDING' : 'SKIPPED'
     }
-    if (isWanted(CAPPED_PLATFORM) && isCrowded(notification, places.get(passId) ?? [])) {
+    if (isWanted(CAPPED_PLATFORM) && exceedsPassCap(notification, places.get(passId) ?? [])) {
       Object.assign(change, { [CAPPED_AT]: null, ...failed(CAPPED_PLATFORM, OVER_CAP) })
     }
     changes.set(id, change)
@@ -256,7 +256,7 @@ async function placesOf(
  * Whether the cap excludes a notification of a broadcast. If several undecided notifications compete, the first one
  * that starts is sent. Single notifications were counted toward the cap when they were created.
  */
-function isCrowded({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
+function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
   const others = places.filter((place) => place.isCertain && place.id !== id).map((place) => place.dueAt)
   return cappedAt !== null && exceedsCap(others, cappedAt)

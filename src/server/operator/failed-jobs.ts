@@ -10,9 +10,9 @@ const CHUNK = 200
 const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}` as const)
 
 /**
- * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. A retried wallet update fires
- * pass.updated with the single entry manual_requeue. Without IDs, this also issues passes that could not be signed,
- * because their jobs have ended.
+ * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. If the job was a wallet
+ * update, this also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs, this
+ * also issues passes that could not be signed, because their jobs have ended.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {

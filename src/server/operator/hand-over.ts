@@ -73,7 +73,7 @@ export interface HandOverOptions {
   at: Date
   names: OwnNames
   signal: AbortSignal
-  onProgress: (looked: number, rows: number) => void
+  onProgress: (passesRead: number, rows: number) => void
 }
 
 /** The number of passes per page, which takes at most 32 MiB if all values have the maximum size. */
@@ -114,7 +114,7 @@ export async function openHandOver(
   const counts = { passes: 0, devices: 0, googleObjects: 0, unissued: 0, devicesLeftOut: 0, valuesLeftOut: 0 }
   const rows = createRows(store, { names: options.names, variables, counts })
   async function* pages() {
-    let looked = total
+    let passesRead = total
     for (let after: string | undefined; ; ) {
       signal.throwIfAborted()
       const page = await store.handOver.list(workspaceId, filter, { after, limit: PAGE })
@@ -124,8 +124,8 @@ export async function openHandOver(
         if (row) cells.push(row)
       }
       if (cells.length > 0) yield cells
-      looked += page.length
-      onProgress(looked, counts.passes)
+      passesRead += page.length
+      onProgress(passesRead, counts.passes)
       if (page.length < PAGE) return
       after = page.at(-1)!.pass.id
     }
@@ -157,7 +157,7 @@ async function collectVariables(
   { signal, onProgress }: Pick<HandOverOptions, 'signal' | 'onProgress'>,
 ): Promise<string[]> {
   const names = new Set<string>()
-  let looked = 0
+  let passesRead = 0
   for (let after: string | undefined; ; ) {
     signal.throwIfAborted()
     const page = await store.handOver.listVariables(workspaceId, filter, { after, limit: PAGE })
@@ -168,8 +168,8 @@ async function collectVariables(
           '(--template) or by project (--project).',
       )
     }
-    looked += page.length
-    onProgress(looked, 0)
+    passesRead += page.length
+    onProgress(passesRead, 0)
     if (page.length < PAGE) return [...names]
     after = page.at(-1)!.id
   }

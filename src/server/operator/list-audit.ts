@@ -43,8 +43,8 @@ export async function listAudit(
 ): Promise<Page<AuditEntry>> {
   const { rows, ...rest } = await store.auditLog.list({ ...filters, ...page })
   const { targetId, ...others } = filters
-  const isWholeStory = Object.values(others).every((filter) => filter === undefined)
-  if (targetId === undefined || !isWholeStory || rest.hasMore) return toPage({ rows, ...rest }, showEntry)
+  const hasOnlyTarget = Object.values(others).every((filter) => filter === undefined)
+  if (targetId === undefined || !hasOnlyTarget || rest.hasMore) return toPage({ rows, ...rest }, showEntry)
   const scan = await store.auditLog.findScan(targetId)
   const all = scan ? [...rows, scan] : rows
   return toPage({ ...rest, rows: all, total: rest.total + (scan ? 1 : 0) }, showEntry)

@@ -68,12 +68,12 @@ async function ensureAtGoogle(
   // Render first, because a pass that cannot be rendered is not an error of Google.
   await render(pass, issuing)
   return google.ensure(pass, at).catch((cause: unknown) => {
-    throw whyNotAtGoogle(cause)
+    throw toVisitorError(cause)
   })
 }
 
 /** The error for a visitor. Google's own message is stored on the pass for its issuer. */
-function whyNotAtGoogle(cause: unknown): ApiError {
+function toVisitorError(cause: unknown): ApiError {
   if (isPassing(cause)) {
     const message = 'Google Wallet does not respond; try again in a moment.'
     return new ApiError('PROVIDER_UNAVAILABLE', { message, headers: { 'retry-after': '5' }, cause })

@@ -123,8 +123,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
      */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
-        const asItWas = await issuing.render({ ...pass, templateVersionId })
-        const { classId: _, ...shown } = wallet.objectOf(asKind({ ...asItWas, objectSuffix }, kind), at)
+        const previous = await issuing.render({ ...pass, templateVersionId })
+        const { classId: _, ...shown } = wallet.objectOf(asKind({ ...previous, objectSuffix }, kind), at)
         await calls.expireObject(kind, shown, retired)
       }
     }

@@ -115,7 +115,7 @@ export async function eachJob(
   { store, clock, log }: JobServices,
   onError?: (tx: Repositories, job: Job, cause: unknown, at: Date) => Promise<void>,
 ): Promise<void> {
-  const doOne = async (job: Job) => {
+  const runJob = async (job: Job) => {
     try {
       if ((await work(job)) === 'done') await store.statement((tx) => tx.jobs.complete([job]))
     } catch (cause) {
@@ -129,7 +129,7 @@ export async function eachJob(
       })
     }
   }
-  await allEnded(jobs.map(doOne))
+  await allEnded(jobs.map(runJob))
 }
 
 interface PlatformCall {

@@ -44,10 +44,10 @@ export function createWakeUps() {
 
     listen(workspaceId: string) {
       let isWoken = false
-      let stir: () => void = () => undefined
+      let wakeUp: () => void = () => undefined
       const wake = () => {
         isWoken = true
-        stir()
+        wakeUp()
       }
       const { followers, leave } = join(workspaceId, wake)
       return {
@@ -58,13 +58,13 @@ export function createWakeUps() {
         async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {
             await new Promise<void>((resolve) => {
-              stir = () => {
-                followers.sleeping.delete(stir)
-                ended.removeEventListener('abort', stir)
+              wakeUp = () => {
+                followers.sleeping.delete(wakeUp)
+                ended.removeEventListener('abort', wakeUp)
                 resolve()
               }
-              ended.addEventListener('abort', stir, { once: true })
-              sleep(followers, stir, milliseconds)
+              ended.addEventListener('abort', wakeUp, { once: true })
+              sleep(followers, wakeUp, milliseconds)
             })
           }
           const came = isWoken
@@ -85,7 +85,7 @@ export function createWakeUps() {
 
         close() {
           leave()
-          stir()
+          wakeUp()
         },
       }
     },
@@ -102,8 +102,8 @@ function newFollowers(): Followers {
 }
 
 /** Lets a follower wait. All waiting followers wake up together, at the earliest of their timeouts. */
-function sleep(followers: Followers, stir: () => void, milliseconds: number): void {
-  followers.sleeping.add(stir)
+function sleep(followers: Followers, wakeUp: () => void, milliseconds: number): void {
+  followers.sleeping.add(wakeUp)
   const dueAt = performance.now() + milliseconds
   if (followers.timer && followers.dueAt <= dueAt) return
   clearTimeout(followers.timer)

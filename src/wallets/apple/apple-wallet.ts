@@ -100,7 +100,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
       assertSound(identity, at)
       const { error } = PassJson.safeParse(passJson(pass))
       const issues = error?.issues.filter(isRefusedByPhones) ?? []
-      if (issues.length > 0) throw unshowable(issues)
+      if (issues.length > 0) throw passJsonError(issues)
       await imagesOf(pass)
     },
 
@@ -146,7 +146,7 @@ function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }
 
-function unshowable(issues: { path: PropertyKey[]; message: string }[]): ApiError {
+function passJsonError(issues: { path: PropertyKey[]; message: string }[]): ApiError {
   const { message, details } = validationError(
     issues.map((issue) => ({
       path: issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),

@@ -63,7 +63,10 @@ function portrait(issuer: GoogleIssuer, card: Card) {
   return mainImage ? [{ id: 'portrait', mainImage }] : undefined
 }
 
-/** Returns the state. It is needed in addition to the time interval, up to a day after which Google expires a pass. */
+/**
+ * Returns the state of the object. Without it, the pass would stay valid for up to a day after its time interval,
+ * because Google expires passes with a delay.
+ */
 function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {
   if (card.voided) return 'INACTIVE'
   return card.expiresAt && card.expiresAt <= at ? 'EXPIRED' : 'ACTIVE'

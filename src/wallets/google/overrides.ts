@@ -36,7 +36,8 @@ function withoutEmpty(resource: GoogleResource): GoogleResource {
   const kept = new Map(Object.entries(resource))
   for (const [key, value] of Object.entries({ textModulesData, linksModuleData, infoModuleData })) {
     const filled = withoutEmptyItems(value, key)
-    if (isNothing(filled) || (isJsonObject(filled) && 'uris' in filled && isNothing(filled.uris))) kept.delete(key)
+    if (isEmptyValue(filled) || (isJsonObject(filled) && 'uris' in filled && isEmptyValue(filled.uris)))
+      kept.delete(key)
     else kept.set(key, filled)
   }
   if (isJsonObject(barcode) && barcode.value === '') kept.delete('barcode')
@@ -54,24 +55,24 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
   if (!Array.isArray(value)) return value
   const keys = contents.get(name)
   const items = value.map((item) => withoutEmptyItems(item, ''))
-  return keys ? items.filter((item) => !isJsonObject(item) || !cameOutEmpty(item, keys)) : items
+  return keys ? items.filter((item) => !isJsonObject(item) || !hasBecomeEmpty(item, keys)) : items
 }
 
 /**
  * Whether the content of an item is empty because of its placeholders. An item that has neither content nor a label is
  * an error in the definition. It is kept, so that publish reports it.
  */
-function cameOutEmpty(item: Record<string, unknown>, keys: string[]): boolean {
-  if (keys.some((key) => saysSomething(item[key]))) return false
+function hasBecomeEmpty(item: Record<string, unknown>, keys: string[]): boolean {
+  if (keys.some((key) => hasContent(item[key]))) return false
   return [...keys, ...labels].some((key) => key in item)
 }
 
-function saysSomething(value: unknown): boolean {
+function hasContent(value: unknown): boolean {
   const text = isJsonObject(value) && isJsonObject(value.defaultValue) ? value.defaultValue.value : value
-  return typeof text === 'string' ? text.trim() !== '' : text !== undefined && !isNothing(text)
+  return typeof text === 'string' ? text.trim() !== '' : text !== undefined && !isEmptyValue(text)
 }
 
-function isNothing(value: unknown): boolean {
+function isEmptyValue(value: unknown): boolean {
   return value === undefined || (Array.isArray(value) && value.length === 0)
 }
 

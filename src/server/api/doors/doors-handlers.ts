@@ -18,7 +18,7 @@ export const doors: Handlers<typeof contract> = {
   invite: ({ body }, context) => {
     const { store, workspaceId, now, services } = context
     const { projectId, gate, uses } = body
-    const expiresAt = requireSoon(body.expiresAt, now)
+    const expiresAt = requireExpiryInRange(body.expiresAt, now)
     const code = newScanCode()
     return store.transaction(async (tx) => {
       // Lock the project, so that it is not deleted and no other invitation is created concurrently.
@@ -121,7 +121,7 @@ function notClaimable(reason: keyof typeof NOT_CLAIMABLE): ApiError {
   return new ApiError('NOT_FOUND', { message: NOT_CLAIMABLE[reason], details: { reason } })
 }
 
-function requireSoon(given: string, now: Date): Date {
+function requireExpiryInRange(given: string, now: Date): Date {
   const expiresAt = new Date(given)
   const ahead = expiresAt.getTime() - now.getTime()
   const message = ahead <= 0 ? 'Must be in the future' : ahead > MAX_MS && `Must be within ${MAX_DOOR_DAYS} days`

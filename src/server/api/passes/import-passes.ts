@@ -66,9 +66,9 @@ export async function importPasses(
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
   // Read the passes that a concurrent request imported first. They are visible after the commit.
-  const passedOver = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
+  const notInserted = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
-    passedOver.map(({ item }) => item),
+    notInserted.map(({ item }) => item),
     context,
   )
   const digests = new Map(planned.map(({ externalPassId, importDigest }) => [externalPassId, importDigest]))

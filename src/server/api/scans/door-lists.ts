@@ -53,7 +53,7 @@ export function createDoorLists(): DoorLists {
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 
-  const isOfNow = ({ madeAt }: StoredSnapshot, { now }: ListContext) =>
+  const isCurrent = ({ madeAt }: StoredSnapshot, { now }: ListContext) =>
     // Use the absolute difference, because the list can be newer than a concurrent request.
     Math.abs(now.getTime() - madeAt.getTime()) < CURRENT_MS
 
@@ -74,7 +74,7 @@ export function createDoorLists(): DoorLists {
     const known = current.get(place)
     if (known) {
       const list = await known
-      if (isOfNow(list, context) && (await mayRepeat(list, context))) return list
+      if (isCurrent(list, context) && (await mayRepeat(list, context))) return list
       // Another request can have begun a list in the meantime.
       const next = current.get(place)
       if (next && next !== known) return next

@@ -95,7 +95,7 @@ export async function toPassSummary(
   const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
   const door = definition && doorViewOf(definition, scope!)
   const group =
-    pass.group && (await lookAtGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, context }))
+    pass.group && (await findGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, context }))
   return {
     id: pass.id,
     externalPassId: pass.externalPassId,
@@ -124,7 +124,7 @@ interface AskedGroup extends GroupAtDoor {
   context: RequestContext
 }
 
-const lookAtGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
+const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
   // Wait for a turn of the event loop, so that scans that were recorded together share one query.
   await nextTurn()
   const asked = take()

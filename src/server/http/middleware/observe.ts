@@ -56,8 +56,8 @@ export function createObserve(
       const method = methods.has(event.req.method) ? event.req.method : 'other'
       metrics.requests.inc({ method, route, status })
       metrics.requestSeconds.observe({ method, route }, milliseconds / 1000)
-      const isTurnedAway = status === 429 || status === 503 || (status >= 400 && !caller)
-      const level = readingMethods.has(method) || isTurnedAway ? 'debug' : 'info'
+      const isRejected = status === 429 || status === 503 || (status >= 400 && !caller)
+      const level = readingMethods.has(method) || isRejected ? 'debug' : 'info'
       if (!log.isLevelEnabled(level)) return
       const ms = Math.round(milliseconds * 10) / 10
       const address = addressOf(event)

@@ -35,13 +35,13 @@ export async function examine<Facts = undefined>(
     checks.push({
       group,
       name,
-      ...(typeof known === 'string' ? skipped(known) : await safely(async () => check(known), fix)),
+      ...(typeof known === 'string' ? skipped(known) : await runCheck(async () => check(known), fix)),
     })
   }
   return checks
 }
 
-async function safely(check: () => Promise<Finding>, fix: string): Promise<Finding> {
+async function runCheck(check: () => Promise<Finding>, fix: string): Promise<Finding> {
   try {
     return await check()
   } catch (error) {
