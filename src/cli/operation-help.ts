@@ -70,7 +70,7 @@ function describe({
     ...rest['x-codeSamples'].map(({ label, source }) => section(label.toUpperCase(), source.split('\n'))),
     ...statuses
       .filter(([status]) => Number(status) < 400)
-      .map(([status, { content }]) => example(`ANSWER ${status}`, Object.values(content ?? {})[0]?.example)),
+      .map(([status, { content }]) => example(`RESPONSE ${status}`, Object.values(content ?? {})[0]?.example)),
     section(
       'ERRORS',
       statuses

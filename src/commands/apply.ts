@@ -5,7 +5,7 @@ import { type Action, isDifference, type Outcome, planApply, type Step } from '.
 import { parsePath, skipFlag } from '../cli/arguments/list-flags.ts'
 import { DIFFERENT, InterruptedError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { printable } from '../cli/command/output.ts'
+import { counted, printable } from '../cli/command/output.ts'
 import { onInterrupt } from '../cli/command/program.ts'
 import { confirm, type PromptOptions } from '../cli/command/prompt.ts'
 import { showChanges } from '../cli/template/template-push.ts'
@@ -79,7 +79,7 @@ export default class Apply extends ClientCommand {
   async #ask(steps: readonly Step[], options: PromptOptions): Promise<void> {
     const ends = steps.filter(({ action }) => action === 'delete')
     const others = steps.length - ends.length
-    if (others > 0) await confirm(`Create and change ${others}?`, { ...options, yes: false })
+    if (others > 0) await confirm(`Create or change ${counted(others, 'object')}?`, { ...options, yes: false })
     for (const step of ends) await confirm(`Delete the ${describeStep(step)}?`, { ...options, yes: false })
   }
 
@@ -94,7 +94,7 @@ export default class Apply extends ClientCommand {
         this.log(`${outcome} ${describeStep(step)}`)
       }
     } catch (error) {
-      this.note(`${outcomes.size} of ${steps.length} were done. Run it again to resume.`)
+      this.note(`${outcomes.size} of ${steps.length} changes were applied. Run the command again to resume.`)
       throw error
     } finally {
       await secrets.close()

@@ -144,7 +144,7 @@ export default class MoveOut extends BaseCommand {
       ]),
     )
     if (silent + refused + waiting > 0)
-      this.note('\nKeep this server running under the old address until they have moved.')
+      this.note('\nKeep this server running under the old address until all phones have moved.')
     return shown(move)
   }
 }

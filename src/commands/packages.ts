@@ -78,5 +78,5 @@ export default class Packages extends BaseCommand {
 /** Returns how to make the server respond at that address. */
 function prefixHint(url: string): string {
   const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, '') : ''
-  return path === '' || path === '/apple' ? '' : `: passes serve --apple-prefix ${path}`
+  return path === '' || path === '/apple' ? '' : `. To serve this path, run: passes serve --apple-prefix ${path}`
 }

@@ -113,7 +113,7 @@ export default class Scan extends ClientCommand {
     if (this.jsonEnabled())
       throw new UsageError('The console does not support --json', { hint: 'add --stdin for scans in a pipe.' })
     if (process.stdin.isTTY && canAnimate(process.stdout)) return
-    const what = process.stdin.isTTY ? 'stdout is not one that can be drawn on' : 'stdin is not one'
+    const what = process.stdin.isTTY ? 'stdout is not a terminal that supports drawing' : 'stdin is not a terminal'
     throw new UsageError(`The console needs a terminal, but ${what}`, {
       hint: `for pipes, add --stdin: cat payloads.txt | ${programName()} scan --stdin`,
     })

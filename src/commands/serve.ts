@@ -4,7 +4,7 @@ import { mistypedVariables, parsePlatforms, serveFlags, serverConfig } from '../
 import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
-/** The time to finish requests after the drain, in seconds: enough for the slowest webhook, and within the 20 s of a stop. */
+/** The seconds for work in flight after the drain: enough for the slowest webhook, and with a drain of 2 s below 20 s. */
 const FINISH_SECONDS = 17
 
 /** The maximum time to return jobs in flight to the queue, in milliseconds. */
@@ -63,7 +63,10 @@ export default class Serve extends BaseCommand {
     const signal = await stopped
     // Ctrl-C means that there is no proxy that must be notified first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
-    log.info({ drainSeconds }, 'stopping: no new jobs, then no new requests; work in flight is finished')
+    log.info(
+      { drainSeconds },
+      'stopping: no new jobs, after the drain no new requests, until work in flight is finished',
+    )
     const late = setTimeout(
       () => {
         log.error('not all work finished in time: work in flight returns to the queue and runs again')

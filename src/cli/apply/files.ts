@@ -32,9 +32,7 @@ const WebhookContent = z.strictObject({
 const limit = z.int().min(0).max(MAX_LIMIT).optional()
 const LimitsContent = z.strictObject({ $schema, ...mapNames(limitNames, limit) })
 
-/** A `projects/*.json` file: a project, matched by name. */
 export type ProjectFile = JsonFile<z.output<typeof ProjectContent>>
-/** A `webhooks/*.json` file: an endpoint, matched by URL. */
 export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
 /** The `limits.json` file: the limits of the workspace. Omitted limits are not changed. */
 export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>

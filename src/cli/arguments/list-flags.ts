@@ -117,11 +117,11 @@ export function projectQuery(projects: string[] | undefined): { projectId?: stri
   return projects ? { projectId: projects.map((project) => (project === 'none' ? 'null' : project)) } : {}
 }
 
-/** Returns the hint below a page if more rows follow; `undefined` after the last page. */
+/** Returns the hint below a page; `undefined` if no more rows follow. */
 export function moreHint(page: Page<unknown>): string | undefined {
   if (!page.hasMore) return undefined
   const shown = page.offset + page.items.length
-  return `${count(shown)} of ${count(page.total)} shown. More: add --all, or --limit with up to 100.`
+  return `${count(shown)} of ${count(page.total)} shown. To show more, add --all, or --limit up to 100.`
 }
 
 /** A formatter for one page of a list, called for each page in order. */

@@ -33,7 +33,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** Returns the inputs. Inputs that a prompt can ask for become optional. */
+/** Returns the flags with those optional whose value a prompt can ask for. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const
@@ -71,7 +71,7 @@ export async function askForNames(
   }
 }
 
-/** Returns no candidates if the server is slow or unreachable, or permission is missing. Used for optional values. */
+/** Returns no candidates if the server is slow or unreachable, or if permission is missing: the value is optional. */
 async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
   try {
     return await Promise.race([reading, sleep(TIMEOUT_MS, [], { ref: false })])
@@ -185,8 +185,8 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
       // Only the operator can list identities, because the list includes identities of other workspaces.
       hint:
         kind === 'identity'
-          ? 'passes api GET /v1/identities lists those of this workspace; on the server, passes identity use assigns one.'
-          : `passes ${kind} list shows all.`,
+          ? 'passes api GET /v1/identities lists the identities of this workspace; on the server, passes identity use adds one.'
+          : `passes ${kind} list shows every ${kind}.`,
     })
   }
   if (found.length === 1) return found[0]!.id

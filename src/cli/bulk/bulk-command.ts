@@ -13,7 +13,6 @@ import type { RowAction } from './row-action.ts'
 
 export const groupColumnFlag = Flags.string({ summary: 'Column with the group key (default: groupKey, if it exists).' })
 
-/** The argument of commands that read a CSV file: its path, or `-` for stdin. */
 export const bulkArgs = {
   file: Args.string({
     description: 'CSV file with a header line; - reads stdin, without a journal.',

@@ -28,7 +28,7 @@ export interface BulkRun<Item> {
   onRows: (rows: (PlacedRow | FailedRow)[]) => void
 }
 
-/** The maximum interval between flushes to disk. The operating system receives writes immediately. */
+/** The maximum interval between flushes to disk. A killed process loses nothing, since the system has all its writes. */
 const SYNC_EVERY_MS = 1_000
 
 /**
@@ -77,7 +77,6 @@ async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Pr
 
 type BookKeys = 'columns' | 'resultColumns' | 'journal' | 'out' | 'failures' | 'onProgress' | 'onRows'
 
-/** Keeps the output files and the journal consistent. */
 function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   const { columns, resultColumns, journal, out, failures } = run
   let entry = journal?.start ?? atStart

@@ -52,7 +52,6 @@ interface ChangeOptions {
 }
 
 export interface ConcurrentChanges<Item, Name extends string> {
-  /** The number of concurrent requests, across all batches. */
   concurrency: number
   change: (item: Item, options: ChangeOptions) => Promise<RowResult<Name>>
 }

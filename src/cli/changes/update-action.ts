@@ -201,9 +201,7 @@ async function declaredBy(client: Client, id: string, note: (message: string) =>
 
 export interface UpdateColumnOptions {
   externalIdColumn: string
-  /** If undefined, the column `label` is used, if there is one. */
   labelColumn: string | undefined
-  /** If undefined, the column `groupKey` is used, if there is one. */
   groupColumn?: string | undefined
   /** Whether a flag changes every pass, so that the file needs only ids. */
   changesAll: boolean

@@ -180,7 +180,6 @@ function countReasons() {
 
 export interface UpgradeSummary {
   dryRun: boolean
-  /** `false` if the run stopped before the end. */
   complete: boolean
   /** `null` if each pass moves to the newest version of its template. */
   version: number | null

@@ -12,7 +12,7 @@ export interface CliErrorOptions {
   cause?: unknown
 }
 
-/** The exit code if differences were found or remain. */
+/** The exit code if files and server differ. */
 export const DIFFERENT = 3
 
 /** An error that the user can fix; printed without a stack trace. */

@@ -38,7 +38,7 @@ export abstract class ClientCommand extends BaseCommand {
   protected connection: Connection | undefined
   readonly #clients: Client[] = []
 
-  /** Also replaces the names of projects, templates, and webhooks by their ids. */
+  /** Parses the flags, asks for missing names on a terminal, and replaces names of projects and other rows by their ids. */
   protected override async parse<
     F extends Interfaces.OutputFlags<Interfaces.FlagInput>,
     B extends Interfaces.OutputFlags<Interfaces.FlagInput>,
@@ -123,7 +123,7 @@ export function retryNotes(note: (message: string) => void) {
 const MAX_WAIT_SECONDS = 60
 
 /**
- * Ends the call with the error of the server instead of waiting for hours. The server asks for that if a daily limit is
+ * Fails with the error of the server instead of waiting for hours. The server asks for such a wait if a daily limit is
  * used up, such as Google's limit of notifications.
  */
 function requireShortWait({ error, waitSeconds }: Retry): void {

@@ -22,7 +22,6 @@ export interface Failure {
   details: Record<string, unknown>
   exitCode: number
   reasons: string[]
-  /** The next step for the user. */
   hint?: string | undefined
 }
 
@@ -58,7 +57,6 @@ export function describeFailure(error: unknown, { connection, flags = [] }: Fail
   return describeBug(error)
 }
 
-/** Returns the lines for people, without a trailing line break. */
 export function formatFailure(failure: Failure, options: { color: boolean }): string {
   const [first, ...more] = failure.message.split('\n')
   // Omit the label after Ctrl-C, because nothing went wrong.
@@ -125,9 +123,9 @@ function hintFor(error: RequestError): string | undefined {
     return 'give a valid token with --token, PASSES_TOKEN or passes login; passes token create creates one on the server.'
   }
   if (error.code === 'TENANT_SUSPENDED')
-    return 'ask the operator of the server to resume it: passes workspace resume NAME.'
+    return 'ask the operator of the server to resume the workspace: passes workspace resume NAME.'
   if (error.code === 'TENANT_EXPIRED')
-    return 'ask the operator of the server to extend it: passes workspace update NAME --expires 2027-12-31.'
+    return 'ask the operator of the server to extend the workspace: passes workspace update NAME --expires 2027-12-31.'
   if (error.status === 403)
     return 'passes whoami shows the scopes of the token; passes token create creates another one.'
   if (error.code === 'TEMPLATE_NOT_FOUND') {
@@ -158,7 +156,7 @@ function connectionHint(error: ConnectionError): string {
     return 'correct --url (PASSES_URL), or log in to the network that responds instead.'
   }
   if (error instanceof TimeoutError) {
-    const first = error.request.method === 'GET' ? '' : 'check whether it was done anyway, then '
+    const first = error.request.method === 'GET' ? '' : 'check whether the request had an effect, then '
     return `${first}try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer; passes doctor checks the server.`
   }
   return 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.'

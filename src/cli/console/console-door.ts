@@ -15,7 +15,6 @@ export interface Overrides {
   validityDate: string | null
 }
 
-/** The state of a door. */
 export interface DoorState {
   /** `offlineSince` is `null` while online; `rejection` is the server's reason to reject pending decisions. */
   connection: { offlineSince: Date | null; rejection: string | null }
@@ -45,7 +44,6 @@ export interface DoorOptions extends ConsoleEnvironment {
   overrides: Overrides
   /** Called once for each scan and reversal, when it is decided. */
   onOutcome: (outcome: Outcome) => void
-  /** Called after each change of the state. */
   onChange: () => void
 }
 
@@ -62,7 +60,7 @@ export interface Door {
   lastAccepted(): Outcome | undefined
   /** Queues the reversal of a scan; `onOutcome` receives the result. */
   undo(scan: Outcome): void
-  /** Finds passes by name, or returns the reason why there are none. */
+  /** Finds passes by name or external ID, or returns the reason why it cannot. */
   search(text: string): Promise<Candidate[] | string>
   /** Shows a line until the next outcome; `null` removes it. */
   notify(text: string | null): void
@@ -77,7 +75,6 @@ export interface Door {
 /** The delay before the previous decision is cleared. Most decisions arrive sooner, so that the screen does not flicker. */
 const SOON_MS = 300
 
-/** Opens the engine of a door, and keeps what the console shows of it. */
 export async function createDoor(options: DoorOptions): Promise<Door> {
   const { client, station, clock, onOutcome, onChange } = options
   const engine = await openEngine(consoleEnvironment(options))
@@ -261,7 +258,6 @@ const MINUTE_MS = 60_000
 
 export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
 
-/** Returns the counters with another outcome. */
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
   // An ambiguous scan is decided by the choice that follows.
   const isDecision = !['error', 'reversal', 'ambiguous'].includes(outcome.result)

@@ -6,7 +6,6 @@ import type { Input, Key } from './input.ts'
 import { badgeWords } from './outcome.ts'
 import type { Panel } from './panel-lines.ts'
 
-/** The state that keys control: the open panel and the lock. */
 export interface Controls {
   /** The panel that is open over the decision; `null` for none. */
   readonly panel: Panel
@@ -18,7 +17,6 @@ export interface Controls {
 
 export interface ControlsOptions {
   door: Door
-  /** Discards the typed text. */
   clearInput: () => void
   /** Called for Ctrl-C, after a confirmation if scans are not evaluated yet. */
   onInterrupt: () => void

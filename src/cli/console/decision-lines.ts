@@ -24,7 +24,7 @@ const SIGN_WIDTH = 10
 /** The minimum height of the area for a sign: five lines and margins. */
 const SIGN_HEIGHT = 7
 const SIGN_COLUMNS = 60
-/** The age after which a decision belongs to a person who has already entered. */
+/** The age after which a decision is dimmed, because its person has already entered. */
 const FRESH_MS = 10_000
 
 /** The maximum difference between the clocks of a door and its server. */
@@ -152,7 +152,6 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
   return lines.length <= most ? lines : [...lines.slice(0, most - 1), cut(lines.slice(most - 1).join(' '), width)]
 }
 
-/** Returns the last use and its age. */
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`

@@ -13,7 +13,6 @@ export interface Span {
   inverse?: true
 }
 
-/** A line of the screen, from the left. */
 export type Line = Span[]
 /** The style of text; by default that of the terminal. */
 export type Style = Omit<Span, 'text'>

@@ -6,7 +6,6 @@ import { type BadgeWord, badgeOf } from '../../core/rules/door/outcome.ts'
 import type { Decision, EngineState } from '../../door/engine/engine.ts'
 import { environmentWith } from '../settings/settings.ts'
 
-/** Returns an error message for the operator. */
 export function failureMessage(error: unknown): string {
   if (error instanceof ApiError) return rejectionText(error)
   return error instanceof Error ? error.message : String(error)
@@ -51,7 +50,6 @@ export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   }
 }
 
-/** Badge texts of the console. */
 export const badgeWords: Record<BadgeWord, string> = {
   valid: 'ACCEPTED',
   already_scanned: 'ALREADY USED',
@@ -69,10 +67,9 @@ export const badgeWords: Record<BadgeWord, string> = {
   denied: 'DENIED',
   same_scan: 'SAME SCAN',
   undone: 'UNDONE',
-  not_judged: 'NOT JUDGED',
+  not_judged: 'NOT CHECKED',
 }
 
-/** Plays a sound for an outcome. */
 export type Bell = (outcome: Outcome) => void
 
 /** The interval between bells. Terminals merge bells that are closer together. */

@@ -20,7 +20,6 @@ export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChang
 
 /** Scans that are not finished when the console ends. */
 export interface Leftover {
-  /** Payloads that were not evaluated. */
   unevaluated: readonly string[]
   /** The number of decisions that are not uploaded yet. */
   pending: number
@@ -37,7 +36,6 @@ const ENTER_SCREEN = '\u001B[?1049h\u001B[2J\u001B[H'
 const LEAVE_SCREEN = '\u001B[?1049l'
 const CLEAR = '\u001B[2J\u001B[H'
 
-/** Runs the console on a terminal until Ctrl-C. */
 export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   const { stdin, stdout } = process
   const { clock, place, color } = options

@@ -5,7 +5,6 @@ import { filled, historyLines, joined, type Line, NARROW, toHeight } from './lin
 import type { Place } from './offline/door-folder.ts'
 import { type Panel, panelLines } from './panel-lines.ts'
 
-/** The state that the screen shows. */
 export interface View {
   place: Place
   gate: string | null
@@ -71,7 +70,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   )
 }
 
-/** Returns the connection state; large while offline. */
+/** Returns the connection state: one line while online, a colored block while offline. */
 function bannerLines({ door, place, gate, now }: View, width: number, isTall: boolean): Line[] {
   const { connection, lists, pending } = door
   const names = [gate, place.projectName, place.workspaceName, localZone()].map((name) => name && printable(name))

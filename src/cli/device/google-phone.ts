@@ -40,7 +40,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
       const answer = await call(`${url}/objects/${kind}/${encodeURIComponent(objectId)}`)
       if (answer.status === 404) problems.push(`Google has no object ${objectId}`)
       else {
-        const change = await take(viewOf(answer, 'look at the pass'))
+        const change = await take(viewOf(answer, 'read the pass'))
         if (change) changes.push(change)
       }
     }

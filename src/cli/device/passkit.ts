@@ -138,7 +138,7 @@ export async function postLog(
 ): Promise<void> {
   const log = `[${new Date().toISOString()}] Web service error for ${passTypeIdentifier}: ${message}`
   const request = { method: 'POST', path: '/v1/log', headers: {}, json: { logs: [log] } } as const
-  await exchange(webServiceURL, { what: 'complain', ...request, known: [200] })
+  await exchange(webServiceURL, { what: 'send a log message', ...request, known: [200] })
 }
 
 /** Sends a request of a phone. @throws CliError CONNECTION_FAILED, or WEB_SERVICE_FAILED for any other status */

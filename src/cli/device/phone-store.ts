@@ -198,7 +198,6 @@ export interface CheckResult {
   problems: string[]
 }
 
-/** A source of pushes, which announce changes. */
 export interface PushSource {
   name: string
   /** Returns the current address: a restarted server can move its emulators. */

@@ -141,7 +141,7 @@ export function showChains(
   if (chains.length === 0) lines.push('The chain is empty.')
   if (waiting > 0) lines.push(`${count(waiting)} entries are not chained yet. A server chains them within seconds.`)
   if (!isKeyKnown && chains.length > 0) {
-    lines.push('The key is stored with the chain. Compare it with your copy: --public-key.')
+    lines.push('The signing key is stored with the chain: give your own copy of the key with --public-key FILE.')
   }
   return lines.join('\n')
 }

@@ -26,8 +26,8 @@ const OVERLAP_MS = 60_000
 const MAX_SEEN = 100_000
 
 /**
- * Yields the newest rows, then each new row, oldest first. Rows that sort further down, such as scans made offline,
- * are found by the change of the total: it reads as many pages as needed.
+ * Yields the newest rows, then each new row, oldest first. A new row can be on a later page, such as a scan that was made
+ * offline: a poll reads pages until it has found as many rows as the total grew.
  */
 export async function* followPages<T extends { id: string }>(options: FollowOptions<T>): AsyncGenerator<Page<T>> {
   const { list, limit = SHOWN, writtenAt, stop, note } = options
@@ -79,15 +79,14 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
       if (page.items.length > 0) yield page
     } catch (error) {
       if (stop.aborted) return
-      if (!mayComeBack(error)) throw error
+      if (!isTemporary(error)) throw error
       if (!isAway) note(`${error.message}; waiting for it`)
       isAway = true
     }
   }
 }
 
-/** Returns whether the error is temporary, so that a retry can succeed. */
-function mayComeBack(error: unknown): error is Error {
+function isTemporary(error: unknown): error is Error {
   return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
 }
 

@@ -14,8 +14,8 @@ const MEGABYTE = 1_000_000
 
 const copySteps = {
   copy: 'Copying rows.',
-  check: 'Reading the copy, and comparing it.',
-  finish: 'Making the indexes.',
+  check: 'Comparing the copy with the source.',
+  finish: 'Creating the indexes.',
 }
 
 const aboutKey = {
@@ -29,7 +29,6 @@ const aboutKey = {
   unused: () => 'No server ever started on the database of the backup: any server key works.',
 }
 
-/** The commands `migrate`, `backup`, `restore`, `copy`, `pass erase`, and `doctor`. */
 export const commands: ResourceCommands = {
   migrate: localCommand({
     summary: 'Migrate the database.',
@@ -218,7 +217,7 @@ export const commands: ResourceCommands = {
       })
     },
     print: (result) =>
-      `${'dryRun' in result ? 'Would erase' : 'Erased'} of pass ${result.id}: label, externalPassId, ${listed(result.erased)}.`,
+      `${'dryRun' in result ? 'Would erase' : 'Erased'} from pass ${result.id}: label, externalPassId, ${listed(result.erased)}.`,
     note(result) {
       if ('dryRun' in result) return undefined
       const backups = 'Existing backups and the door lists of scanners still contain the data.'

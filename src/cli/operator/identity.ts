@@ -53,7 +53,7 @@ const certificateFlags = {
   }),
 }
 
-/** Flags that make a new identity the default. */
+/** The flags that make a new identity a default. */
 const placeFlags = {
   workspace: Flags.string({ summary: 'Workspace (name or ID) whose default the identity becomes.' }),
   project: Flags.string({ summary: 'Project of the workspace (name or ID) whose default the identity becomes.' }),
@@ -61,7 +61,6 @@ const placeFlags = {
 
 const manageIdentities = () => import('../../server/operator/manage-identities.ts')
 
-/** The commands `identity …`, which work on the database. */
 export const commands: ResourceCommands = {
   'identity:add:apple': localCommand({
     summary: 'Add an Apple pass type with its certificate.',
@@ -189,7 +188,7 @@ export const commands: ResourceCommands = {
       const options = {
         files,
         keyFile,
-        onWatching: () => note(`Watching the files of ${args.name}; Ctrl-C ends it.`),
+        onWatching: () => note(`Watching the files of ${args.name}. Press Ctrl-C to stop.`),
         onRenewed: (identity: ShownIdentity) => {
           process.stdout.write(`${isJson ? JSON.stringify(identity) : renewedLine(identity)}\n`)
         },

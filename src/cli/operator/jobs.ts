@@ -18,7 +18,6 @@ const jobFlags = {
 const failedJobs = () => import('../../server/operator/failed-jobs.ts')
 const verifyChains = () => import('../../server/operator/verify-chains.ts')
 
-/** The commands `jobs …`, except `list`, and those that prove and verify chains. They work on the database. */
 export const commands: ResourceCommands = {
   'jobs:retry': localCommand({
     summary: 'Run failed or quarantined jobs again.',

@@ -145,7 +145,7 @@ export const commands: ResourceCommands = {
       }
       const onEvent = async (event: WatchEvent) => {
         if (isJson) process.stdout.write(jsonLines([event]))
-        else if (event.event === 'listening') note(`Listening for pushes of ${event.source}; Ctrl-C ends it.`)
+        else if (event.event === 'listening') note(`Listening for pushes of ${event.source}. Press Ctrl-C to stop.`)
         else if (event.event === 'problem') note(`Problem: ${event.message}`)
         else {
           const device = file.read()

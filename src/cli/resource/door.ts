@@ -62,7 +62,7 @@ export const commands: ResourceCommands = {
     },
     note({ id, url }) {
       const warning = phoneWarning(url)
-      const keep = `Keep the link now: it is not shown again. passes door uninvite ${id} ends it.`
+      const keep = `Keep the link now: it is not shown again. To cancel the invitation: passes door uninvite ${id}`
       return warning ? `Warning: ${warning}\n${keep}` : keep
     },
   }),

@@ -156,7 +156,7 @@ export const commands: ResourceCommands = {
     note({ notified }, { flags }) {
       const isDryRun = flags['dry-run']
       const rings = notified ? [isDryRun ? 'Android phones would ring.' : 'Android phones ring.'] : []
-      return [...rings, ...(isDryRun ? ['Dry run: the pass would look as follows.'] : [])].join('\n') || undefined
+      return [...rings, ...(isDryRun ? ['Dry run: nothing was changed.'] : [])].join('\n') || undefined
     },
   }),
   'pass:transfer': callCommand({

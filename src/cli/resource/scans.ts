@@ -17,7 +17,6 @@ const NOTE_EVERY_MS = 5_000
 
 const args = { id: idArg('scan') }
 
-/** The commands `scans …`, except `list` and `export`, and `policy replay`. */
 export const commands: ResourceCommands = {
   'scans:get': callCommand({
     summary: 'Show a scan.',

@@ -27,7 +27,6 @@ const shape: ListShape<Template> = {
 
 const args = { id: namedArg('template') }
 
-/** The commands `template …` that are a few calls of the API, and `image upload`. */
 export const commands: ResourceCommands = {
   'template:get': callCommand({
     summary: 'Show a template.',

@@ -21,7 +21,6 @@ const shape: ListShape<DeviceLog> = {
   wide: ['at', 'passId', 'externalPassId', 'device', 'message'],
 }
 
-/** The commands `wallets logs` and `wallets nudge`. */
 export const commands: ResourceCommands = {
   'wallets:logs': listCommand({
     summary: 'List log messages of phones about passes.',

@@ -71,7 +71,7 @@ export default class JobsList extends BaseCommand {
       await this.showList({ pages: page, shape, flags, noun: ['failed job', 'failed jobs'], empty: 'All is well.' })
     }
     if (failed.length > 0)
-      this.note('Run them again with: passes jobs retry --all (or ID); remove one with: passes jobs delete ID')
+      this.note('To run failed jobs again: passes jobs retry --all (or ID). To delete one: passes jobs delete ID.')
     return { counts, failed }
   }
 }

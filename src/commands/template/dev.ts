@@ -62,7 +62,7 @@ export default class TemplateDev extends BaseCommand {
     const url = flags.language === undefined ? dev.url : `${dev.url}#language=${flags.language}`
     if (this.jsonEnabled()) this.logJson({ url, file: args.file })
     else this.log(`${args.file} at ${url}`)
-    this.note('Ctrl-C ends it.')
+    this.note('Press Ctrl-C to stop.')
     await untilStopped((stop) => once(stop, 'abort'), { bySigterm: true })
     await dev.close()
   }

@@ -81,7 +81,7 @@ export default class TemplatePush extends ClientCommand {
   }
 
   async #ask({ path, name }: TemplateFile, changes: Change[]): Promise<void> {
-    this.note(changes.length > 0 ? showChanges(changes) : 'It equals the published version.')
+    this.note(changes.length > 0 ? showChanges(changes) : 'The file equals the published version.')
     await confirm(`Publish ${name} (${path})?`, { yes: false, noInput: false })
   }
 

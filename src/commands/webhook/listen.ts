@@ -78,7 +78,7 @@ export default class WebhookListen extends ClientCommand {
     else if (event.event === 'delivery') this.log(lineOf(event))
     else if (event.event === 'problem') this.note(`Problem: ${printable(event.message)}`)
     else {
-      this.note(`Listening to ${this.connection?.url.value}; Ctrl-C ends it. The server stores nothing about it.`)
+      this.note(`Listening for events of ${this.connection?.url.value}. Press Ctrl-C to stop.`)
       this.note(`Signing secret: ${event.secret}`)
     }
   }

@@ -60,7 +60,7 @@ function requireTaken(sent: Triggered[]): void {
   const failed = sent.find(({ responseCode }) => responseCode === null || responseCode >= 300)
   if (!failed) return
   const { url, responseCode, error } = failed
-  throw new CliError(`${url} did not accept it: ${error ?? `it returned ${responseCode}`}`, {
+  throw new CliError(`${url} did not accept the event: ${error ?? `it returned ${responseCode}`}`, {
     code: 'DELIVERY_FAILED',
     hint: 'check the log of your application.',
     details: { sent },

@@ -26,7 +26,7 @@ const TIMEOUT_MS = 30_000
 /**
  * Creates the typed API over the browser's fetch, at the server of the page.
  * @param clock observes each response
- * @throws Refusal for an error response; errors of fetch if there is no response, or one of another server
+ * @throws ApiRejection for an error response; an error of fetch if this server does not respond
  */
 export function createApi(token: string, clock: ServerClock): Api {
   const resources = Object.entries(endpoints).map(([resource, operations]) => [

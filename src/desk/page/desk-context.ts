@@ -44,8 +44,8 @@ export type Answers<S extends Record<string, AnySource>> = {
 }
 
 /**
- * The polling interval for sources without events and failed sources, and for all of them if the page cannot follow
- * events.
+ * The polling interval: of all sources if the page cannot follow events, otherwise of failed sources and of sources
+ * that no event changes.
  */
 const ASK_EVERY_MS = 5_000
 

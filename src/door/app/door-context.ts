@@ -4,7 +4,6 @@ import type { DoorEngine, EngineState } from '../engine/engine.ts'
 import type { Feedback } from './feedback.ts'
 import type { AppLanguage } from './language.ts'
 
-/** The state that all parts of the page share. */
 export interface DoorApp {
   engine: DoorEngine
   language: AppLanguage

@@ -3,7 +3,6 @@ import { directionOfLanguage, nearestLanguage } from '../../core/rules/display/l
 import { type AppWords, doorTexts } from '../../locales/door-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../../locales/languages.ts'
 
-/** The language of the page. */
 export interface AppLanguage {
   tag: SpokenLanguage
   /** The language tag of the phone, possibly with a region. It determines the format of times and numbers. */

@@ -132,7 +132,7 @@ export function createOwnDoor(
     learn,
     async moveTo(gate) {
       const reply = await server.moveTo(identity()?.door.id ?? '', gate)
-      if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
+      if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
       if (reply.kind === 'rejection') return { code: 'refused', message: reply.message }
       await learn(reply.value)
       return null

@@ -221,7 +221,7 @@ export function identityOf({ door: { id, name, gate, projectId, projectName }, t
 /** Returns the reason that a claim failed. */
 export function claimFailure(reply: Exclude<Reply<unknown>, { kind: 'answer' }>, isTooOld: boolean): ClaimFailure {
   if (isTooOld) return { code: 'server_too_old', message: 'The server has an older version than this page.' }
-  if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No answer from the server.' }
+  if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
   const { status, reason, message } = reply
   if (status !== 404) return { code: 'refused', message }
   return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code', message }

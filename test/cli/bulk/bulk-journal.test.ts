@@ -192,7 +192,7 @@ test('rejects the second of two runs over one journal, names the first, and writ
   const failure = describeFailure(await second.catch((error: unknown) => error))
   expect(failure).toMatchObject({ code: 'JOURNAL_IN_USE', exitCode: 1, hint: expect.stringContaining('Ctrl-C') })
   expect(failure.details).toEqual({ journal: path })
-  expect(notes).toEqual([expect.stringContaining('held by another run')])
+  expect(notes).toEqual([expect.stringContaining('locked by another run')])
   first.append(entry(200))
   expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(4)
 })

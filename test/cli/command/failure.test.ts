@@ -96,7 +96,7 @@ test('a timeout error names the server and the request, with advice', () => {
   }
   expect(silent('GET')).toContain('http://silent did not respond to GET /v1/passes within 30 s')
   expect(silent('GET')).toContain('Next: try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer')
-  expect(silent('POST')).toContain('Next: check whether it was done anyway, then try again')
+  expect(silent('POST')).toContain('Next: check whether the request had an effect, then try again')
 })
 
 test.each([

@@ -174,7 +174,7 @@ test('shows a decision with a sign and a word', () => {
     '? WHICH ONE?',
     '= SAME SCAN',
     '↶ UNDONE',
-    '! NOT JUDGED',
+    '! NOT CHECKED',
     '✘ ALREADY USED',
     '✔ ACCEPTED',
   ])

@@ -95,5 +95,5 @@ test('a list ends with the number of hidden rows or, if empty, with advice, neve
     expect.stringContaining('No row matches'),
   ])
   expect(await says([row({})])).toEqual(['1 row'])
-  expect(await says([row({})], { total: 3 })).toEqual(['1 of 3 shown. More: add --all, or --limit with up to 100.'])
+  expect(await says([row({})], { total: 3 })).toEqual(['1 of 3 shown. To show more, add --all, or --limit up to 100.'])
 })

@@ -126,7 +126,7 @@ test('the second of two exports to one file waits for the first and repeats rows
   const options = { restart: false, note: (message: string) => notes.push(message) }
   const first = await openExportFile(path, head, options)
   const waiting = openExportFile(path, head, options)
-  await eventually(() => expect(notes).toEqual([expect.stringContaining('held by another run')]))
+  await eventually(() => expect(notes).toEqual([expect.stringContaining('locked by another run')]))
   await first.append('1\n', { rows: 1, cursor: 'a' })
   await first[Symbol.asyncDispose]()
   const second = await waiting

@@ -163,7 +163,7 @@ test('reports a run that fails midway; the next one continues and re-creates a l
   expect(failed).toMatchObject({
     exitCode: 1,
     value: { error: { code: 'VALIDATION_ERROR', message: expect.stringContaining('Image not found') } },
-    stderr: expect.stringContaining('1 of 4 were done. Run it again to resume.'),
+    stderr: expect.stringContaining('1 of 4 changes were applied. Run the command again to resume.'),
   })
   write(folder, 'templates/broken.json', { ...ticket, key: 'broken' })
   // Made by a run that was killed before it had the answer.

@@ -68,7 +68,7 @@ test('a list is one page unless more is requested, and the total is on stderr', 
   expect(next.value).toMatchObject({ total: 25, offset: 10, hasMore: false, nextCursor: null })
   expect(next.value.items).toHaveLength(15)
   const people = await run(['pass', 'list'], setup.server)
-  expect(people.stderr).toContain('20 of 25 shown. More: add --all, or --limit with up to 100.')
+  expect(people.stderr).toContain('20 of 25 shown. To show more, add --all, or --limit up to 100.')
   expect((await run(['pass', 'list', '--search', 'T-7'], setup.server)).stderr).toBe('1 pass')
 
   const chosen = ['pass', 'list', '--limit', '3', '--columns', 'externalPassId,status', '--sort']

@@ -45,7 +45,7 @@ test('reaches a live scan from an empty folder on a terminal, without typing an 
   guests('T-1,Ada,A', 'T-2,Ben,A')
 
   const dev = terminal('template', 'dev', 'templates/ticket.json', '--rows', 'guests.csv')
-  await dev.shows('Ctrl-C ends it.')
+  await dev.shows('Press Ctrl-C to stop.')
   const [, url] = /at (http:\S+)/.exec(dev.screen.text())!
   expect(await (await fetch(url!)).text()).toContain('ticket.json')
   dev.type('\u0003')
@@ -90,7 +90,7 @@ test('reaches a live scan from an empty folder on a terminal, without typing an 
   const scans = terminal('scans', 'list', '--follow')
   const listen = terminal('webhook', 'listen', '--events', 'pass.scanned')
   await scans.shows('Waiting for new rows')
-  await listen.shows('Listening to')
+  await listen.shows('Listening for events of')
   await eventually(async () => expect((await client.passes.list({ query: { status: ['ISSUED'] } })).total).toBe(3))
   await client.scans.create({ body: { passId: items[2]!.id, deviceId: 'gate-b' } })
   await scans.shows('Cleo')

@@ -61,7 +61,7 @@ test('a watch renews an identity from its files, prints a line each time, and ex
   const args = ['identity', 'renew', 'acme', ...filesOf(renewed), '--watch', '--json']
   const watching = await hostProgram(args, /^\{.*\}$/m, { env })
   const [begun, line] = watching.text.trim().split('\n')
-  expect(begun).toBe('Watching the files of acme; Ctrl-C ends it.')
+  expect(begun).toBe('Watching the files of acme. Press Ctrl-C to stop.')
   expect(JSON.parse(line!)).toMatchObject({ name: 'acme', platform: 'apple' })
   expect(await watching.stop()).toBe(130)
   const without = await run(['identity', 'renew', 'acme', '--watch'], undefined, { env })

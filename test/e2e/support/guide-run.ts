@@ -29,7 +29,7 @@ export interface GuideOptions {
 const services: [start: RegExp, ready: RegExp][] = [
   [/(^|\s)passes serve\b/, /passes is running/],
   [/node-http\.js$/, /Listening on /],
-  [/^passes webhook listen/, /Listening to /],
+  [/^passes webhook listen/, /Listening for events of /],
 ]
 
 /** Commands that are over when their passes are queued. */

@@ -13,7 +13,6 @@ const GONE_MS = 1500
 /** The time within which a second frame must confirm a linear code, in milliseconds. */
 const CONFIRM_MS = 700
 
-/** Finds codes that are new in view: see createCodeTracker. */
 export interface CodeTracker {
   /**
    * @param at milliseconds of a monotonic clock

@@ -1,14 +1,12 @@
 import { barcodeFormats } from '../../../core/barcode-formats.ts'
 import type { Reading } from './code-tracker.ts'
 
-/** A request to the worker. */
 export interface ReaderRequest {
   picture: ImageData
   /** Whether to read every row and smaller copies, which takes longer. */
   isHard: boolean
 }
 
-/** The result of the worker. */
 export interface ReaderAnswer {
   reading: Reading | undefined
   /** The duration of the decoding, in milliseconds. */
