@@ -29,7 +29,7 @@ const modules: Record<string, string[]> = {
 const serverFolders: Record<string, string[]> = {
   admission: [],
   http: ['admission'],
-  images: [],
+  images: ['admission'],
   metrics: [],
   identities: ['metrics'],
   jobs: ['admission'],

@@ -1,4 +1,5 @@
 import { ApiError } from '../../core/errors.ts'
+import { createCounters } from './counters.ts'
 
 /** Counters of concurrent use per workspace in this process, such as requests in flight. */
 export interface InFlight {
@@ -18,13 +19,7 @@ export interface InFlight {
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
 ): InFlight {
-  const counts = new Map<string, number>()
-  const count = (workspaceId: string) => counts.get(workspaceId) ?? 0
-  function add(key: string, change: number): void {
-    const next = count(key) + change
-    if (next > 0) counts.set(key, next)
-    else counts.delete(key)
-  }
+  const { of: count, add } = createCounters()
   function reject(subject: string, allowed: number, used: number): never {
     throw new ApiError('TOO_MANY_REQUESTS', {
       message: `The ${subject} has ${used} ${what.noun} at this server, and at most ${allowed} are allowed. Retry in 1 s.`,
@@ -82,8 +77,7 @@ export interface BodyRoomOptions {
 
 /** Creates the limit of bytes of bodies in memory. */
 export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = BODY_BYTES): BodyRoom {
-  const held = new Map<string, number>()
-  const heldBy = (key: string) => held.get(key) ?? 0
+  const held = createCounters()
   let total = 0
 
   return {
@@ -92,19 +86,15 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
       let reserved = 0
 
       function add(bytes: number): void {
-        for (const key of keys) {
-          const now = heldBy(key) + bytes
-          if (now > 0) held.set(key, now)
-          else held.delete(key)
-        }
+        for (const key of keys) held.add(key, bytes)
         total += bytes
         reserved += bytes
       }
 
       return {
         reserve(bytes) {
-          const used = heldBy(workspaceId)
-          const own = party === undefined ? 0 : heldBy(party) + bytes
+          const used = held.of(workspaceId)
+          const own = party === undefined ? 0 : held.of(party) + bytes
           if (used + bytes + own > workspaceBytes) {
             if (toError) throw toError(true)
             const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'

@@ -1,4 +1,5 @@
 import { ApiError } from '../../core/errors.ts'
+import { createCounters } from './counters.ts'
 
 /**
  * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.
@@ -83,22 +84,6 @@ export function createPublicGate(options: Partial<PublicGateOptions> = {}): Publ
       if (hasRoom(address)) return admit(address)
       if (outside.of(address) >= waitingByAddress || outside.total() >= waiting) throw full()
       return wait(address)
-    },
-  }
-}
-
-/** Creates counters by address with a total. */
-function createCounters() {
-  const counts = new Map<string, number>()
-  let total = 0
-  return {
-    total: () => total,
-    of: (address: string) => counts.get(address) ?? 0,
-    add(address: string, by: 1 | -1) {
-      total += by
-      const count = (counts.get(address) ?? 0) + by
-      if (count > 0) counts.set(address, count)
-      else counts.delete(address)
     },
   }
 }

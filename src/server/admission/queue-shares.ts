@@ -1,3 +1,5 @@
+import { createCounters } from './counters.ts'
+
 export interface Shares {
   full(): string[]
   take(workspaceId: string): void
@@ -10,18 +12,10 @@ export interface Shares {
  * workspaces, no matter how long slots are held.
  */
 export function createShares(slots: number): Shares {
-  const held = new Map<string, number>()
-  let free = slots
-
-  const change = (workspaceId: string, by: 1 | -1) => {
-    const count = (held.get(workspaceId) ?? 0) + by
-    free -= by
-    if (count > 0) held.set(workspaceId, count)
-    else held.delete(workspaceId)
-  }
+  const held = createCounters()
   return {
-    full: () => [...held].filter(([, count]) => count >= free).map(([workspaceId]) => workspaceId),
-    take: (workspaceId) => change(workspaceId, 1),
-    freeSlot: (workspaceId) => change(workspaceId, -1),
+    full: () => held.keys().filter((workspaceId) => held.of(workspaceId) >= slots - held.total()),
+    take: (workspaceId) => held.add(workspaceId, 1),
+    freeSlot: (workspaceId) => held.add(workspaceId, -1),
   }
 }

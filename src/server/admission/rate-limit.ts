@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../../core/errors.ts'
 import { ACTIVE_MS, MAX_NAMES } from '../../storage/db/fair-gate.ts'
 import { monotonicSeconds } from '../line-limit.ts'
+import { createCounters } from './counters.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
 /** Counts a request of a key, or rejects it. @throws ApiError RATE_LIMITED with Retry-After */
@@ -73,16 +74,13 @@ const DELAYED = { ms: 500, perKey: 64 }
 
 /** Wraps a limit so that its rejections are delayed. */
 export function rejectSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
-  const keptBack = new Map<string, number>()
+  const keptBack = createCounters()
 
   async function keepBack(key: string): Promise<void> {
-    const others = keptBack.get(key) ?? 0
-    if (others >= DELAYED.perKey) return
-    keptBack.set(key, others + 1)
+    if (keptBack.of(key) >= DELAYED.perKey) return
+    keptBack.add(key, 1)
     await sleep(DELAYED.ms)
-    const left = keptBack.get(key)! - 1
-    if (left === 0) keptBack.delete(key)
-    else keptBack.set(key, left)
+    keptBack.add(key, -1)
   }
 
   return async (key, party) => {

@@ -10,6 +10,7 @@ import type { Store } from '../../storage/store.ts'
 import type { StoredImageFile } from '../../storage/templates/images-repository.ts'
 import { appleImageSizes } from '../../wallets/apple/image-files.ts'
 import type { ImageFile, ImageSize, LoadImageFiles } from '../../wallets/wallet.ts'
+import { createCounters } from '../admission/counters.ts'
 import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
 import type { MadeFiles } from './make-files.ts'
@@ -125,28 +126,20 @@ export interface FairQueueOptions {
 
 export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
   const gate = new FairGate({ places, share: places })
-  const counts = new Map<string, number>()
-  let total = 0
-
-  function count(owner: string, change: 1 | -1): void {
-    const left = (counts.get(owner) ?? 0) + change
-    total += change
-    if (left > 0) counts.set(owner, left)
-    else counts.delete(owner)
-  }
+  const counts = createCounters()
 
   return {
     async run(owner, work) {
-      const isOwners = (counts.get(owner) ?? 0) >= maxOfOwner
-      if (isOwners || total >= max) throw new QueueFull(isOwners)
-      count(owner, 1)
+      const isOwners = counts.of(owner) >= maxOfOwner
+      if (isOwners || counts.total() >= max) throw new QueueFull(isOwners)
+      counts.add(owner, 1)
       // Wait without a timeout, so that an accepted task is never rejected.
       await gate.enter({ name: owner, work: 'requests' })
       try {
         return await work()
       } finally {
         gate.leave({ name: owner, work: 'requests' })
-        count(owner, -1)
+        counts.add(owner, -1)
       }
     },
   }
