@@ -36,7 +36,7 @@ export const errorTable = {
   PASS_NOTIFICATION_BROADCAST_NOT_FOUND: [404, 'Broadcast not found.'],
   CONFLICT: [409, 'The state of the resource or a limit of the workspace (details.limit) does not allow this request.'],
   VERSION_CONFLICT: [409, 'Reserved: see PRECONDITION_FAILED.'],
-  PRECONDITION_FAILED: [412, 'The pass has changed since the revision in If-Match. Read it again.'],
+  PRECONDITION_FAILED: [412, 'The pass has changed since the revision in If-Match. Read the pass again.'],
   DUPLICATE_PASS: [
     409,
     'A pass of another template has the externalPassId. In an import, another pass has the externalPassId, the ' +

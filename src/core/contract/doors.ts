@@ -127,7 +127,7 @@ export const doors = {
     summary: 'Revoke a door',
     description:
       "The door's token becomes invalid on each server within 5 seconds. The phone keeps offline decisions that it " +
-      'has not uploaded, and uploads them if it is invited again to the same project.',
+      'has not uploaded. It uploads these decisions if it is invited again to the same project.',
     responses: { 204: null },
   }),
 }

@@ -24,7 +24,7 @@ export const Webhook = z.strictObject({
 })
 export type Webhook = z.output<typeof Webhook>
 
-/** A webhook with its signing secret. Only two responses contain it. */
+/** A webhook with its signing secret. Only the responses to a create and a rotation contain the secret. */
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 

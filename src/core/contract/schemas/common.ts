@@ -54,7 +54,7 @@ export function withoutProto<Schema extends z.ZodType>(schema: Schema) {
   }, schema)
 }
 
-/** The patterns of time and offset, without anchors, because a variable can contain only a part of a date-time. */
+/** The patterns of a time and an offset, without anchors, so that a date-time can be composed from several variables. */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 

@@ -67,7 +67,7 @@ const ScanMetadata = ScanContext.extend({
   validateAsOf: z.iso
     .date()
     .optional()
-    .describe('The date for which the scan was evaluated instead of the current time (YYYY-MM-DD).'),
+    .describe('The validity date that replaced the current time in the evaluation (YYYY-MM-DD).'),
   deviceTime: UtcTimestamp.optional().describe(
     'The time that the device reported. Set on an offline scan if this time was before the creation of the pass, ' +
       'or more than a day ahead of the server. The scan is evaluated and recorded at the nearest valid time.',
