@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ApiError, type Client } from '../../../src/client/client.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { sharedServers, type TestServer } from '../support/server.ts'
@@ -9,6 +10,7 @@ import { sharedServers, type TestServer } from '../support/server.ts'
 const RACES = times(60, 200)
 const UPDATES = times(30, 50)
 const VOIDS = times(24, 60)
+const BATCH = times(10, 25)
 
 /** The passes that a batch made. */
 async function makePasses(client: Client, count: number): Promise<Pass[]> {
@@ -23,7 +25,8 @@ function shareTwo(dialect: TestDialect) {
   return async () => {
     const [first, second] = (await shared()) as [TestServer, TestServer]
     const { workspaceId } = await first.client.tokens.current()
-    return { clients: [first.client, second.client] as const, rows: inspect(first.database, workspaceId).rows }
+    const clients = [first.client, second.client] as const
+    return { clients, ...inspect(first.database, workspaceId), logs: () => [first.stderr(), second.stderr()] }
   }
 }
 
@@ -40,6 +43,24 @@ async function statusOf(answer: Promise<unknown>): Promise<number> {
 
 describe.each(dialects)('two servers on one %s database', (dialect) => {
   const startTwo = shareTwo(dialect)
+
+  test('take turns without an error, and issue each pass once', async () => {
+    const { clients, passes, logs } = await startTwo()
+    const before = logs()
+    const templateId = await publishTemplate(clients[0])
+    const created = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        clients[n % 2]!.passes.createBatch({ body: { passes: batchOf(templateId, `batch-${n}`, BATCH) } }),
+      ),
+    )
+    expect(created.map(({ totalCreated }) => totalCreated)).toEqual(created.map(() => BATCH))
+    await eventually(async () => {
+      const unissued = (await passes()).filter(({ status, issuedEvents }) => status !== 'ISSUED' || issuedEvents !== 1)
+      expect(unissued).toEqual([])
+    })
+    expect(await passes()).toHaveLength(8 * BATCH)
+    expect(logs()).toEqual(before)
+  })
 
   test(`one of two updates with one If-Match succeeds and the other gets 412, in ${RACES} races`, async () => {
     const { clients, rows } = await startTwo()

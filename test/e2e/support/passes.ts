@@ -62,7 +62,7 @@ export function inspect(url: string, workspaceId?: string) {
     rows: (table: string): Promise<Record<string, unknown>[]> => reader(table).where(own),
     update: (table: string, columns: Record<string, unknown>): Promise<number> => writer(table).update(columns),
     async passes(): Promise<StoredPass[]> {
-      const passes = await reader('passes').select('id', 'external_pass_id', 'status')
+      const passes = await reader('passes').where(own).select('id', 'external_pass_id', 'status')
       const subjects: string[] = await reader('events').where({ type: 'pass.issued' }).pluck('subject')
       const counts = new Map<string, number>()
       for (const subject of subjects) counts.set(subject, (counts.get(subject) ?? 0) + 1)
