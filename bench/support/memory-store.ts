@@ -90,10 +90,10 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
     async settle(decision, entry) {
       record(decision, entry)
     },
-    async evaluate(attempt, digest, decide) {
+    async evaluate(attempt, code, decide) {
       if (!own) return undefined
-      const found = attempt.passId === null ? carriers(own, digest!) : [get(own, attempt.passId) ?? []].flat()
-      const { decision, entry } = decide(facts(own, matchesOf(attempt, found, digest)))
+      const found = attempt.passId === null ? carriers(own, code!.digest) : [get(own, attempt.passId) ?? []].flat()
+      const { decision, entry } = decide(facts(own, matchesOf(attempt, found, code?.digest ?? null)))
       record(decision, entry)
       return decision
     },

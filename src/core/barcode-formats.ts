@@ -250,10 +250,10 @@ export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeF
   return fallback !== undefined && googleNeeds && !googleNeeds.fits(message) ? fallback : format
 }
 
-/** Returns the options of bwip-js that draw a message. */
-export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string } {
-  const { bwip, toDrawn }: FormatFacts = barcodeFormats[format]
-  return { bcid: bwip, text: toDrawn?.(message) ?? message }
+/** Returns the options of bwip-js that draw a message. Scanners find no ITF and no Codabar without its quiet zone. */
+export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
+  const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
+  return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }
 }
 
 /** A message that a scanner might have read as another payload, and the format of the passes for which it can. */
@@ -274,6 +274,9 @@ export function otherReadings(payload: string): BarcodeReading[] {
     )
   })
 }
+
+/** The formats whose messages scanners can send differently. */
+export const formatsWithReadings = barcodeFormatNames.filter((format) => barcodeFormats[format].messagesOf)
 
 function findGtinProblem(message: string): string | undefined {
   if (message.length !== 13) return `has ${message.length} digits, and ean13 needs 13`

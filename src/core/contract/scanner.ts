@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { formatsWithReadings } from '../barcode-formats.ts'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES } from '../route.ts'
@@ -27,6 +28,13 @@ export const SnapshotItem = z.strictObject({
       validityDate: CalendarDate.optional().describe('Set if the scan has a validity date.'),
     }),
   ),
+  barcodeFormat: z
+    .enum(formatsWithReadings)
+    .optional()
+    .describe(
+      'Only for formats whose message scanners can send differently, such as without a leading zero. A scan without a ' +
+        'match by its exact payload can then match by another reading.',
+    ),
   door: DoorView.optional(),
   groupId: Uuid.optional().describe('Set if the pass is in a group. All passes of the group have the same groupId.'),
 })

@@ -1,3 +1,4 @@
+import type { BarcodeFormat } from '../../core/barcode-formats.ts'
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import type { LedgerReason } from '../../core/contract/schemas/scan-shapes.ts'
 import type { OfflineFacts } from '../../core/rules/door/evaluate-offline.ts'
@@ -75,6 +76,14 @@ export interface StoreSummary {
   rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
 
+/** The digests of a scanned code, in hex. */
+export interface ScannedCode {
+  /** Of the payload. */
+  digest: string
+  /** Of the messages that a scanner can read as the payload, in order, each for passes with barcodes of its format. */
+  others: readonly { format: BarcodeFormat; digest: string }[]
+}
+
 /**
  * The persistent storage of a door. Each method is one atomic transaction, which is on disk when it resolves. Write
  * transactions run one at a time, across the tabs of a phone and the consoles of a folder.
@@ -99,13 +108,10 @@ export interface EngineStore {
   ): Promise<string>
   /** Stores the server's decision, and that the attempt has ended. */
   settle(decision: Decision, entry: JournalEntry | null): Promise<void>
-  /**
-   * Evaluates an attempt against the list and stores the decision. Returns `undefined` if there is no list.
-   * @param digest of the payload, in hex
-   */
+  /** Evaluates an attempt against the list and stores the decision. Returns `undefined` if there is no list. */
   evaluate(
     attempt: Attempt,
-    digest: string | null,
+    code: ScannedCode | null,
     decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
   ): Promise<Decision | undefined>
   /** Reads the facts of the list and this phone about one pass. */

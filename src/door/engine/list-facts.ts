@@ -1,19 +1,35 @@
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
 import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
-import type { Matches } from '../../core/rules/door/matches.ts'
+import { type Matches, matchesOf } from '../../core/rules/door/matches.ts'
 import type { Attempt } from '../../core/rules/door/outcome.ts'
 import { acceptedScans } from '../../core/rules/door/own-scans.ts'
-import type { JournalEntry, ListHead, Meta, OwnFacts, Slot, Transaction } from './engine-store.ts'
+import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transaction } from './engine-store.ts'
 
-/** Returns the pass with the ID of an attempt, or else the passes that have or had its payload as an identifier. */
+/**
+ * Returns the pass with the ID of an attempt, or else the passes that have or had its payload as an identifier, or else
+ * those that have or had another reading of it.
+ */
 export async function matching(
   tx: Transaction,
   slot: Slot,
-  { attempt, digest }: { attempt: Attempt; digest: string | null },
-): Promise<SnapshotItem[]> {
-  if (attempt.passId !== null) return [(await tx.get(slot, attempt.passId)) ?? []].flat()
-  const indexes = digest === null ? [] : ['identifiers', 'staleIdentifiers']
-  const found = await Promise.all(indexes.map((index) => tx.find(slot, index, digest!)))
+  { attempt, code }: { attempt: Attempt; code: ScannedCode | null },
+): Promise<Matches> {
+  if (attempt.passId !== null || code === null) {
+    const items = attempt.passId === null ? [] : [(await tx.get(slot, attempt.passId)) ?? []].flat()
+    return matchesOf(attempt, items, code?.digest ?? null)
+  }
+  const exact = await withIdentifier(tx, slot, code.digest)
+  if (exact.length > 0) return matchesOf(attempt, exact, code.digest)
+  for (const { format, digest } of code.others) {
+    const items = (await withIdentifier(tx, slot, digest)).filter(({ barcodeFormat }) => barcodeFormat === format)
+    if (items.length > 0) return matchesOf(attempt, items, digest)
+  }
+  return matchesOf(attempt, [], code.digest)
+}
+
+async function withIdentifier(tx: Transaction, slot: Slot, digest: string): Promise<SnapshotItem[]> {
+  const indexes = ['identifiers', 'staleIdentifiers'] as const
+  const found = await Promise.all(indexes.map((index) => tx.find(slot, index, digest)))
   return [...new Map(found.flat().map((item) => [item.passId, item])).values()]
 }
 

@@ -1,3 +1,4 @@
+import { otherReadings } from '../../core/barcode-formats.ts'
 import { isPayload } from '../../core/bounds.ts'
 import type { ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
 import { evaluateOffline } from '../../core/rules/door/evaluate-offline.ts'
@@ -8,7 +9,7 @@ import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
 import { pause } from './clock.ts'
 import type { Connection } from './connection.ts'
 import type { Decision, DoorEngine, ScanFailure, ScanRequest } from './engine.ts'
-import { type Identity, type JournalEntry, StorageFullError } from './engine-store.ts'
+import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './engine-store.ts'
 import type { EngineContext } from './server.ts'
 
 /** Evaluates and reverses scans, one at a time. */
@@ -147,9 +148,9 @@ export function createScanner(
   }
 
   async function askList(attempt: Attempt, door: Identity['door']): Promise<Decision> {
-    const digest = attempt.payload === null ? null : await environment.digest(attempt.payload)
+    const code = attempt.payload === null ? null : await codeOf(attempt.payload)
     const given = { station: station(door), language: environment.language() }
-    const decision = await store().evaluate(attempt, digest, (facts) => {
+    const decision = await store().evaluate(attempt, code, (facts) => {
       const { outcome, record } = evaluateOffline(attempt, { ...facts, ...given })
       const entry: JournalEntry = {
         ...ownScanOf(record, undefined),
@@ -167,6 +168,13 @@ export function createScanner(
     // The server returned before this decision was stored.
     if (connection()?.state === 'online') connection()?.retry()
     return decision
+  }
+
+  async function codeOf(payload: string): Promise<ScannedCode> {
+    const others = otherReadings(payload).map(async ({ format, message }) => {
+      return { format, digest: await environment.digest(message) }
+    })
+    return { digest: await environment.digest(payload), others: await Promise.all(others) }
   }
 
   async function undo(decision: Decision): Promise<Decision> {

@@ -1,5 +1,4 @@
 import type { SnapshotItem } from '../../core/contract/scanner.ts'
-import { matchesOf } from '../../core/rules/door/matches.ts'
 import { badgeOf } from '../../core/rules/door/outcome.ts'
 import { isListed } from '../../core/rules/door/own-scans.ts'
 import type { Counts, Decision } from './engine.ts'
@@ -100,14 +99,14 @@ export class TableStore implements EngineStore {
     })
   }
 
-  evaluate(...[attempt, digest, decide]: Parameters<EngineStore['evaluate']>) {
+  evaluate(...[attempt, code, decide]: Parameters<EngineStore['evaluate']>) {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
       // If a page ended before it showed the decision, the decision on this attempt is already stored.
       const known = await decisionOf(tx, attempt.externalRef)
       if (known) return known.decision
-      const matches = matchesOf(attempt, await matching(tx, list.slot, { attempt, digest }), digest)
+      const matches = await matching(tx, list.slot, { attempt, code })
       const decided = decide(await factsOf(tx, list, matches))
       await record(tx, decided)
       return decided.decision

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSqliteTables } from '../../../src/cli/console/offline/sqlite-tables.ts'
+import { otherReadings } from '../../../src/core/barcode-formats.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { RedemptionPolicy } from '../../../src/core/contract/schemas/redemption.ts'
 import { newId } from '../../../src/core/ids.ts'
@@ -34,9 +35,12 @@ async function compare(workspace: TestWorkspace, projectId: string, asked: Parti
   await store.beginList()
   await store.addToList(list.items)
   await store.finishList(list)
-  const digest = attempt.payload === null ? null : identifierDigest(attempt.payload).toString('hex')
+  const digestOf = (text: string) => identifierDigest(text).toString('hex')
+  const readings = attempt.payload === null ? [] : otherReadings(attempt.payload)
+  const others = readings.map(({ format, message }) => ({ format, digest: digestOf(message) }))
+  const code = attempt.payload === null ? null : { digest: digestOf(attempt.payload), others }
   let record: OfflineDecision | undefined
-  const outcome = await store.evaluate(attempt, digest, (facts) => {
+  const outcome = await store.evaluate(attempt, code, (facts) => {
     const station = { projectId, deviceId: undefined, context: {} }
     const language = { ...doorEnglish, zone: 'UTC' }
     const evaluated = evaluateOffline(attempt, { ...facts, station, language })

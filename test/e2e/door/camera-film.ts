@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import library from 'bwip-js/node'
 import sharp from 'sharp'
+import { barcodeFormats, drawnAs } from '../../../src/core/barcode-formats.ts'
 
 /** Draws the camera image at a door as a film, which Chromium plays instead of a camera. */
 
@@ -9,27 +10,42 @@ const HEIGHT = 480
 /** The frame rate at which Chromium plays such a film. */
 const RATE = 30
 
-const symbologies = ['qrcode', 'pdf417', 'azteccode', 'code128'] as const
-type Symbology = (typeof symbologies)[number]
+const formats = ['qr', 'pdf417', 'aztec', 'code128', 'ean13', 'code39', 'codabar', 'itf'] as const
+type Format = (typeof formats)[number]
 
 /** The ways in which a code is shown. */
-const conditions = ['plain', 'tilted', 'dim', 'small', 'moving', 'damaged', 'bright'] as const
+const conditions = ['plain', 'tilted', 'dim', 'small', 'slanted', 'damaged', 'bright', 'moving'] as const
 type Condition = (typeof conditions)[number]
 
 /** A code that is held up for a second. */
 export interface Shown {
   payload: string
-  symbology: Symbology
+  format: Format
   condition: Condition
 }
 
-/** Returns the given number of codes, each of the four kinds in each condition in turn. */
+/** Returns the given number of codes, each of the formats in each condition in turn. */
 export function codesToShow(count: number): Shown[] {
-  return Array.from({ length: count }, (_, n) => ({
-    payload: `P-${String(n).padStart(3, '0')}-${(n * 7919 + 104_729).toString(36).toUpperCase()}`,
-    symbology: symbologies[n % symbologies.length]!,
-    condition: conditions[Math.floor(n / symbologies.length + n) % conditions.length]!,
-  }))
+  return Array.from({ length: count }, (_, n) => {
+    const format = formats[n % formats.length]!
+    const condition = conditions[Math.floor(n / formats.length + n) % conditions.length]!
+    return { payload: payloadOf(format, n), format, condition }
+  })
+}
+
+function payloadOf(format: Format, n: number): string {
+  const number = String(n * 7919 + 104_729)
+  if (format === 'ean13') return ean13(number.padStart(12, '4'))
+  // Start and stop letters, which the reader sends.
+  if (format === 'codabar') return `A${number.padStart(8, '0')}B`
+  if (format === 'itf') return number.padStart(10, '0')
+  if (format === 'code39') return `C${Number(number).toString(36).toUpperCase()}`
+  return `P-${String(n).padStart(3, '0')}-${Number(number).toString(36).toUpperCase()}`
+}
+
+function ean13(digits: string): string {
+  const sum = [...digits].reduce((total, digit, place) => total + Number(digit) * (place % 2 === 0 ? 1 : 3), 0)
+  return `${digits}${(10 - (sum % 10)) % 10}`
 }
 
 /** Returns the flags that make Chromium play a film as its camera, and allow it without a prompt. */
@@ -75,28 +91,30 @@ function background(): sharp.Sharp {
 }
 
 /** The symbol in black on white with its quiet zone, as wide as a hand holds it up. */
-async function draw({ payload, symbology, condition }: Shown): Promise<Buffer> {
-  const isLinear = symbology === 'code128'
+async function draw({ payload, format, condition }: Shown): Promise<Buffer> {
+  const { isLinear } = barcodeFormats[format]
   const png = await library.toBuffer({
-    bcid: symbology,
-    text: payload,
+    ...drawnAs(format, payload),
     scale: 4,
     padding: 6,
     backgroundcolor: 'ffffff',
     ...(isLinear && { height: 14 }),
     // As much as real passes have, that a scratch must not make it unreadable.
-    ...(symbology === 'qrcode' && { eclevel: 'Q' }),
-    ...(symbology === 'pdf417' && { eclevel: 4, columns: 4 }),
-    ...(symbology === 'azteccode' && { eclevel: 40 }),
+    ...(format === 'qr' && { eclevel: 'Q' }),
+    ...(format === 'pdf417' && { eclevel: 4, columns: 4 }),
+    ...(format === 'aztec' && { eclevel: 40 }),
   })
-  const isWide = isLinear || symbology === 'pdf417'
+  const isWide = isLinear || format === 'pdf417'
   const width = condition === 'small' ? (isWide ? 330 : 130) : isWide ? 460 : 260
   const image = sharp(png).resize({ width, kernel: 'cubic' })
   return image.png().toBuffer()
 }
 
 async function frame(symbol: Buffer, condition: Condition, step: number): Promise<Buffer> {
-  const held = condition === 'tilted' ? await sharp(symbol).rotate(12, { background: '#7c7770' }).toBuffer() : symbol
+  const isSlanted = condition === 'slanted'
+  const seen = isSlanted ? await slanted(symbol) : symbol
+  const degrees = isSlanted ? -7 : condition === 'tilted' ? 12 : 0
+  const held = degrees === 0 ? seen : await sharp(seen).rotate(degrees, { background: '#7c7770' }).toBuffer()
   const { width = 0, height = 0 } = await sharp(held).metadata()
   const shift = condition === 'moving' ? (step - 5) * 8 : 0
   const [left, top] = [
@@ -117,4 +135,30 @@ async function frame(symbol: Buffer, condition: Condition, step: number): Promis
   if (condition === 'dim') picture = picture.linear(0.28, 6)
   if (condition === 'bright') picture = picture.linear(0.7, 90)
   return picture.jpeg({ quality: 80 }).toBuffer()
+}
+
+/** The symbol on a card that is held at an angle: its right side is farther away, so it is narrower and lower. */
+async function slanted(symbol: Buffer): Promise<Buffer> {
+  const { data, info } = await sharp(symbol).flatten({ background: '#ffffff' }).greyscale().raw().toBuffer({
+    resolveWithObject: true,
+  })
+  const { width, height, channels } = info
+  /** The share of the size that the right side loses. */
+  const depth = 0.25
+  const seenWidth = Math.round(width * (1 - depth / 2))
+  const out = Buffer.alloc(seenWidth * height, 0x77)
+  for (let x = 0; x < seenWidth; x += 1) {
+    const across = x / (seenWidth - 1)
+    // A point at this place of the picture, by the rules of perspective.
+    const along = across / (across + (1 - across) / (1 - depth))
+    const scale = 1 - depth * across
+    const column = Math.min(width - 1, Math.round(along * (width - 1)))
+    for (let y = 0; y < height; y += 1) {
+      const row = Math.round((y - (height * (1 - scale)) / 2) / scale)
+      if (row >= 0 && row < height) out[y * seenWidth + x] = data[(row * width + column) * channels]!
+    }
+  }
+  return sharp(out, { raw: { width: seenWidth, height, channels: 1 } })
+    .png()
+    .toBuffer()
 }

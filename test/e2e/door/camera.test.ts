@@ -7,8 +7,8 @@ import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { cameraFlags, codesToShow, writeFilm } from './camera-film.ts'
 import { serveFakeDoor } from './door-server.ts'
 
-/** In every run two of each kind; in the long form each kind in each condition, several times. */
-const COUNT = times(8, 100)
+/** In every run two of each format; in the long form each format in each condition, twice. */
+const COUNT = times(16, 128)
 
 describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
   const cleanUp = cleanUpAfterAll()

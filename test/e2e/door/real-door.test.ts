@@ -43,7 +43,7 @@ describe.skipIf(skipReason !== undefined)(
     test('from the printed code to the first decision in three taps, later in none; problems are shown', async () => {
       const { client } = server
       const film = join(temporaryFolder(cleanUp), 'ticket.mjpeg')
-      await writeFilm(film, [{ payload: payloads[0]!, symbology: 'qrcode', condition: 'plain' }], { pause: 3 })
+      await writeFilm(film, [{ payload: payloads[0]!, format: 'qr', condition: 'plain' }], { pause: 3 })
       const browser = await launchBrowser(cameraFlags(film))
       cleanUp(() => browser.close())
       const expiresAt = new Date(Date.now() + 3_600_000).toISOString()

@@ -6,6 +6,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
 import { type EvaluatedScan, findMatches, toStoredScan } from './evaluate-scans.ts'
+import { findOtherReading } from './other-reading.ts'
 import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 
@@ -20,6 +21,8 @@ type ProjectScan = OfflineScan & { projectId: string | undefined }
 
 interface Received {
   report: ProjectScan
+  /** The reported payload, or the message that a scanner read as it. */
+  qrPayload: string | undefined
   matches: string[]
   /** The reported time of the scan, or the nearest possible time. */
   realTime: Date
@@ -65,15 +68,19 @@ const MAX_AHEAD_MS = 24 * 3_600_000
 async function receive(reports: ProjectScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
   const found = await findMatches(store, workspaceId, reports)
-  const named = reports.map((report, n) => ({ report, matches: found[n]! }))
+  const named: Pick<Received, 'report' | 'qrPayload' | 'matches'>[] = []
+  for (const [n, report] of reports.entries()) {
+    const exact = { qrPayload: report.qrPayload, matches: found[n]! }
+    named.push({ report, ...((await findOtherReading({ ...report, ...exact }, context)) ?? exact) })
+  }
   const ids = named.flatMap(({ matches }) => (matches.length === 1 ? matches : []))
   const passes = ids.length === 0 ? [] : await store.passes.listByIds(workspaceId, [...new Set(ids)])
   const madeAt = new Map(passes.map(({ id, createdAt }) => [id, createdAt.getTime()]))
-  return named.map(({ report, matches }) => {
+  return named.map(({ report, qrPayload, matches }) => {
     const said = Date.parse(report.scannedAt)
     const earliest = (matches.length === 1 ? madeAt.get(matches[0]!) : undefined) ?? said
     const time = Math.max(earliest, Math.min(said, now.getTime() + MAX_AHEAD_MS))
-    return { report, matches, realTime: new Date(time), deviceTime: time === said ? null : new Date(said) }
+    return { report, qrPayload, matches, realTime: new Date(time), deviceTime: time === said ? null : new Date(said) }
   })
 }
 
@@ -90,13 +97,13 @@ function byTime(a: Received, b: Received): number {
 }
 
 async function recordReport(
-  { report, matches, realTime, deviceTime }: Received,
+  { report, qrPayload, matches, realTime, deviceTime }: Received,
   context: RequestContext,
   { canWait }: Pick<PendingScan, 'canWait'>,
 ): Promise<{ scan: StoredScan; isNew: boolean }> {
   const { store, workspaceId } = context
   const recorded = await recordTogether(store, {
-    attempt: { ...report, realTime, statusAt: realTime, matches },
+    attempt: { ...report, qrPayload, realTime, statusAt: realTime, matches },
     context,
     canWait,
     toScan: (body, evaluation) => ({

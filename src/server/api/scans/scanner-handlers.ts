@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type BarcodeFormat, formatsWithReadings } from '../../../core/barcode-formats.ts'
 import type { scanner as contract } from '../../../core/contract/scanner.ts'
 import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import type { DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
@@ -96,12 +97,15 @@ async function readPage(
     ? await readChanges({ since, until }, pageCursor, limit, context)
     : await readWhole(until, pageCursor, limit, context)
   const { id, projectId } = until
-  const doors = await doorViews(rows, context)
+  const definitions = await definitionsOf(rows, context)
+  const doors = await doorViews(rows, definitions, context)
   return {
     id,
     projectId,
     generatedAt: until.madeAt.toISOString(),
-    items: rows.map((entry) => toItem(entry, doors.get(entry.passId), context.now)),
+    items: rows.map((entry) =>
+      toItem(entry, definitions.get(entry.templateVersionId), doors.get(entry.passId), context.now),
+    ),
     ...(removed && { removed }),
     nextCursor: next && encodeCursor({ id, projectId, position: next }),
     hasMore: next !== null,
@@ -204,16 +208,30 @@ function readCursor(
 /** The maximum number of passes whose variables are in memory together. Variables can be large. */
 const DOORS_AT_ONCE = 100
 
+type DoorDefinition = Pick<Definition, 'variables' | 'door' | 'event' | 'trip'> & { format: BarcodeFormat | undefined }
+
+/** Returns, by version, the parts of its definition that doors need. */
+async function definitionsOf(
+  entries: SnapshotEntry[],
+  { workspaceId, services }: RequestContext,
+): Promise<Map<string, DoorDefinition>> {
+  const found = new Map<string, DoorDefinition>()
+  for (const id of new Set(entries.map(({ templateVersionId }) => templateVersionId))) {
+    const definition = await services.definitions.find(workspaceId, id)
+    if (!definition) continue
+    const { variables, door, event, trip, design } = definition
+    found.set(id, { variables, door, event, trip, format: design.barcode?.format })
+  }
+  return found
+}
+
 /** Returns, by pass, the view for door staff, if the version of the pass has one. Other passes are not read. */
 async function doorViews(
   entries: SnapshotEntry[],
-  { store, workspaceId, services }: RequestContext,
+  definitions: Map<string, DoorDefinition>,
+  { store, workspaceId }: RequestContext,
 ): Promise<Map<string, DoorView>> {
-  const withDoor = new Map<string, Definition>()
-  for (const id of new Set(entries.map(({ templateVersionId }) => templateVersionId))) {
-    const definition = await services.definitions.find(workspaceId, id)
-    if (definition?.door) withDoor.set(id, definition)
-  }
+  const withDoor = new Map([...definitions].filter(([, { door }]) => door))
   const ids = entries.filter(({ templateVersionId: id }) => withDoor.has(id)).map(({ passId }) => passId)
   const views = new Map<string, DoorView>()
   for (let first = 0; first < ids.length; first += DOORS_AT_ONCE) {
@@ -229,11 +247,14 @@ async function doorViews(
 
 function toItem(
   { expiresAt, acceptedScans, templateVersionId: _, groupId, ...entry }: SnapshotEntry,
+  definition: DoorDefinition | undefined,
   door: DoorView | undefined,
   now: Date,
 ) {
+  const barcodeFormat = formatsWithReadings.find((format) => format === definition?.format)
   return {
     ...entry,
+    ...(barcodeFormat !== undefined && { barcodeFormat }),
     ...(door && { door }),
     ...(groupId !== null && { groupId }),
     status: effectiveStatus({ status: entry.status, expiresAt }, now),

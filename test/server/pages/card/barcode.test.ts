@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { type BarcodeFormat, barcodeFormatNames, drawnAs } from '../../../../src/core/barcode-formats.ts'
 import { barcodeHtml } from '../../../../src/server/pages/card/card.ts'
 import { barcodeSvg, drawAhead } from '../../../../src/server/pages/card/symbols.ts'
+import { readPicture } from '../../../support/read-picture.ts'
 
 /** Two messages that each format can hold. */
 const messagesOf = (format: BarcodeFormat): [string, string] =>
@@ -28,6 +29,22 @@ test.each(barcodeFormatNames)('%s draws a message the same each time, and anothe
   expect(barcodeSvg(format, one)).toBe(barcodeSvg(format, one))
   expect(barcodeSvg(format, one)).not.toBe(barcodeSvg(format, other))
 })
+
+test.each(['code128', 'ean13', 'code39', 'codabar', 'itf'] as const)(
+  'a scanner reads %s on a dark card',
+  async (format) => {
+    const [message] = messagesOf(format)
+    const size = { width: 900, height: 240, fit: 'fill' } as const
+    const symbol = await sharp(Buffer.from(barcodeSvg(format, message)!), { density: 300 })
+      .flatten({ background: '#ffffff' })
+      .resize(size)
+      .toBuffer()
+    const screen = await sharp(symbol)
+      .extend({ top: 40, bottom: 40, left: 40, right: 40, background: '#102030' })
+      .toBuffer()
+    expect(await readPicture(screen)).toBe(drawnAs(format, message).text)
+  },
+)
 
 test('draws a symbol once, and tries a message that the format cannot encode once', () => {
   const toSVG = vi.spyOn(createRequire(import.meta.url)('bwip-js/node'), 'toSVG')
