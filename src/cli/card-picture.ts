@@ -15,6 +15,8 @@ export interface PictureOptions {
   colorDepth: ColorDepth
   /** The platform whose front is drawn: an iPhone rearranges fields and omits some; Android shows the card as given. */
   platform?: Platform
+  /** Whether the card is a poster, which an iPhone draws with the fields as given. */
+  isPoster?: boolean
   /** Whether fields that an iPhone omits are drawn with a mark; otherwise they are left out. */
   marksSurplus?: boolean
 }
@@ -24,11 +26,11 @@ const MARGINS = 4
 
 /** Draws a card in characters: its front with the code, and below it the fields of its back. */
 export async function drawCard(card: CardJson, options: PictureOptions): Promise<string> {
-  const { width, colorDepth, platform = 'apple', marksSurplus = false } = options
+  const { width, colorDepth, platform = 'apple', isPoster = false, marksSurplus = false } = options
   const room = (width ?? Number.POSITIVE_INFINITY) - MARGINS
   const symbol = await symbolOf(card, room)
   const inside = Math.max(Math.min(USUAL_WIDTH, room), symbol.width)
-  const { header, primary, rows, surplus } = platform === 'apple' ? iphoneFront(card) : givenFront(card)
+  const { header, primary, rows, surplus } = platform === 'apple' && !isPoster ? iphoneFront(card) : givenFront(card)
   const name = { key: '', label: '', value: card.logoText?.trim() || card.organizationName }
   const lines: Line[] = [
     blankLine(inside),

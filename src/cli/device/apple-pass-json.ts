@@ -20,6 +20,8 @@ export const fieldGroups = [
   'primaryFields',
   'secondaryFields',
   'auxiliaryFields',
+  'footerFields',
+  'additionalInfoFields',
   'backFields',
 ] as const
 export type FieldGroupName = (typeof fieldGroups)[number]
@@ -30,6 +32,8 @@ const Style = z.looseObject({
   primaryFields: Fields,
   secondaryFields: Fields,
   auxiliaryFields: Fields,
+  footerFields: Fields,
+  additionalInfoFields: Fields,
   backFields: Fields,
   transitType: z.string().optional(),
 })
@@ -78,6 +82,7 @@ export const PassJson = z
     expirationDate: z.iso.datetime({ offset: true }).optional(),
     voided: z.boolean().optional(),
     ...styles,
+    posterGeneric: Style.optional(),
   })
   .superRefine((pass, context) => {
     const present = PassType.options.filter((style) => pass[style] !== undefined)
@@ -87,9 +92,12 @@ export const PassJson = z
     if (pass.boardingPass && pass.boardingPass.transitType === undefined) {
       context.addIssue({ code: 'custom', path: ['boardingPass'], message: 'A boarding pass needs a transitType' })
     }
-    const keys = present.flatMap((style) => fieldsOf(pass[style]!)).map(({ key }) => key)
-    const twice = keys.find((key, index) => keys.indexOf(key) !== index)
-    if (twice !== undefined) context.addIssue({ code: 'custom', message: `Two fields have the key "${twice}"` })
+    // A poster repeats the keys of the classic style.
+    for (const fields of [present.flatMap((style) => fieldsOf(pass[style]!)), posterFieldsOf(pass)]) {
+      const keys = fields.map(({ key }) => key)
+      const twice = keys.find((key, index) => keys.indexOf(key) !== index)
+      if (twice !== undefined) context.addIssue({ code: 'custom', message: `Two fields have the key "${twice}"` })
+    }
   })
 export type PassJson = z.output<typeof PassJson>
 
@@ -98,8 +106,14 @@ export function barcodeOn({ barcodes }: PassJson, ios: number): z.output<typeof 
   return barcodes.find(({ format }) => ios >= 27 || formatsBeforeIos27.includes(format))
 }
 
+/** Returns the classic style, which iPhones before iOS 27 show. */
 export function styleOf(pass: PassJson): PassStyle {
   return PassType.options.map((style) => pass[style]).find((style) => style !== undefined)!
+}
+
+/** Returns the fields of the poster that iPhones since iOS 27 show instead; an empty list if there is none. */
+export function posterFieldsOf({ posterGeneric }: { posterGeneric?: PassStyle | undefined }): PassField[] {
+  return posterGeneric ? fieldsOf(posterGeneric) : []
 }
 
 export function fieldsOf(style: PassStyle): PassField[] {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { CliError } from '../command/cli-error.ts'
 import { type OpenedPackage, openPackage } from './apple-package.ts'
-import { fieldsOf, type PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { fieldsOf, type PassJson, posterFieldsOf, styleOf, toField } from './apple-pass-json.ts'
 import { passIn } from './apple-strings.ts'
 import { call, directoryOf, downloadPass, readDirectory } from './http.ts'
 import { fetchPass, listChanged, postLog, register, unregister } from './passkit.ts'
@@ -176,9 +176,13 @@ function isNewer(lastModified: string, than: string | null): boolean {
   return than === null || Date.parse(lastModified) > Date.parse(than)
 }
 
-/** Returns the lock screen text of each changed field with a `changeMessage`. */
+/** Returns the lock screen text of each changed field with a `changeMessage`, once for both styles of a pass. */
 function bannersOf(before: OpenedPackage, after: OpenedPackage, language: string): string[] {
-  const fieldsIn = (opened: OpenedPackage) => fieldsOf(styleOf(passIn(opened, language)))
+  const fieldsIn = (opened: OpenedPackage) => {
+    const pass = passIn(opened, language)
+    const fields = [...fieldsOf(styleOf(pass)), ...posterFieldsOf(pass)]
+    return [...new Map(fields.map((field) => [field.key, field])).values()]
+  }
   const old = new Map(fieldsIn(before).map(({ key, value }) => [key, value]))
   return fieldsIn(after).flatMap((field) => {
     const { key, value, changeMessage } = field

@@ -2,7 +2,7 @@ import { barcodeFormatOf } from '../../core/barcode-formats.ts'
 import { PassType } from '../../core/contract/schemas/definition.ts'
 import { parseRgb } from '../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
-import { readPoster } from '../../core/rules/display/poster.ts'
+import { type Poster, readPoster } from '../../core/rules/display/poster.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
 import { barcodeOn, type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts'
@@ -16,12 +16,16 @@ import {
   type PassChange,
 } from './phone-store.ts'
 
-interface ShownPass {
+/** The looks of a pass on phones. */
+interface Looks {
+  card: CardJson
+  /** The poster of newer iPhones, since the version of iOS. */
+  poster?: { card: CardJson; since: number } | undefined
+}
+
+interface ShownPass extends Looks {
   /** Serial number or object id. */
   id: string
-  card: CardJson
-  /** The poster ticket of newer iPhones, which is read without a code. */
-  poster?: CardJson | undefined
   stamp: string | null
 }
 
@@ -55,10 +59,16 @@ export function bannerLines(device: Device, { pass, banners }: PassChange): stri
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')
 }
 
-async function drawPass({ card, poster, stamp }: ShownPass, options: PictureOptions): Promise<string> {
-  const older = await drawCard(card, options)
-  const picture = poster ? `${await drawCard(poster, options)}\n\nBefore iOS 18:\n${older}` : older
+async function drawPass({ stamp, ...looks }: ShownPass, options: PictureOptions): Promise<string> {
+  const picture = await drawLooks(looks, options)
   return stamp === null ? picture : `*** ${printable(stamp)} ***\n${picture}`
+}
+
+/** Draws a pass as a newer iPhone shows it, and as an older one does if that differs. */
+export async function drawLooks({ card, poster }: Looks, options: PictureOptions): Promise<string> {
+  const classic = await drawCard(card, options)
+  if (!poster) return classic
+  return `${await drawCard(poster.card, { ...options, isPoster: true })}\n\nBefore iOS ${poster.since}:\n${classic}`
 }
 
 function titleOf(device: Device, id: string): string {
@@ -71,22 +81,21 @@ function shownPasses(device: Device): ShownPass[] {
         const read = passIn({ content, strings }, device.language)
         return {
           id: content.serialNumber,
-          card: appleCard(read, device),
-          poster: posterCard(read, device),
+          ...looksOf(read, device),
           stamp: stampOf(content, new Date()),
         }
       })
     : device.passes.map((pass) => shownOnGoogle(pass, device.language))
 }
 
-/** Returns the card that an iPhone shows for a preview; `undefined` if an iPhone would reject the pass. */
-export function previewedByApple(preview: unknown, language = 'en'): CardJson | undefined {
+/** Returns the cards that iPhones show for a preview; `undefined` if an iPhone would reject the pass. */
+export function previewedByApple(preview: unknown, language = 'en'): Looks | undefined {
   const { data } = PassJson.safeParse(preview)
-  return data && appleCard(data, { language, ios: NEWEST_IOS })
+  return data && looksOf(data, { language, ios: NEWEST_IOS })
 }
 
 /** Returns an iPhone pass as a card. Its texts are already translated. */
-function appleCard(pass: PassJson, { language, ios }: { language: string; ios: IosVersion }): CardJson {
+function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
   const style = styleOf(pass)
   const toFields = (fields: PassField[]) => fields.map((field) => toField(field, language))
   const barcode = barcodeOn(pass, ios)
@@ -119,22 +128,34 @@ function appleCard(pass: PassJson, { language, ios }: { language: string; ios: I
   }
 }
 
-function posterCard(pass: PassJson, phone: { language: string; ios: IosVersion }): CardJson | undefined {
+type ApplePhone = { language: string; ios: IosVersion }
+
+/** Returns the poster only if the phone's version of iOS has it. The other look is that of the version before it. */
+function looksOf(pass: PassJson, phone: ApplePhone): Looks {
   const poster = readPoster(pass, phone)
-  if (!poster) return undefined
+  if (!poster || phone.ios < poster.since) return { card: appleCard(pass, phone) }
+  const older = poster.since === 27 ? ({ ...phone, ios: 26 } as const) : phone
+  return { card: appleCard(pass, older), poster: { card: posterCard(pass, poster, phone), since: poster.since } }
+}
+
+function posterCard(pass: PassJson, poster: Poster, phone: ApplePhone): CardJson {
+  const classic = appleCard(pass, phone)
+  const barcode = poster.hasBarcode ? classic.barcode : { ...classic.barcode, message: '', altText: null }
+  return { ...classic, fields: posterFields(poster), barcode, expiresAt: null }
+}
+
+function posterFields(poster: Poster): CardJson['fields'] {
+  if (poster.style === 'posterGeneric') {
+    const { header, primary, footer, details } = poster
+    return { header, primary, secondary: footer, auxiliary: [], back: details }
+  }
   const { event, venue, starts, seat } = poster
-  const fields = {
+  return {
     header: starts === null ? [] : [{ key: 'starts', label: '', value: starts }],
     primary: [{ key: 'event', label: venue, value: event }],
     secondary: seat,
     auxiliary: [],
     back: [],
-  }
-  return {
-    ...appleCard(pass, phone),
-    fields,
-    barcode: { format: 'qr', message: '', altText: null },
-    expiresAt: null,
   }
 }
 

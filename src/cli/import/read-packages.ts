@@ -63,7 +63,8 @@ export async function* readPackages(
 }
 
 function toRow(pass: z.output<typeof ForeignPass>): PackageRow {
-  const styles = PassType.options.map((name) => Style.safeParse(pass[name]).data)
+  // A pass of another provider can have only the poster of iOS 27.
+  const styles = [...PassType.options, 'posterGeneric'].map((name) => Style.safeParse(pass[name]).data)
   const style: Record<string, unknown> = styles.find((one) => one !== undefined) ?? {}
   const fieldsOf = (group: (typeof fieldGroups)[number]) => Fields.parse(style[group])
   const fields = fieldGroups.flatMap(fieldsOf)

@@ -55,14 +55,13 @@ export default class PassPreview extends ClientCommand {
     }
     const preview = await client.passes.preview({ params, query: { platform, language } })
     if (this.jsonEnabled() || preview instanceof Uint8Array) return preview
-    const { previewedByApple } = await import('../../cli/device/phone-output.ts')
-    const card = platform === undefined && terminalWidth() !== undefined && previewedByApple(preview.apple, language)
-    if (!card) {
+    const { drawLooks, previewedByApple } = await import('../../cli/device/phone-output.ts')
+    const looks = platform === undefined && terminalWidth() !== undefined && previewedByApple(preview.apple, language)
+    if (!looks) {
       this.log(JSON.stringify(preview, undefined, 2))
       return preview
     }
-    const { drawCard } = await import('../../cli/card-picture.ts')
-    this.log(await drawCard(card, { ...drawing(flags), marksSurplus: true }))
+    this.log(await drawLooks(looks, { ...drawing(flags), marksSurplus: true }))
     this.note('Add --json or --platform for the data that each platform gets.')
     return preview
   }

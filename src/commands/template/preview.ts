@@ -49,13 +49,13 @@ export default class TemplatePreview extends ClientCommand {
     const preview = await client.templateVersions.preview({ params, query: { language } })
     if (preview instanceof Uint8Array) throw new TypeError('The server returned a file')
     if (!this.jsonEnabled()) {
-      const { drawCard } = await import('../../cli/card-picture.ts')
-      const { previewedByApple } = await import('../../cli/device/phone-output.ts')
+      const { drawLooks, previewedByApple } = await import('../../cli/device/phone-output.ts')
       // The contract does not define the card; it has the format that the server renders.
       const given = preview.card as unknown as CardJson
       // Also apply Apple overrides, by reading the pass that Apple devices would receive.
-      const card = { ...given, ...previewedByApple(preview.apple, given.language), images: given.images }
-      this.log(await drawCard(card, { ...drawing(flags), marksSurplus: true }))
+      const looks = previewedByApple(preview.apple, given.language)
+      const card = { ...given, ...looks?.card, images: given.images }
+      this.log(await drawLooks({ card, poster: looks?.poster }, { ...drawing(flags), marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)
       const warnings = warningText(preview.warnings)
       if (warnings) this.note(warnings)

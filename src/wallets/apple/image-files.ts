@@ -182,6 +182,7 @@ const LOGO = { width: 160, height: 50 }
 const BACKGROUND = { width: 345, height: 505 }
 const ARTWORK = { width: 358, height: 448 }
 const THUMBNAIL = { width: 90, height: 90 }
+const PRIMARY_LOGO = { width: 126, height: 30 }
 const onEveryStyle = (size: Points) => ({
   boardingPass: size,
   coupon: size,
@@ -189,6 +190,8 @@ const onEveryStyle = (size: Points) => ({
   generic: size,
   storeCard: size,
 })
+
+const onEveryPoster = (size: Points) => ({ coupon: size, eventTicket: size, generic: size, storeCard: size })
 
 /** The sizes of images in points. Files have one, two, and three times as many pixels. Apple has no hero image. */
 export const imageSizes = {
@@ -203,13 +206,9 @@ export const imageSizes = {
     },
   },
   thumbnail: { fit: THUMBNAIL, shown: { generic: THUMBNAIL, eventTicket: THUMBNAIL } },
-  background: { fit: BACKGROUND, isRare: true, shown: { eventTicket: BACKGROUND } },
-  artwork: { fit: ARTWORK, isRare: true, shown: { eventTicket: ARTWORK } },
-  primaryLogo: {
-    fit: { width: 126, height: 30 },
-    isRare: true,
-    shown: { eventTicket: { width: 126, height: 30 }, boardingPass: { width: 126, height: 30 } },
-  },
+  background: { fit: BACKGROUND, isRare: true, shown: onEveryPoster(BACKGROUND) },
+  artwork: { fit: ARTWORK, isRare: true, shown: onEveryPoster(ARTWORK) },
+  primaryLogo: { fit: PRIMARY_LOGO, isRare: true, shown: onEveryStyle(PRIMARY_LOGO) },
   secondaryLogo: { fit: { width: 135, height: 12 }, isRare: true, shown: { eventTicket: { width: 135, height: 12 } } },
   footer: { fit: { width: 286, height: 15 }, isRare: true, shown: { boardingPass: { width: 286, height: 15 } } },
 } satisfies Partial<Record<ImageRole, RoleSizes>>

@@ -1,5 +1,6 @@
 import { type BarcodeFormat, barcodeFormats, isLatin1 } from '../../core/barcode-formats.ts'
 import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/schemas/definition.ts'
+import { isJsonObject } from '../../core/json.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'
@@ -25,13 +26,13 @@ export interface PassIdentifiers {
   teamIdentifier: string
 }
 
-export const groupNames: Record<FieldGroup, string> = {
+export const groupNames = {
   header: 'headerFields',
   primary: 'primaryFields',
   secondary: 'secondaryFields',
   auxiliary: 'auxiliaryFields',
   back: 'backFields',
-}
+} as const satisfies Record<FieldGroup, string>
 
 /**
  * Builds pass.json. Keys that the service sets take precedence over the definition's overrides, and the overrides take
@@ -39,10 +40,16 @@ export const groupNames: Record<FieldGroup, string> = {
  */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
-  const base = { ...appearance(card), ...groupingOf(pass), [card.passType]: styleFields(card) }
+  const classic = styleFields(card)
+  const base = {
+    ...appearance(card),
+    ...groupingOf(pass),
+    [card.passType]: classic,
+    ...(card.isPoster && { [POSTER]: posterFields(classic) }),
+  }
   const shown = applyOverrides(base, card.apple, card.passType)
   return {
-    ...withMessage(withoutEmptyFields(shown, card.passType), pass),
+    ...withMessage(inStyles(shown, withoutEmptyFields), pass),
     formatVersion: 1,
     passTypeIdentifier: identity.passTypeIdentifier,
     teamIdentifier: identity.teamIdentifier,
@@ -60,43 +67,63 @@ function groupingOf({ card, groupId }: ApplePass): JsonObject {
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
 }
 
+/** The style of iOS 27, next to the classic style, which earlier versions show. */
+const POSTER = 'posterGeneric'
+
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
   const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
   const style = base[passType] as JsonObject
-  // Remove the overrides of other styles, because phones reject a pass with two styles.
+  // Remove the overrides of other classic styles, because phones reject a pass with two of them.
   for (const other of PassType.options) if (other !== passType) delete overrides[other]
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
 
-function withoutEmptyFields(shown: JsonObject, passType: PassType): JsonObject {
-  let style = shown[passType] as JsonObject
+/** Changes each style of a pass.json in the same way: the classic one, and the poster if there is one. */
+function inStyles(shown: JsonObject, change: (style: JsonObject) => JsonObject): JsonObject {
+  const changed = [...PassType.options, POSTER].flatMap((name) => {
+    const style = shown[name]
+    return isJsonObject(style) ? [[name, change(style)] as const] : []
+  })
+  return { ...shown, ...Object.fromEntries(changed) }
+}
+
+function withoutEmptyFields(style: JsonObject): JsonObject {
+  const kept = new Map(Object.entries(style))
   for (const name of groupsOfPassJson) {
     const fields = style[name]
     if (!Array.isArray(fields) || fields.every(isShown)) continue
-    const { [name]: _, ...others } = style
-    const kept = fields.filter(isShown)
-    style = kept.length > 0 ? { ...style, [name]: kept } : others
+    const shown = fields.filter(isShown)
+    if (shown.length > 0) kept.set(name, shown)
+    else kept.delete(name)
   }
-  return { ...shown, [passType]: style }
+  return Object.fromEntries(kept)
 }
 
-const groupsOfPassJson = Object.values(groupNames)
+const groupsOfPassJson = [...Object.values(groupNames), 'footerFields', 'additionalInfoFields']
 
 function isShown(field: { value?: unknown } | null | undefined): boolean {
   return typeof field?.value !== 'string' || field.value.trim() !== ''
 }
 
-/** Adds a field with the text of the last notification to the back. Phones show the text because this field changed. */
+/**
+ * Adds a field with the text of the last notification to the back of each style. Phones show the text because this field
+ * changed. Its key is the same in all styles, so that a phone that shows another style after an update of iOS does not
+ * announce it again.
+ */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
-  const style = shown[card.passType] as Record<string, unknown>
-  const groups = groupsOfPassJson.map((name) => style[name])
-  const taken = groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : []))
-  const unique = uniqueKeys(taken)
+  const taken: string[] = []
+  inStyles(shown, (style) => {
+    const groups = groupsOfPassJson.map((name) => style[name])
+    taken.push(...groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : [])))
+    return style
+  })
   const value = typeof message === 'string' ? message : message[card.language ?? '']
-  const field = { key: unique('message'), label: shown.organizationName, value, changeMessage: '%@' }
-  const backFields = Array.isArray(style.backFields) ? style.backFields : []
-  return { ...shown, [card.passType]: { ...style, backFields: [field, ...backFields] } }
+  const field = { key: uniqueKeys(taken)('message'), label: shown.organizationName, value, changeMessage: '%@' }
+  return inStyles(shown, (style) => {
+    const backFields = Array.isArray(style.backFields) ? style.backFields : []
+    return { ...style, backFields: [field, ...backFields] }
+  })
 }
 
 function appearance(card: Card): JsonObject {
@@ -125,6 +152,23 @@ function styleFields(card: Card): JsonObject {
   })
   return Object.fromEntries(groups.filter(([, fields]) => fields.length > 0))
 }
+
+/**
+ * Places the fields of a classic style on a poster, which has no secondary and auxiliary fields. Publishing rejects a
+ * design with more fields than the poster has places (poster-check.ts). The alignment of a primary field is not valid.
+ */
+export function posterFields(classic: JsonObject): JsonObject {
+  const { headerFields, primaryFields, secondaryFields, auxiliaryFields, backFields } = classic as FieldGroups
+  const primary = [...(primaryFields ?? []), ...(secondaryFields ?? [])].map(({ textAlignment: _, ...field }) => field)
+  return {
+    ...(headerFields && { headerFields }),
+    ...(primary.length > 0 && { primaryFields: primary }),
+    ...(auxiliaryFields && { footerFields: auxiliaryFields }),
+    ...(backFields && { backFields }),
+  }
+}
+
+type FieldGroups = Partial<Record<(typeof groupNames)[FieldGroup], JsonObject[]>>
 
 function passField(
   { label, value, typed, align, changeMessage }: CardField,

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { PassJson } from '../../../src/cli/device/apple-pass-json.ts'
 import { bannerLines, describeDevice, drawDevice } from '../../../src/cli/device/phone-output.ts'
 import type { AppleDevice, GoogleDevice } from '../../../src/cli/device/phone-store.ts'
-import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
+import { type ApplePass, buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/google-wallet.ts'
-import { passTypeIdentifier, type TestPass, teamIdentifier } from '../../wallets/apple/fixtures.ts'
+import { passTypeIdentifier, type TestPass, teamIdentifier, testPass } from '../../wallets/apple/fixtures.ts'
 import { pass as googlePass, identity, publicUrl } from '../../wallets/google/samples.ts'
 import { serial, ticket } from './service.ts'
 
@@ -12,8 +12,11 @@ const plain = { width: undefined, colorDepth: 1 } as const
 const times = { installedAt: '2026-07-01T12:00:00.000Z', updatedAt: '2026-07-01T12:00:00.000Z' }
 
 function iphone(variables: Record<string, string>, more: TestPass = {}): AppleDevice {
-  const identifiers = { passTypeIdentifier, teamIdentifier }
-  const json = buildPassJson(ticket(variables, more), identifiers, 'https://passes.example.com/apple')
+  return phoneWith(ticket(variables, more))
+}
+
+function phoneWith(held: ApplePass): AppleDevice {
+  const json = buildPassJson(held, { passTypeIdentifier, teamIdentifier }, 'https://passes.example.com/apple')
   const content = PassJson.parse(JSON.parse(JSON.stringify(json)))
   const pass = { content, strings: {}, lastModified: null, ...times }
   return { platform: 'apple', name: 'iphone', language: 'en', ios: 27, accounts: [], passes: [pass] }
@@ -59,7 +62,8 @@ test('an iPhone shows the first barcode that its version of iOS supports', async
 
 test('draws a poster ticket for newer and for older iPhones', async () => {
   const semantics = { eventName: 'Night music', venueName: 'Hall', seats: [{ seatRow: 'F', seatNumber: '12' }] }
-  const poster = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], semantics }
+  const nfc = { message: 'm', encryptionPublicKey: 'key', requiresAuthentication: true }
+  const poster = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], semantics, nfc }
   const device = iphone({ seat: '12A' })
   const [pass] = device.passes
   const { generic, ...content } = pass!.content
@@ -70,6 +74,34 @@ test('draws a poster ticket for newer and for older iPhones', async () => {
   for (const text of ['Night music', 'Hall', 'Row', '12']) expect(newer).toContain(text)
   expect(newer).not.toContain('▄▄▄▄▄')
   expect(older).toContain('▄▄▄▄▄')
+})
+
+test('draws a poster ticket without NFC with its barcode, for iOS 27', async () => {
+  const semantics = { eventName: 'Night music', venueName: 'Hall' }
+  const definition = { event: { name: 'Night music', venue: { name: 'Hall' } }, apple: { poster: true, semantics } }
+  const device = phoneWith(testPass({ passType: 'eventTicket', definition }))
+  const [newer, older] = (await drawDevice(device, plain)).split('Before iOS 27:')
+  for (const text of ['Night music', '▄▄▄▄▄']) expect(newer).toContain(text)
+  expect(older).toContain('▄▄▄▄▄')
+})
+
+test('draws the poster of a membership for iOS 27, with all of its fields and the code', async () => {
+  const field = (key: string) => ({ key, label: key, value: `value of ${key}` })
+  const fields = {
+    header: [field('guest')],
+    primary: [field('name')],
+    secondary: ['type', 'since', 'desk'].map(field),
+    auxiliary: [field('until')],
+    back: [field('terms')],
+  }
+  const definition = { design: { fields }, apple: { poster: true } }
+  const device = phoneWith(testPass({ passType: 'storeCard', definition }))
+  const [newer, older] = (await drawDevice(device, plain)).split('Before iOS 27:')
+  for (const key of ['guest', 'name', 'type', 'since', 'desk', 'until', 'terms']) {
+    expect(newer).toContain(`value of ${key}`)
+    expect(older).toContain(`value of ${key}`)
+  }
+  expect(newer).toContain('▄▄▄▄▄')
 })
 
 test('draws a Google pass with the rows of its class, its messages, and its links', async () => {

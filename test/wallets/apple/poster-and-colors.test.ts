@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Definition, DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
+import type { Definition, DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { colorVariants } from '../../../src/core/rules/display/colors.ts'
 import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
-import { checkPoster } from '../../../src/wallets/apple/overrides/override-check.ts'
+import { checkPoster } from '../../../src/wallets/apple/overrides/poster-check.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 import { passTypeIdentifier, teamIdentifier, webServiceUrl } from './fixtures.ts'
@@ -36,10 +36,9 @@ test('a poster ticket prefers the poster style and falls back to the older one',
 })
 
 test('publishing rejects an incomplete poster ticket with the path of each missing part', () => {
-  const pathsOf = (definition: Definition, passType: 'eventTicket' | 'coupon' = 'eventTicket') =>
+  const pathsOf = (definition: Definition, passType: PassType = 'eventTicket') =>
     [...checkPoster(definition, passType)].map(({ path }) => path.join('.'))
-  expect(pathsOf(define({ apple: { poster: true, nfc: { message: 'm' } } }), 'coupon')).toEqual([
-    'apple.poster',
+  expect(pathsOf(define({ apple: { poster: true, nfc: { message: 'm' } } }))).toEqual([
     'event.name',
     'event.venue.name',
     'design.images.artwork',
@@ -52,7 +51,29 @@ test('publishing rejects an incomplete poster ticket with the path of each missi
   expect(pathsOf(define({ apple: { poster: true }, event, design: { images: { artwork: id } } }))).toEqual([
     'apple.nfc',
   ])
+  expect(pathsOf(define({ apple: { poster: true, nfc }, event }), 'boardingPass')).toEqual(['apple.poster'])
   expect(pathsOf(define({}))).toEqual([])
+})
+
+test('a poster ticket without NFC needs a barcode and the accepted code', () => {
+  const images = { artwork: id }
+  const issuesOf = (parts: object, design = {}) => [
+    ...checkPoster(define({ apple: { poster: true }, event, design: { images, ...design }, ...parts }), 'eventTicket'),
+  ]
+  const accept = ['poster-without-nfc']
+  expect(issuesOf({ accept })).toEqual([])
+  expect(issuesOf({})).toEqual([{ path: ['apple', 'nfc'], message: expect.stringContaining('poster-without-nfc') }])
+  expect(issuesOf({ accept }, { barcode: null })).toEqual([
+    { path: ['apple', 'nfc'], message: expect.not.stringContaining('poster-without-nfc') },
+  ])
+  const unauthenticated = { accept, apple: { poster: true, nfc: { message: 'm' } } }
+  expect(issuesOf(unauthenticated).map(({ path }) => path.join('.'))).toEqual(['apple.nfc.requiresAuthentication'])
+  const design = { images, barcode: { format: 'qr', message: 'T-1' } }
+  const { json } = passOf(define({ apple: { poster: true }, event, accept: ['poster-without-nfc'], design }))
+  expect(json).toMatchObject({
+    preferredStyleSchemes: ['posterEventTicket', 'eventTicket'],
+    barcodes: [{ format: 'PKBarcodeFormatQR' }],
+  })
 })
 
 const tiers = { by: '{{tier}}', map: { gold: '#f5d76e', night: '#101010' }, else: '#ffffff' }

@@ -118,6 +118,8 @@ export function replaced(current: unknown, [key, ...rest]: Path, value: unknown)
  */
 export function fullOverrides(kind: GoogleKind, typeOf: (kind: GoogleKind, role: 'Class' | 'Object') => RecordType) {
   const { id: _, ...ofClass } = fullRecord(typeOf(kind, 'Class'))
-  const { id: __, classId: ___, state: ____, classReference: _____, ...object } = fullRecord(typeOf(kind, 'Object'))
+  const { id: __, classId: ___, state: ____, classReference: _____, ...given } = fullRecord(typeOf(kind, 'Object'))
+  // Publishing rejects it, because no door can read it.
+  const { rotatingBarcode: ______, ...object } = given
   return { kind, class: ofClass, object }
 }

@@ -27,6 +27,8 @@ export const warningTable = {
   'google-field-hidden':
     'A field of the front is not among the nine that fit on the front in Google Wallet. Details show it instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
+  'poster-without-nfc':
+    'A poster ticket has a barcode and no NFC. Publishing rejects it unless it is accepted: iPhones before iOS 27 show the classic event ticket.',
 } as const satisfies Record<string, string>
 
 export type WarningCode = keyof typeof warningTable
@@ -239,7 +241,10 @@ const AppleOverrides = withoutProto(
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
-    /** Whether to use a poster ticket (iOS 18). Older phones show an event ticket. */
+    /**
+     * Whether to use a poster: of iOS 18 for an event ticket, of iOS 27 for a generic pass, a store card, and a coupon.
+     * Older phones show the classic style.
+     */
     poster: z.boolean().optional(),
   }),
 ).superRefine((overrides, context) => {

@@ -34,6 +34,8 @@ import { formatValue, type ValueLocale, type ValueType } from './format-value.ts
 /** The content of a pass, independent of any platform: every placeholder is filled and every text is well-formed. */
 export interface Card extends About {
   passType: PassType
+  /** Whether an iPhone since iOS 27 shows the fields as a poster. Earlier ones show the style of the pass type. */
+  isPoster?: true
   /** BCP 47. Omitted if the definition names no languages. */
   language?: string
   organizationName: string
@@ -147,7 +149,8 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     holder: scope.get('pass.label')?.toWellFormed(),
     flight: flightOf(definition, passType, scope),
     ...about,
-    apple: appleKeys(about, posterKeys(fillDeep(definition.apple ?? {}, scope))),
+    ...(definition.apple?.poster === true && isPosterType(passType) && { isPoster: true }),
+    apple: appleKeys(about, posterKeys(passType, fillDeep(definition.apple ?? {}, scope))),
     google: fillDeep(definition.google ?? {}, scope),
   }
 }
@@ -163,9 +166,15 @@ export function renderImages(definition: Definition, scope: Scope): Pick<Card, '
   }
 }
 
+/** Whether `apple.poster` adds a generic poster to passes of the type. */
+export function isPosterType(passType: PassType): boolean {
+  return passType === 'generic' || passType === 'storeCard' || passType === 'coupon'
+}
+
 /** Phones that do not support posters show the second style. */
-function posterKeys({ poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
-  return poster === true ? { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides } : overrides
+function posterKeys(passType: PassType, { poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
+  if (poster !== true || passType !== 'eventTicket') return overrides
+  return { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides }
 }
 
 function shownValue(

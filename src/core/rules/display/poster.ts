@@ -1,11 +1,24 @@
+import { z } from 'zod'
 import { isJsonObject } from '../../json.ts'
+import { readAppleField } from './apple-value.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
 import { formatValue, type ValueLocale } from './format-value.ts'
 import { walletLabel } from './native-rows.ts'
 
-/** A poster ticket as iPhones with iOS 18 or later show it, based on its semantic tags. */
-export interface Poster {
+/** The poster that newer iPhones show instead of the classic style of a pass. */
+export type Poster = EventPoster | GenericPoster
+
+interface PosterParts {
+  /** The first version of iOS that shows the poster. Earlier ones show the classic style. */
+  since: 18 | 27
+  /** Whether the poster shows the barcode. Otherwise, a reader takes the pass by NFC. */
+  hasBarcode: boolean
+}
+
+/** A poster ticket, based on the semantic tags of the event. */
+export interface EventPoster extends PosterParts {
+  style: 'posterEventTicket'
   event: string
   venue: string
   starts: string | null
@@ -13,10 +26,61 @@ export interface Poster {
   seat: CardField[]
 }
 
+/** A poster of fields, for memberships, loyalty cards, coupons, and others. */
+export interface GenericPoster extends PosterParts {
+  style: 'posterGeneric'
+  header: CardField[]
+  primary: CardField[]
+  footer: CardField[]
+  /** The fields below the pass and on its back. */
+  details: CardField[]
+}
+
+/** The groups of a generic poster's front, with the number of fields that Apple documents. */
+export const posterPlaces = [
+  { group: 'headerFields', max: 1, named: 'one header field' },
+  { group: 'primaryFields', max: 4, named: 'four primary fields' },
+  { group: 'footerFields', max: 2, named: 'two footer fields' },
+] as const
+
+/** Returns `null` if a pass.json has no poster, or lacks a part without which phones show the classic style. */
+export function readPoster(passJson: Record<string, unknown>, locale: ValueLocale): Poster | null {
+  return readGenericPoster(passJson, locale) ?? readEventPoster(passJson, locale)
+}
+
+const Fields = z.array(z.unknown()).catch([])
+const PosterStyle = z.object({
+  headerFields: Fields,
+  primaryFields: Fields,
+  footerFields: Fields,
+  additionalInfoFields: Fields,
+  backFields: Fields,
+})
+const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
+
+function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocale): GenericPoster | null {
+  const { data } = PosterStyle.safeParse(passJson.posterGeneric)
+  if (!data) return null
+  const fieldsOf = (group: keyof typeof data) =>
+    data[group].flatMap((value) => {
+      const field = Field.safeParse(value).data
+      return field ? [readAppleField(field, locale)] : []
+    })
+  const [header, primary, footer] = posterPlaces.map(({ group, max }) => fieldsOf(group).slice(0, max))
+  return {
+    style: 'posterGeneric',
+    since: 27,
+    hasBarcode: true,
+    header: header!,
+    primary: primary!,
+    footer: footer!,
+    details: [...fieldsOf('additionalInfoFields'), ...fieldsOf('backFields')],
+  }
+}
+
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
-/** Returns `null` if a pass.json requests no poster or lacks required tags. Phones then show the older style. */
-export function readPoster(passJson: Record<string, unknown>, locale: ValueLocale): Poster | null {
+function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale): EventPoster | null {
   const schemes = passJson.preferredStyleSchemes
   const isAsked = Array.isArray(schemes) && schemes[0] === 'posterEventTicket' && isJsonObject(passJson.eventTicket)
   const tags = semanticTags(passJson)
@@ -25,7 +89,12 @@ export function readPoster(passJson: Record<string, unknown>, locale: ValueLocal
   const starts = tags.text('eventStartDate')
   const seat = tags.within('seats')
   const gate = tags.text('venueEntranceGate')
+  // Since iOS 27, a poster can have a barcode instead of NFC.
+  const hasBarcode = passJson.nfc === undefined && Array.isArray(passJson.barcodes) && passJson.barcodes.length > 0
   return {
+    style: 'posterEventTicket',
+    since: hasBarcode ? 27 : 18,
+    hasBarcode,
     event,
     venue,
     starts: starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, locale),

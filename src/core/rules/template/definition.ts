@@ -90,7 +90,18 @@ function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkClassTexts(definition)
   yield* checkBarcode(definition)
   yield* checkLinks(definition)
+  yield* checkGoogleObject(definition)
   yield* checkSizes(definition)
+}
+
+function* checkGoogleObject({ google }: Definition): Generator<Issue> {
+  const rotating = google?.object?.rotatingBarcode
+  if (rotating === undefined || rotating === null) return
+  yield {
+    path: ['google', 'object', 'rotatingBarcode'],
+    message:
+      'Doors cannot read a rotating barcode, so every holder would be rejected: remove it, and use design.barcode',
+  }
 }
 
 function* findTextIssues(definition: Definition): Generator<Issue> {

@@ -25,6 +25,7 @@ import type { AppleWallet } from '../../../wallets/apple/apple-wallet.ts'
 import type { GoogleWallet } from '../../../wallets/google/google-wallet.ts'
 import type { WalletPass } from '../../../wallets/wallet.ts'
 import type { Page } from '../html.ts'
+import { barcodesOf } from './poster.ts'
 import { previewPage } from './preview-page.ts'
 import { drawAhead } from './symbols.ts'
 
@@ -111,7 +112,7 @@ export async function previewPageOf(pass: WalletPass, options: PreviewPageOption
   const { images } = pass.card
   const pictures = await loadPictures(images, store)
   const views = viewsOf(pass, wallets, at, { platform })
-  await drawAhead([views.apple, views.google].flatMap((view) => view?.barcode ?? []))
+  await drawAhead([...barcodesOf(views.apple, views.poster), ...(views.google ? [views.google.barcode] : [])])
   return previewPage(
     {
       title,

@@ -2,6 +2,7 @@ import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { appointmentOf } from '../../../core/rules/display/calendar.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
+import type { Poster } from '../../../core/rules/display/poster.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { WalletPass } from '../../../wallets/wallet.ts'
 import type { Links } from '../../link-signing.ts'
@@ -9,6 +10,7 @@ import { browserFile, copyScript, fromLink, pageIcon, tabletScript } from '../as
 import type { Badges } from '../badges.ts'
 import { cardBackHtml, cardHtml, cardStyle, surplusOf } from '../card/card.ts'
 import { googleCardHtml, googleCardStyle } from '../card/google-card.ts'
+import { cardBeforePoster, posterHtml, posterStyle } from '../card/poster.ts'
 import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import type { PageLanguage } from '../words.ts'
@@ -35,6 +37,8 @@ export interface LinkPageFacts {
   issuer: IssuerFacts
   /** The pass as an iPhone shows it; null if the server does not issue for Apple. */
   apple: Card | null
+  /** The poster that newer iPhones show instead; null if the pass has none. */
+  poster: Poster | null
   /** The pass as Google Wallet shows it; null if the server does not issue for Google. */
   google: GoogleView | null
   platforms: Platform[]
@@ -66,7 +70,7 @@ export function linkPage(facts: LinkPageFacts): Page {
   const inOrder = platforms.toSorted((a, b) => Number(isOfPhone(b, phone)) - Number(isOfPhone(a, phone)))
   const buttons = inOrder.map((platform) => buttonHtml(platform, links.urlFor(platform, pass, at), facts))
   const own = addressOfPage(facts)
-  const picture = draw(card, apple, facts.google)
+  const picture = draw(card, facts)
   const lang = ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
   const main = `<div class="intro">${ribbonHtml(platforms, facts.sandboxed, language)}<h1 dir="auto">${escapeHtml(pass.label)}</h1>
 <p class="muted" dir="auto">${escapeHtml(kindOfPass(card.description, issuer))}</p>
@@ -109,9 +113,17 @@ export function sharedPage(link: SharedLink): Page {
   })
 }
 
-/** Draws the card as the previews do: as on an iPhone, else as in Google Wallet. */
-function draw(card: Card, apple: Card | null, google: GoogleView | null): { html: string; styles: string[] } {
+/** Draws the card as the previews do: as on an iPhone, with its poster, else as in Google Wallet. */
+function draw(
+  card: Card,
+  { apple, poster, google }: Pick<LinkPageFacts, 'apple' | 'poster' | 'google'>,
+): { html: string; styles: string[] } {
   const options = { imageUrl: (id: string) => imageBase + id }
+  if (apple && poster) {
+    const html = `<figure class="look"><figcaption>iOS ${poster.since}+</figcaption>${posterHtml(poster, apple, card.images, options)}</figure>
+<figure class="look"><figcaption>iOS ${poster.since - 1}</figcaption>${cardHtml(cardBeforePoster(apple, poster), options)}</figure>`
+    return { html, styles: [cardStyle(apple), posterStyle(apple)] }
+  }
   if (apple) return { html: cardHtml(apple, options), styles: [cardStyle(apple)] }
   if (google)
     return { html: googleCardHtml(google, card.images, options), styles: [cardStyle(card), googleCardStyle(google)] }

@@ -11,6 +11,7 @@ import { deliveries } from '../../platforms/deliveries.ts'
 import { render } from '../../platforms/delivery.ts'
 import { answerFile, publicFile } from '../assets.ts'
 import { viewsOf } from '../card/card-preview.ts'
+import { barcodesOf } from '../card/poster.ts'
 import { drawAhead } from '../card/symbols.ts'
 import { type GroupServices, openGroup } from '../group/group-links.ts'
 import { type Page, pageResponse } from '../html.ts'
@@ -138,9 +139,9 @@ async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenSer
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
   // Draw the codes that linkPage shows: that of one card, and on a computer that of the link.
-  const shown = views.apple ?? views.google
+  const shown = views.apple ? barcodesOf(views.apple, views.poster) : views.google ? [views.google.barcode] : []
   const address = { format: 'qr', message: addressOfPage({ links, pass, at }) } as const
-  await drawAhead([...(shown ? [shown.barcode] : []), ...(phone === 'undetermined' ? [address] : [])])
+  await drawAhead([...shown, ...(phone === 'undetermined' ? [address] : [])])
   if (event.req.method === 'GET') services.linkOpens.note(pass, 'other', at)
   const visitor = { phone, isInApp, sendsOn, language, at }
   const page = linkPage({ pass, rendered, issuer, ...views, platforms, sandboxed, badges, links, ...visitor })

@@ -1,10 +1,8 @@
-import type { Definition, PassType } from '../../../core/contract/schemas/definition.ts'
-import { fieldGroups } from '../../../core/contract/schemas/definition.ts'
+import { type Definition, fieldGroups, PassType } from '../../../core/contract/schemas/definition.ts'
 import type { Issue } from '../../../core/errors.ts'
 import { parseAs } from '../../../core/errors.ts'
 import { isJsonObject } from '../../../core/json.ts'
-import { appleOf, mergeUnder } from '../../../core/rules/display/about.ts'
-import { semanticTags } from '../../../core/rules/display/flight.ts'
+import { isPosterType } from '../../../core/rules/display/card.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import {
   fillDeep,
@@ -14,16 +12,30 @@ import {
   stringsDeep,
 } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
-import { applyOverrides, groupNames } from '../pass-json.ts'
+import { applyOverrides, groupNames, posterFields } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
-import { Overrides } from './pass-json-schema.ts'
+import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
 /**
- * Returns the overrides that Apple would reject, with their paths in the definition. Values without an example or a
- * default are only checked for each pass.
+ * Returns the overrides that Apple would reject or ignore, with their paths in the definition. Values without an example
+ * or a default are only checked for each pass.
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
+  return [...findUselessKeys(definition.apple, passType), ...checkValues(definition, passType)]
+}
+
+/** Finds keys that no phone reads. Only publishing reports them, so that older versions keep working. */
+function* findUselessKeys(apple: JsonObject, passType: PassType): Generator<Issue> {
+  const { poster: _, transitType: __, ...keys } = apple
+  for (const { path, message } of unknownKeys(keys)) yield { path: ['apple', ...path], message }
+  for (const other of PassType.options) {
+    if (other === passType || keys[other] === undefined) continue
+    yield { path: ['apple', other], message: `A pass of this template is a ${passType}: use apple.${passType}` }
+  }
+}
+
+function checkValues(definition: Definition, passType: PassType): Issue[] {
   const sample = sampleScope(definition)
   const known = new Set(sample.keys())
   for (const { name, example, default: fallback, format = 'text' } of definition.variables) {
@@ -46,14 +58,29 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 }
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
-  const ofStyle = definition.apple?.[passType]
-  // Report a value of the wrong type here, because the creation of pass.json would silently omit it.
-  if (ofStyle !== undefined && !isJsonObject(ofStyle))
-    return [{ path: ['apple', passType], message: 'Must be an object' }]
-  const shown = applyOverrides({ [passType]: keysOf(definition) }, fillDeep(definition.apple ?? {}, scope), passType)
+  // Report values of the wrong type here, because the creation of pass.json would silently omit them.
+  for (const name of [passType, 'posterGeneric']) {
+    const style = definition.apple?.[name]
+    if (style !== undefined && !isJsonObject(style)) return [{ path: ['apple', name], message: 'Must be an object' }]
+  }
+  const { poster, ...overrides } = definition.apple ?? {}
+  const fields = keysOf(definition)
+  const base = {
+    [passType]: fields,
+    ...(poster === true && isPosterType(passType) && { posterGeneric: posterFields(fields) }),
+  }
+  const shown = applyOverrides(base, fillDeep(overrides, scope), passType)
   const result = parseAs(Overrides, shown)
   if (!('issues' in result)) return []
-  return result.issues.map(({ path, message }) => ({ path: pathInDefinition(path, definition), message }))
+  return result.issues
+    .filter(({ path }) => isOverridden(path, overrides))
+    .map(({ path, message }) => ({ path: pathInDefinition(path, definition), message }))
+}
+
+/** Whether an issue of a poster is in the overrides. `checkPoster` reports the fields of the design. */
+function isOverridden([style, group, ...rest]: Issue['path'], { posterGeneric }: JsonObject): boolean {
+  if (style !== 'posterGeneric') return true
+  return isJsonObject(posterGeneric) && (rest.at(-1) === 'key' || (group !== undefined && group in posterGeneric))
 }
 
 /** Returns the fields that overrides can replace, to find duplicate keys. */
@@ -78,28 +105,4 @@ function textsAt(definition: Definition, path: Issue['path']): string[] {
     if (typeof part === 'string') return [part]
   }
   return [...stringsDeep(part)].map(({ text }) => text)
-}
-
-/**
- * Checks the rules of Apple's pass-builder for poster tickets. If a ticket breaks one, phones silently show the older
- * style.
- */
-export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
-  const { apple = {}, design, event } = definition
-  if (apple.poster !== true) return
-  if (passType !== 'eventTicket') yield { path: ['apple', 'poster'], message: 'Only an eventTicket can be a poster' }
-  const tags = semanticTags(mergeUnder(appleOf({ event }), apple))
-  if (!tags.text('eventName')) yield { path: ['event', 'name'], message: 'A poster ticket needs the name of the event' }
-  if (!tags.text('venueName')) {
-    yield { path: ['event', 'venue', 'name'], message: 'A poster ticket needs the name of the venue' }
-  }
-  if (design.images.artwork === undefined && design.images.background === undefined) {
-    yield { path: ['design', 'images', 'artwork'], message: 'A poster ticket needs an artwork or a background' }
-  }
-  const nfc = apple.nfc as { requiresAuthentication?: unknown } | undefined
-  if (!nfc) {
-    yield { path: ['apple', 'nfc'], message: 'A poster ticket is read by NFC: give nfc, with requiresAuthentication' }
-  } else if (nfc.requiresAuthentication !== true) {
-    yield { path: ['apple', 'nfc', 'requiresAuthentication'], message: 'Must be true on a poster ticket' }
-  }
 }

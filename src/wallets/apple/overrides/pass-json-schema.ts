@@ -7,14 +7,17 @@ import {
   findUndrawable,
   isLatin1,
 } from '../../../core/barcode-formats.ts'
+import { isJsonObject } from '../../../core/json.ts'
+import { posterPlaces } from '../../../core/rules/display/poster.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { parseFieldWord } from '../../field-word.ts'
 import table from './field-table.json' with { type: 'json' }
 
 /**
- * The schema of pass.json, according to the rules of Apple's own open pass-builder. Types are checked strictly, because
- * phones silently reject a pass with a value of the wrong type. Rules (issues with the code `custom`) restrict texts or
- * numbers further. Unknown keys are accepted, because new versions of iOS add keys.
+ * The schema of pass.json, according to the rules of Apple's own open pass-builder and to Apple's documentation. Types
+ * are checked strictly, because phones silently reject a pass with a value of the wrong type. Rules (issues with the code
+ * `custom`) restrict texts or numbers further. Unknown keys are accepted, so that versions that were published with some
+ * keep working; `unknownKeys` finds them.
  */
 
 const text = z.string()
@@ -48,6 +51,13 @@ export const Color = text.refine(
 
 const MAX_NFC_BYTES = 64
 
+/** Apple's limit for images that a phone fetches. */
+const MAX_REMOTE_IMAGE_BYTES = 2_097_152
+
+function isSecure(value: string): boolean {
+  return URL.canParse(value) && new URL(value).protocol === 'https:'
+}
+
 const plainTypes: Record<string, z.ZodType> = {
   text,
   filled: text.min(1),
@@ -66,6 +76,9 @@ const plainTypes: Record<string, z.ZodType> = {
     (value) => URL.canParse(value),
     'Must be an address with its scheme, such as https://example.com/ or myapp://ticket',
   ),
+  secureAddress: text.refine(isSecure, 'Must be an address that begins with https://'),
+  upcomingType: oneOf(['event']),
+  imageBytes: number.refine((bytes) => bytes > 0 && bytes <= MAX_REMOTE_IMAGE_BYTES, 'Must be at most 2097152 bytes'),
   uuid: text.refine((value) => /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/.test(value), 'Must be a UUID'),
   latitude: number.refine((value) => Math.abs(value) <= 90, 'Must be from -90 to 90'),
   longitude: number.refine((value) => Math.abs(value) <= 180, 'Must be from -180 to 180'),
@@ -119,16 +132,30 @@ const rules: Record<string, (value: never, report: Report) => void> = {
       )
     }
   },
-  Style({ transitType: _, ...groups }: Record<string, { key: string }[]>, report) {
-    const taken = new Set<string>()
-    for (const group of Object.keys(table.types.Style)) {
-      for (const [index, { key }] of (groups[group] ?? []).entries()) {
-        if (taken.has(key)) {
-          report([group, index, 'key'], `Two fields have the key "${key}"`, { isRefusedByPhones: true })
-        }
-        taken.add(key)
-      }
+  Style({ transitType: _, ...groups }: FieldGroups, report) {
+    reportRepeatedKeys(groups, Object.keys(table.types.Style), report)
+  },
+  PosterStyle(groups: FieldGroups, report) {
+    reportRepeatedKeys(groups, Object.keys(table.types.PosterStyle), report)
+    for (const { group, max, named } of posterPlaces) {
+      if ((groups[group]?.length ?? 0) > max) report([group, max], `A poster shows ${named}`)
     }
+  },
+  FeaturedAction(action: Partial<Record<'identifier' | 'type' | 'url' | 'placeIdentifier', string>>, report) {
+    const { identifier, type, url, placeIdentifier } = action
+    if (!identifier) report(['identifier'], identifier === '' ? 'Must not be empty' : 'Is required')
+    if (type === undefined) report(['type'], 'Is required')
+    if (type === 'place') {
+      if (!placeIdentifier) report(['placeIdentifier'], 'Is required: the Place ID of Apple Maps that a place opens')
+    } else if (placeIdentifier !== undefined) report(['placeIdentifier'], 'Only an action of the type place has one')
+    else if (url === undefined) report(['url'], 'Is required')
+    const isCall = type === 'call' && url !== undefined && /^tel:./i.test(url)
+    if (url !== undefined && !isCall && !isSecure(url)) {
+      report(['url'], `Must be an address that begins with https://${type === 'call' ? ' or tel:' : ''}`)
+    }
+  },
+  UpcomingPass(entry: Partial<Record<'identifier' | 'name' | 'type', string>>, report) {
+    for (const key of ['identifier', 'name', 'type'] as const) if (!entry[key]) report([key], 'Is required')
   },
   Barcode({ format, message, messageEncoding }: Record<'format' | 'message' | 'messageEncoding', string>, report) {
     const known = barcodeFormatOf('apple', format)
@@ -148,11 +175,41 @@ const rules: Record<string, (value: never, report: Report) => void> = {
     if (length < 0) report(['endDate'], 'Must not be before startDate')
     if (length > DAY_MS) report(['endDate'], 'Must be at most 24 hours after startDate')
   },
-  Pass(pass: { appLaunchURL?: string; associatedStoreIdentifiers?: number[] }, report) {
-    const { appLaunchURL, associatedStoreIdentifiers } = pass
+  Pass(pass: PassKeys, report) {
+    const { appLaunchURL, associatedStoreIdentifiers, featuredActions = [] } = pass
+    if (featuredActions.length > MAX_ACTIONS) {
+      report(['featuredActions', MAX_ACTIONS], `An iPhone shows at most ${MAX_ACTIONS} featured actions`)
+    }
+    for (const [index, { identifier }] of featuredActions.entries()) {
+      const isTwice = featuredActions.slice(0, index).some((other) => other.identifier === identifier)
+      if (isTwice && identifier)
+        report(['featuredActions', index, 'identifier'], `Two actions have the identifier "${identifier}"`)
+    }
     if (appLaunchURL === undefined || associatedStoreIdentifiers?.[0]) return
     report(['appLaunchURL'], 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that it may open')
   },
+}
+
+interface PassKeys {
+  appLaunchURL?: string
+  associatedStoreIdentifiers?: number[]
+  featuredActions?: { identifier?: string }[]
+}
+
+const MAX_ACTIONS = 2
+
+type FieldGroups = Record<string, { key: string }[]>
+
+function reportRepeatedKeys(groups: FieldGroups, names: string[], report: Report): void {
+  const taken = new Set<string>()
+  for (const group of names) {
+    for (const [index, { key }] of (groups[group] ?? []).entries()) {
+      if (taken.has(key)) {
+        report([group, index, 'key'], `Two fields have the key "${key}"`, { isRefusedByPhones: true })
+      }
+      taken.add(key)
+    }
+  }
 }
 
 type ObjectType = z.ZodObject<Record<string, z.ZodType>>
@@ -193,6 +250,8 @@ export const Field = objectType('Field')
 
 export const RelevantDate = objectType('RelevantDate')
 
+export const FeaturedAction = objectType('FeaturedAction')
+
 export const Overrides = objectType('Pass')
 
 export const PassJson = z.looseObject({
@@ -214,4 +273,30 @@ export const PassJson = z.looseObject({
  */
 export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true
+}
+
+/** Finds keys that pass.json does not have, at any depth. Other values of a wrong type are not entered. */
+export function* unknownKeys(
+  value: unknown,
+  type: z.ZodType = Overrides,
+  path: (string | number)[] = [],
+): Generator<{ path: (string | number)[]; message: string }> {
+  if (type instanceof z.ZodOptional) yield* unknownKeys(value, type.unwrap() as z.ZodType, path)
+  if (type instanceof z.ZodArray && Array.isArray(value)) {
+    for (const [index, item] of value.entries()) yield* unknownKeys(item, type.element as z.ZodType, [...path, index])
+  }
+  if (!(type instanceof z.ZodObject) || !isJsonObject(value)) return
+  const names = Object.keys(type.shape)
+  // Any JSON, such as userInfo.
+  if (names.length === 0) return
+  for (const [key, item] of Object.entries(value)) {
+    if (Object.hasOwn(type.shape, key)) yield* unknownKeys(item, type.shape[key] as z.ZodType, [...path, key])
+    else yield { path: [...path, key], message: `Unknown key: Apple has no such key here${suggestion(names, key)}` }
+  }
+}
+
+function suggestion(names: string[], key: string): string {
+  const plain = (name: string) => name.toLowerCase().replace(/s$/, '')
+  const meant = names.find((name) => plain(name) === plain(key))
+  return meant === undefined ? '' : `; did you mean ${meant}?`
 }

@@ -71,7 +71,11 @@ const roles = ['Class', 'Object'] as const
 const seen = new Set<RecordType>()
 /** Checks each mistake once that several kinds and roles have in common. */
 const inGoogle = allKinds.flatMap((kind) =>
-  roles.map((role) => [kind, role, [...google.mistakesIn(typeOf(kind, role), [], seen)]] as const),
+  roles.map((role) => {
+    const mistakes = [...google.mistakesIn(typeOf(kind, role), [], seen)]
+    // Publishing rejects any rotating barcode.
+    return [kind, role, mistakes.filter(({ path }) => path[0] !== 'rotatingBarcode')] as const
+  }),
 )
 
 describe.each(allKinds)('of the kind %s', (kind) => {

@@ -117,3 +117,35 @@ test('draws a poster ticket over its artwork next to the older style, and escape
     expect(page(lacking)).not.toContain('<article class="poster"')
   }
 })
+
+test('draws the poster of iOS 27 with its fields, the code, and its images, next to the classic style', () => {
+  const field = (key: string, label = key) => ({ key, label, value: `value of ${key}` })
+  const poster = {
+    headerFields: [field('guest'), field('surplus')],
+    primaryFields: [field('title', ''), field('name')],
+    footerFields: [field('until')],
+    additionalInfoFields: [field('hours')],
+    backFields: [{ key: 'hostile', label: '', value: hostileTexts[0] }],
+  }
+  const json = { generic: { primaryFields: [field('classic')] }, posterGeneric: poster }
+  const apple = appleCard(sampleCard({ passType: 'generic' }), json)
+  const images = { artwork: imageId, primaryLogo: imageId }
+  const facts = {
+    title: 'T',
+    subtitle: 'S',
+    apple,
+    poster: readPoster(json, { language: 'en' }),
+    google: null,
+    images,
+    at,
+  }
+  const { html } = previewPage(facts, { imageUrl })
+  const [newer, older] = html.split('Apple Wallet, before iOS 27')
+  for (const key of ['guest', 'title', 'name', 'until', 'hours']) expect(newer).toContain(`value of ${key}`)
+  for (const role of ['artwork', 'primaryLogo']) expect(newer).toContain(`<img class="${role}"`)
+  for (const key of ['surplus', 'classic']) expect(newer).not.toContain(`value of ${key}`)
+  expect(newer).toContain('class="barcode')
+  expect(newer).not.toContain('class="reader"')
+  expect(older).toContain('value of classic')
+  expect(html).not.toContain(hostileTexts[0]!)
+})

@@ -68,6 +68,25 @@ describe.each(oneDialect)('on %s', (dialect) => {
     }
   })
 
+  test('the page shows the poster of newer iPhones and the classic style', async () => {
+    const workspace = await api.workspace()
+    const upload = { body: await png(), contentType: 'image/png' as const }
+    const { id } = await workspace.ok(contract.images.create, upload)
+    const fields = { primary: [{ key: 'name', label: 'Guest', value: '{{pass.label}}' }] }
+    const pass = await issuedPass(workspace, {
+      passType: 'storeCard',
+      definition: { design: { ...design, fields, images: { icon: id, artwork: id } }, apple: { poster: true } },
+    })
+    const { text } = await open(pass)
+    const [poster, classic] = text.split('<figcaption>iOS 26</figcaption>')
+    expect(poster).toContain('<figcaption>iOS 27+</figcaption><article class="poster posterGeneric"')
+    expect(poster).toContain('<img class="artwork"')
+    for (const look of [poster, classic]) {
+      expect(look).toContain('<dt dir="auto">Guest</dt><dd dir="auto">Ada Lovelace</dd>')
+      expect(look).toContain('aria-label="QR code"')
+    }
+  })
+
   test('the page runs and styles only what its policy allows', async () => {
     const { pass } = await pictured(await api.workspace())
     const { text, headers } = await open(pass)

@@ -271,6 +271,67 @@ test.each(table)(
   },
 )
 
+const action = { identifier: 'a', type: 'shop', url: 'https://example.com/shop' }
+const actions = (...list: object[]) => ({ featuredActions: list })
+
+test.each([
+  ['an action of another type', actions({ ...action, type: 'dance' }), 'featuredActions.0.type'],
+  ['an action without a type', actions({ identifier: 'a', url: action.url }), 'featuredActions.0.type'],
+  ['an action without an identifier', actions({ type: 'shop', url: action.url }), 'featuredActions.0.identifier'],
+  ['an empty identifier', actions({ ...action, identifier: '' }), 'featuredActions.0.identifier'],
+  ['a repeated identifier', actions(action, { ...action, type: 'order' }), 'featuredActions.1.identifier'],
+  ['an action without an address', actions({ identifier: 'a', type: 'shop' }), 'featuredActions.0.url'],
+  ['an address without https', actions({ ...action, url: 'http://example.com/' }), 'featuredActions.0.url'],
+  ['an address without a scheme', actions({ ...action, url: 'example.com' }), 'featuredActions.0.url'],
+  ['a call number of another type', actions({ ...action, url: 'tel:+351210000000' }), 'featuredActions.0.url'],
+  ['a place without its ID', actions({ identifier: 'a', type: 'place' }), 'featuredActions.0.placeIdentifier'],
+  ['a place ID of another type', actions({ ...action, placeIdentifier: 'I7' }), 'featuredActions.0.placeIdentifier'],
+  [
+    'a third action',
+    actions(action, { ...action, identifier: 'b' }, { ...action, identifier: 'c' }),
+    'featuredActions.2',
+  ],
+  ['an unknown key of an action', actions({ ...action, icon: 'star' }), 'featuredActions.0.icon'],
+  ['an action that is no object', { featuredActions: ['shop'] }, 'featuredActions.0'],
+  ['an unknown key', { featuredAction: [action] }, 'featuredAction'],
+  ['an unknown key of the style', { generic: { headerField: [] } }, 'generic.headerField'],
+  ['an unknown key of a field', inGeneric({ colour: 'red' }), 'generic.backFields.0.colour'],
+  ['an unknown semantic tag', semantic({ departureDate: '2027-05-31T00:00Z' }), 'semantics.departureDate'],
+  ['an unknown key of NFC', { nfc: { message: 'x', encryptionPublicKey: NFC_KEY, key: '1' } }, 'nfc.key'],
+  ['an unknown key of a barcode', { barcodes: [{ ...barcode('QR', 'x').barcodes[0], size: 1 }] }, 'barcodes.0.size'],
+  ['the style of another pass type', { storeCard: { headerFields: [] } }, 'storeCard'],
+  [
+    'an upcoming event without a type',
+    { upcomingPassInformation: [{ identifier: 'a', name: 'b' }] },
+    'upcomingPassInformation.0.type',
+  ],
+])('publishing rejects %s with its path', (_, apple, path) => {
+  expect(publish(apple).map((issue) => issue.split(': ')[0])).toEqual([`apple.${path}`])
+})
+
+test('an unknown key that differs from a known one in case or number is explained', () => {
+  expect(publish({ featuredAction: [] })[0]).toContain('did you mean featuredActions?')
+  expect(publish({ logotext: 'x' })[0]).toContain('did you mean logoText?')
+})
+
+test('each type of a featured action is accepted, and pass.json contains the actions', () => {
+  const types =
+    'viewSchedule watchTrailer listenToMusic call addToBalance order shop membershipBenefits bookAppointment bookCar bookFlight bookStay viewOffersRewards'
+  for (const type of types.split(' ')) expect(publish(actions({ ...action, type }))).toEqual([])
+  const call = { identifier: 'call', type: 'call', url: 'tel:+351210000000' }
+  const place = { identifier: 'place', type: 'place', placeIdentifier: 'I71B28B9C6AC9C7EF' }
+  expect(publish(actions(call, place))).toEqual([])
+  const pass = testPass({ definition: { design, apple: actions(call, place) } })
+  const json = buildPassJson(pass, { passTypeIdentifier, teamIdentifier }, webServiceUrl)
+  expect(json.featuredActions).toEqual([call, place])
+})
+
+test('unknown keys are reported on publish only, not for each pass', () => {
+  const definition = define({ generic: { hue: '{{x}}' } }, [variable('x')])
+  expect(checkOverrides(definition, 'generic')).toHaveLength(1)
+  expect(compileOverrides(definition, 'generic')!(new Map([['x', 'y']]))).toEqual([])
+})
+
 test('accepted values have the same result as in passkit-generator', () => {
   for (const [name, good] of table) {
     if (['a key of its own'].includes(name)) continue

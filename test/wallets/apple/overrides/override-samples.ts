@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PassType } from '../../../../src/core/contract/schemas/definition.ts'
-import { Field, Overrides } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
+import { FeaturedAction, Field, Overrides } from '../../../../src/wallets/apple/overrides/pass-json-schema.ts'
 
 /** Overrides with every key that the tables know, and each way to get one of them wrong. */
 
@@ -23,7 +23,10 @@ const candidates: unknown[] = [
 const wrong: unknown[] = ['no such thing', 0.5, -1, true, [], {}, ['a', 7]]
 
 /** Fields that cannot be combined with the value of the sample. */
-const leftOut = new Map<z.ZodType, string[]>([[Field, ['dateStyle', 'timeStyle']]])
+const leftOut = new Map<z.ZodType, string[]>([
+  [Field, ['dateStyle', 'timeStyle']],
+  [FeaturedAction, ['placeIdentifier']],
+])
 
 /** Every key of the overrides of a style. */
 export function fullOverrides(passType: PassType): Record<string, unknown> {
@@ -44,8 +47,10 @@ function rightValue(type: z.ZodType, path: Path): unknown {
     const keys = Object.keys(inner.shape).filter((key) => !leftOut.get(inner)?.includes(key))
     return Object.fromEntries(keys.map((key) => [key, rightValue(inner.shape[key] as z.ZodType, [...path, key])]))
   }
+  if (path.at(-1) === 'contactVenueEmail') return 'desk@example.com'
   // A key is one field's alone.
   if (path.at(-1) === 'key') return path.join('-')
+  if (path.at(-1) === 'url') return 'https://example.com/'
   const value = [...candidates, ...namesOf(inner)].find((candidate) => inner.safeParse(candidate).success)
   return path.at(-1) === 'value' ? 1 : value
 }
@@ -53,7 +58,7 @@ function rightValue(type: z.ZodType, path: Path): unknown {
 /** Those that a word is one of, as its rejection lists them. */
 function namesOf(type: z.ZodType): string[] {
   const message = type.safeParse('no such thing').error?.issues[0]?.message
-  return message?.match(/PK\w+|\w*(?:Ticket|Pass)\b/g) ?? []
+  return message?.startsWith('Must be one of ') ? message.slice('Must be one of '.length).split(', ') : []
 }
 
 export interface Mistake {

@@ -1,0 +1,68 @@
+import type { Definition, FieldGroup, PassType } from '../../../core/contract/schemas/definition.ts'
+import type { Issue } from '../../../core/errors.ts'
+import { appleOf, mergeUnder } from '../../../core/rules/display/about.ts'
+import { isPosterType } from '../../../core/rules/display/card.ts'
+import { semanticTags } from '../../../core/rules/display/flight.ts'
+import { posterPlaces } from '../../../core/rules/display/poster.ts'
+
+/** Checks what Apple requires of posters. Otherwise, phones silently show the classic style, or omit fields. */
+export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
+  if (definition.apple?.poster !== true) return
+  if (passType === 'eventTicket') yield* checkEventPoster(definition)
+  else if (isPosterType(passType)) yield* checkGenericPoster(definition)
+  else yield { path: ['apple', 'poster'], message: 'A boarding pass cannot be a poster' }
+}
+
+function* checkEventPoster({ apple = {}, design, event, accept = [] }: Definition): Generator<Issue> {
+  const tags = semanticTags(mergeUnder(appleOf({ event }), apple))
+  if (!tags.text('eventName')) yield { path: ['event', 'name'], message: 'A poster ticket needs the name of the event' }
+  if (!tags.text('venueName')) {
+    yield { path: ['event', 'venue', 'name'], message: 'A poster ticket needs the name of the venue' }
+  }
+  yield* checkArtwork(design)
+  const nfc = apple.nfc as { requiresAuthentication?: unknown } | undefined
+  if (nfc) {
+    if (nfc.requiresAuthentication !== true) {
+      yield { path: ['apple', 'nfc', 'requiresAuthentication'], message: 'Must be true on a poster ticket' }
+    }
+    return
+  }
+  const hasBarcode = design.barcode !== null
+  if (hasBarcode && accept.includes('poster-without-nfc')) return
+  const choice = hasBarcode
+    ? ', or accept poster-without-nfc: iPhones since iOS 27 then show the barcode on the poster, and earlier ones the event ticket'
+    : ''
+  yield {
+    path: ['apple', 'nfc'],
+    message: `A poster ticket is read by NFC: give nfc, with requiresAuthentication${choice}`,
+  }
+}
+
+/** The groups of the design, by the group of the poster that shows their fields. */
+const sources: Record<(typeof posterPlaces)[number]['group'], FieldGroup[]> = {
+  headerFields: ['header'],
+  primaryFields: ['primary', 'secondary'],
+  footerFields: ['auxiliary'],
+}
+
+function* checkGenericPoster({ apple = {}, design }: Definition): Generator<Issue> {
+  yield* checkArtwork(design)
+  const own = (apple.posterGeneric ?? {}) as Record<string, unknown>
+  for (const { group, max, named } of posterPlaces) {
+    if (own[group] !== undefined) continue
+    const fields = sources[group].flatMap((from) => design.fields[from].map((_, index) => [from, index] as const))
+    const surplus = fields[max]
+    if (!surplus) continue
+    yield {
+      path: ['design', 'fields', ...surplus],
+      message:
+        `A poster shows ${named}, from ${sources[group].join(' and ')} fields: move this one to the back, or set ` +
+        `apple.posterGeneric.${group}`,
+    }
+  }
+}
+
+function* checkArtwork({ images }: Definition['design']): Generator<Issue> {
+  if (images.artwork !== undefined || images.background !== undefined) return
+  yield { path: ['design', 'images', 'artwork'], message: 'A poster needs an artwork or a background' }
+}
