@@ -78,9 +78,9 @@ export interface StoreSummary {
 
 /** The digests of a scanned code, in hex. */
 export interface ScannedCode {
-  /** Of the payload. */
+  /** The digest of the payload. */
   digest: string
-  /** Of the messages that a scanner can read as the payload, in order, each for passes with barcodes of its format. */
+  /** The messages that a scanner can read as the payload, in order, each for passes with barcodes of its format. */
   others: readonly { format: BarcodeFormat; digest: string }[]
 }
 
