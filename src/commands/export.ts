@@ -15,9 +15,9 @@ export default class Export extends BaseCommand {
   static override summary = 'Export passes to a file for another server.'
   static override description =
     'Works on the database. First start the server with --freeze: the next server would not know phones that add a ' +
-    'pass during the export. The file contains the tokens of phones and valid codes, so only its owner can read it. It ' +
-    'gets its name when it is complete, and is the input of passes import. The ledger of scans is not exported. See ' +
-    'docs/guides/hand-over.md.'
+    'pass during the export. The file contains the tokens of phones and valid codes, so only its owner can read it. ' +
+    'The file gets its final name when it is complete. Import it with passes import. The ledger of scans is not ' +
+    'exported. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
     {

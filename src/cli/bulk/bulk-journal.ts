@@ -18,7 +18,7 @@ export interface JournalHead {
   failures: string | null
 }
 
-/** A checkpoint of a run: all rows before it are done, no row after it counts. */
+/** A checkpoint of a run. All rows before it are complete; rows after it are sent again. */
 export interface JournalEntry {
   rows: number
   /** The offset of the end of those rows in the input, in bytes. */

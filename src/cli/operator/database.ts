@@ -51,10 +51,10 @@ export const commands: ResourceCommands = {
   backup: localCommand({
     summary: 'Copy a SQLite database to a file while servers use it.',
     description:
-      'The copy is consistent, contains everything that was acknowledged before the start, and delays no request. It ' +
-      'is verified before the file gets its name. It does not contain the server key: store a copy of the key ' +
-      'elsewhere, because webhook secrets and links cannot be used without it. For PostgreSQL, use pg_dump; see ' +
-      'docs/backup.md.',
+      'The copy is consistent, contains everything that was acknowledged before the start, and delays no request. ' +
+      'The file gets its final name when the copy is verified. The copy does not contain the server key: store the ' +
+      'key elsewhere as well, because webhook secrets and links cannot be used without it. For PostgreSQL, use ' +
+      'pg_dump; see docs/backup.md.',
     examples: [
       'backup /var/backups/passes-2027-05-31.db',
       'backup passes.backup --database sqlite:./data/passes.db --force',

@@ -70,7 +70,7 @@ export const commands: ResourceCommands = {
     summary: 'List doors, newest first.',
     description:
       'A door is a phone that accepted an invitation. The list shows when each door was last seen, and how many offline ' +
-      'scans it has not uploaded. It includes revoked and expired doors.',
+      'scans it has not uploaded. Revoked and expired doors are included.',
     examples: [
       { description: 'List doors that can scan now', command: 'door list --project "Spring fair" --no-revoked' },
       { description: 'List all doors, for a script', command: 'door list --all --json' },

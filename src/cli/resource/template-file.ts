@@ -51,7 +51,7 @@ export const commands: ResourceCommands = {
     description:
       'With --language, writes a JSON file with one entry for each text of the definition: its path (key), the text in ' +
       'the default language (source), and its translation (target, empty if there is none). With --in, writes the ' +
-      'targets of such a file to the template file and changes nothing else. If a key does not exist, a source has ' +
+      'targets of that JSON file to the template file, and changes nothing else. If a key does not exist, a source has ' +
       'changed, or a target could not be published, nothing is written.',
     examples: [
       'template strings ticket.json --language de --out de.json',

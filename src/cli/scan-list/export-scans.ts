@@ -185,7 +185,7 @@ interface ExportResult {
   cursor: string | null | undefined
 }
 
-/** Writes pages until the list ends, the reader closes the pipe, or it is stopped. Holds one page at a time. */
+/** Writes pages until the list ends, the reader closes the pipe, or `stop` aborts. Keeps one page in memory. */
 export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportResult> {
   const { format, startRows, write, stop } = options
   const result: ExportResult = { rows: startRows, cursor: undefined }
@@ -231,7 +231,7 @@ function journalPath(file: string): string {
 
 /**
  * Reads the checkpoints of an incomplete export and their ends in the journal; none if there is no journal.
- * @throws CliError if it is of another export, or is not a journal
+ * @throws CliError if the file is the journal of another export, or no journal
  */
 function readPoints(file: string, wanted: ExportHead): { point: ExportPoint; end: number }[] {
   const path = journalPath(file)

@@ -119,7 +119,7 @@ export function scansFormat(
 /** A scan with the current names of its holder and its door; `null` if the pass or door does not exist. */
 export type HeldScan = ScanItem & { label: string | null; door: string | null }
 
-/** The number of cached names, since the same passes and doors recur. */
+/** The maximum number of cached names. Names are cached because the same passes and doors recur. */
 const KEPT = 10_000
 
 /**

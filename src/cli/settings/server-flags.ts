@@ -61,7 +61,7 @@ export const serveFlags = {
       summary: 'Refuse to start with a sandboxed platform, or without an https --public-url.',
     }),
     freeze: Flags.boolean({
-      summary: 'Serve reads, reject writes with 503, and run no jobs: for the time in which the database is copied.',
+      summary: 'Serve reads, reject writes with 503, and run no jobs, while the database is copied.',
     }),
   }),
   ...settings('WALLETS', {

@@ -202,7 +202,7 @@ export interface ImageFile {
   bytes: Uint8Array
 }
 
-/** `role` is its purpose, for errors. @throws CliError */
+/** Errors name the `role` of the image. @throws CliError */
 export async function readImage(path: string, role?: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
   const what = role === undefined ? path : `${path} (${role})`

@@ -9,7 +9,7 @@ export interface Project {
 }
 
 /**
- * Lists the projects of a token, newest first, by any call that its scopes allow. At most the newest 1,000.
+ * Lists the newest 1,000 projects of a token, newest first, with a request that the scopes of the token allow.
  * @param wanted the id of a project that is included regardless of its age
  */
 export async function listProjects(

@@ -15,7 +15,7 @@ export interface DoorClock {
 
 /** The precision of a Date header. */
 const HEADER_MS = 1_000
-/** The tolerance for drift, within which the clock was not set. */
+/** The maximum difference that is attributed to drift. A larger one means that the clock was set back. */
 const DRIFT_MS = 1_000
 
 /**

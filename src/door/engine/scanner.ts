@@ -38,7 +38,7 @@ const UNRESOLVED_MS = 10 * 60_000
 /** The time that a reversal waits for the server's confirmation, in milliseconds. */
 const UNDO_TIMEOUT_MS = 2_000
 
-/** Creates the scanner of an engine: it uses the server if it is reachable, else the list. */
+/** Creates the scanner of an engine. It scans with the server, or with the list if the server is not reachable. */
 export function createScanner(
   { store, server, clock, environment, identity }: EngineContext,
   options: ScannerOptions,
