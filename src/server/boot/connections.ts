@@ -11,7 +11,7 @@ export interface ConnectionsOptions {
   timeouts?: Partial<typeof TIMEOUTS>
 }
 
-/** The maximum number of pipelined requests that wait on a connection. Honest clients send a handful. */
+/** The maximum number of pipelined requests that wait on a connection. Ordinary clients send only a few. */
 const MAX_WAITING = 16
 
 /**

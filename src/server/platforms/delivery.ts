@@ -24,7 +24,10 @@ export interface Delivery {
    * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE
    */
   open(pass: StoredPass, request: Request, services: Services, at: Date): Promise<Response | HTTPResponse>
-  /** How the page of a group adds several passes at once. Without it, it offers the platform only on the page of each pass. */
+  /**
+   * The method with which the page of a group adds several passes at once. If omitted, visitors can add each pass only
+   * on its own page.
+   */
   together?: Together
   /** Job `update-*`: sends the current version of passes to the wallets that hold them. */
   update: JobHandler

@@ -94,7 +94,7 @@ async function openSave(passes: StoredPass[], _: GroupVisit, services: Services,
   return redirectTo(await wallet.saveUrl(places, at))
 }
 
-/** Returns the first passes of one issuer, since a link is signed for one. */
+/** Returns the passes up to the first one of another issuer, because a save link is signed for one issuer. */
 function ofOneIssuer(passes: StoredPass[]): StoredPass[] {
   const ofOther = passes.findIndex(({ googleIdentityId }) => googleIdentityId !== passes[0]!.googleIdentityId)
   return ofOther < 0 ? passes : passes.slice(0, ofOther)

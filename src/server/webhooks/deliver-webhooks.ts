@@ -75,8 +75,8 @@ async function finish(
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return
-    // Let due deliveries wait behind those of other webhooks, because this webhook had its turn. If the clock is wrong,
-    // keep their time, because the clock can be far ahead.
+    // Schedule due deliveries for now, so that they run after those of other webhooks that are already due. If the
+    // clock is wrong, keep the original time, because "now" may be far in the future.
     const runAt = next > at || isClockOff() ? next : at
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })

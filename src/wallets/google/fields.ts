@@ -79,10 +79,10 @@ export function hiddenFields(card: Card): CardField[] {
 function rowGroups(card: Card): CardField[][] {
   const [header = [], primary = [], ...others] = frontGroups(card)
   // Google shows origin and destination above the rows.
-  return [header, saysPlaces(card) ? primary.slice(2) : primary, ...others]
+  return [header, showsPlaces(card) ? primary.slice(2) : primary, ...others]
 }
 
-function saysPlaces(card: Card): boolean {
+function showsPlaces(card: Card): boolean {
   const kind = kindOf(card)
   return kind === 'flight' || (kind === 'transit' && card.fields.primary.length >= 2)
 }
