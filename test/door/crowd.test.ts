@@ -52,7 +52,7 @@ test('with half of the doors offline, no scan is lost and each double admission 
   const shown = timed.map(({ decision }) => decision)
   const { twice, ...faults } = await findFaults(api.database, workspace.id, shown)
   expect(faults).toEqual({ unevaluated: 0, lost: 0, twiceOnline: 0, untold: 0 })
-  // Both halves were there.
+  // The run had both online and offline decisions.
   expect(new Set(shown.map(({ verified }) => verified))).toEqual(new Set(['online', 'offline']))
   expect(twice).toBeGreaterThan(0)
   await Promise.all(phones.map(({ engine }) => engine.stop()))

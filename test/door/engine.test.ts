@@ -199,7 +199,7 @@ test('a phone changes its own gate, for scans with the server and without it', a
   const phone = await claimedPhone(workspace, projectId)
   expect(await phone.engine.moveTo('South')).toBe(null)
   expect(phone.engine.state.door).toMatchObject({ gate: 'South' })
-  // A server remembers a token, and the gate of its door, for a second.
+  // A server caches a token and the gate of its door for a second.
   api.advance(1)
   await phone.engine.scan(camera(one.code))
   phone.network = 'down'

@@ -36,14 +36,14 @@ export class Phone {
   stepsToLive = Number.POSITIVE_INFINITY
   /** Whether its browser promises to keep what is stored. */
   isKept = true
-  /** Told to stores that are to be full. */
+  /** Whether its stores report that they are full. */
   isFull = false
   onLost: () => void = () => undefined
-  /** Waited for before a method of the store begins. */
+  /** Runs before each method of the store, which waits for it. */
   beforeStore: (name: keyof EngineStore) => Promise<void> = async () => undefined
-  /** Somebody looks at the page again. */
+  /** Called when somebody looks at the page again. */
   wake: () => void = () => undefined
-  /** Told of each request that goes out. */
+  /** Called with each request that the phone sends. */
   onRequest: (request: Request) => void = () => undefined
   engine!: DoorEngine
   #generation = 0
@@ -116,7 +116,7 @@ export class Phone {
       if (generation === this.#generation) this.#died()
       return new Promise(() => undefined)
     }
-    /** A page is killed between two steps, before what was asked for is done or after it. */
+    /** Runs one step. A page can be killed before the work of a step or after it. */
     const step = async <T>(work: () => Promise<T>): Promise<T> => {
       this.stepsToLive -= 0.5
       if (isDead()) return die()
@@ -179,7 +179,7 @@ export class Phone {
   }
 }
 
-/** A store each of whose methods is a step, and which may be full. */
+/** Returns a store in which each method is a step. The store may be full. */
 function steps(
   store: EngineStore,
   step: <T>(work: () => Promise<T>) => Promise<T>,

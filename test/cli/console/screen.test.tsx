@@ -96,7 +96,7 @@ function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View 
   }
 }
 
-/** As Ink draws it; ink-testing-library has 100 columns. */
+/** Returns the lines of the screen as Ink draws them. ink-testing-library itself always has 100 columns. */
 function frame(shown: View, columns: number, rows: number): string[] {
   const { lastFrame, unmount } = render(<Screen view={shown} columns={columns} rows={rows} color />)
   unmount()

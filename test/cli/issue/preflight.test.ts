@@ -14,7 +14,7 @@ const defaults: ColumnOptions = { externalIdColumn: 'externalPassId', labelColum
 
 const design = { organizationName: 'O', description: 'D' }
 
-/** As a run takes it from a server. */
+/** Returns a definition in the form in which `passes issue` gets it from a server. */
 const define = (parts: Partial<DefinitionInput>) => asEvaluated(parseDefinition({ design, ...parts }))
 const declare = (...variables: VariableInput[]) => define({ variables }).variables
 

@@ -31,7 +31,7 @@ test('shows each new row once: bursts, late rows, late commits, and across an ou
   }
   const steps = [
     () => ledger.push(...Array.from({ length: 250 }, (_, n) => row(n / 100))),
-    // Made without a network long ago, and handed in now.
+    // Scans that a door made offline long ago and uploads now.
     () => ledger.push(row(-3_000, 5), row(-10, 5), row(6)),
     // Committed after a younger one.
     () => ledger.push(row(2, 2)),

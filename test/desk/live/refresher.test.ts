@@ -61,6 +61,6 @@ test('reads nothing after its end', async () => {
   await vi.advanceTimersByTimeAsync(10_000)
   refresher.ask(['a'])
   await vi.advanceTimersByTimeAsync(10_000)
-  // Those that had begun.
+  // Only the reads that had begun before the end.
   expect(reads).toBe(1)
 })

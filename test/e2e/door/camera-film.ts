@@ -99,7 +99,7 @@ async function draw({ payload, format, condition }: Shown): Promise<Buffer> {
     padding: 6,
     backgroundcolor: 'ffffff',
     ...(isLinear && { height: 14 }),
-    // As much as real passes have, that a scratch must not make it unreadable.
+    // As much error correction as real passes have, so that a scratch does not make the barcode unreadable.
     ...(format === 'qr' && { eclevel: 'Q' }),
     ...(format === 'pdf417' && { eclevel: 4, columns: 4 }),
     ...(format === 'aztec' && { eclevel: 40 }),

@@ -20,7 +20,7 @@ const stores = [
 const MINUTE_MS = 60_000
 /** Doors of a project share a list for less time than this. */
 const SHARED_MS = MINUTE_MS
-/** More than the second of a `Date` header, and a busy machine. */
+/** Allows for the precision of a `Date` header, which is a second, and for delays on a busy machine. */
 const PRECISION_MS = 20_000
 
 describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
@@ -119,7 +119,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
       const uploaded = loseResponse('/v1/scans/offline')
       await second.retry()
       await uploaded
-      // Both are recorded, and only the server knows.
+      // Both scans are recorded, but the response is lost, so only the server knows.
       await second.kill()
       const third = await rig.open()
       await upload(third)

@@ -138,7 +138,7 @@ describe.skipIf(skipReason !== undefined)(
     }
 
     test.each([
-      // The longest words, and the other direction.
+      // German has the longest words, and Arabic is written from right to left.
       ['de', 'dark'],
       ['ar', 'light'],
       ...(isLong
@@ -389,14 +389,14 @@ describe.skipIf(skipReason !== undefined)(
       const seen = () => page.locator('.decision .said')
       await seen().getByText('Edsger Dijkstra').waitFor()
       expect((await scans()).slice(-3)).toEqual(['grace', 'edsger', 'joan'])
-      // A code in between is shown at once, and takes the place of none of them.
+      // The decision of a code that is scanned in between is shown at once, and the three queued decisions stay.
       await scan(page, 'unknown')
       await seen().getByText('No pass has it.').waitFor()
       await page.getByRole('button', { name: 'Next (3)' }).click()
       await seen().getByText('Edsger Dijkstra').waitFor()
       await page.getByRole('button', { name: 'Next (2)' }).click()
       await seen().getByText('Grace Hopper').waitFor()
-      // Those who are in by now cannot be let in again.
+      // Holders who have been let in since cannot be let in again.
       expect(await page.locator('p.group').innerText()).toMatch(/5.*of.*5.* let in/)
       expect(await seen().innerText()).toContain('Bring the ramp')
       await page.getByRole('button', { name: 'Next (1)' }).click()
@@ -534,7 +534,7 @@ describe.skipIf(skipReason !== undefined)(
         ['used-up-too', expect.stringMatching(/^Phone \d\d$/)],
         ['fresh', 'Back door'],
       ])
-      // No camera here: it is said what to do, and the door can be used.
+      // This browser has no camera. The page says what to do, and the door can still be used.
       await page.getByText('There is no camera').waitFor()
       await page.getByRole('button', { name: 'Start' }).press('Enter')
       await page.getByRole('button', { name: 'Search' }).waitFor()
@@ -661,7 +661,7 @@ const IS_AT_END = `() => {
 
 /** "in sight" if notice and fields are within the area above or next to the foot, with nothing over them. */
 const INSTRUCTIONS = `(async () => {
-  // A button to what is below the edge appears after the text was laid out, and takes some of its height.
+  // The button that scrolls to hidden text appears only after the text is laid out, and takes some of its height.
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
   const area = document.querySelector('.said').getBoundingClientRect()
   const foot = document.querySelector('.decision .foot').getBoundingClientRect()

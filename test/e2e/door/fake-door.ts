@@ -57,7 +57,7 @@ function decisionOf(request: ScanRequest, more: Partial<Decision>): Decision {
 }
 
 class FakeEngine implements DoorEngine {
-  /** As a test would have them decided, by payload or pass id. */
+  /** The decisions that a test wants, by payload or pass ID. */
   decisions: Record<string, Partial<Decision>> = {}
   scans: { payload: string; method: string; at: number }[] = []
   claims: string[][] = []

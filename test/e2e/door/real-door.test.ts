@@ -61,7 +61,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByRole('button', { name: 'Start' }).click()
       await page.locator('.decision.yes').getByText('Ada Lovelace').waitFor()
-      // Claim and start; the third is the browser's own question for the camera, asked once.
+      // The taps are Begin and Start. The browser asked once for the camera, which costs a person a third tap.
       expect(await page.evaluate('[taps, asked]')).toEqual([2, 1])
       // The ticket is gone, and comes back.
       await page.locator('.decision.no').getByText('ALREADY USED').waitFor()
@@ -115,7 +115,7 @@ describe.skipIf(skipReason !== undefined)(
       const older = { status: 404, headers: { 'x-correlation-id': 'of-before' }, json: { errorCode: 'NOT_FOUND' } }
       await context.route('**/v1/**', (route) => route.fulfill(older))
       await page.locator('.problem').getByText('The server is too old for this page').waitFor()
-      // Brought up to date again, it is asked again.
+      // After the server is updated, the page connects again.
       await context.unroute('**/v1/**')
       await page.locator('.problem').waitFor({ state: 'detached' })
       await told('Online')

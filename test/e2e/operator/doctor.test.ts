@@ -171,7 +171,7 @@ describe("Apple's chain", () => {
 
   const failures = async (chain: AppleChain, ...args: string[]) => {
     const report = await doctor(database, [...appleFlags(chain), ...noPlatform, ...args])
-    // Whether this machine reaches Apple is not what is asked here.
+    // This test ignores whether the machine reaches Apple.
     return {
       ...report,
       failures: report.failures.filter((title) => title.startsWith('Apple') && !title.includes('APNs')),

@@ -267,7 +267,7 @@ describe.skipIf(skipReason !== undefined)(
         'Identitäten',
       ])
       expect(await page.getByRole('searchbox').count()).toBe(0)
-      // Without events it asks, and finds what happened.
+      // Without events, the desk polls and still finds the new scan.
       const before = (await numbersOf(page)).denied!
       await scan(passes[0]!.id, 'North')
       await eventually(async () => expect((await numbersOf(page)).denied).toBe(before + 1))
@@ -293,7 +293,7 @@ describe.skipIf(skipReason !== undefined)(
       await context.setOffline(false)
       await page.getByText('The server does not respond').waitFor({ state: 'detached' })
 
-      // A proxy that has no server behind it for a moment.
+      // A proxy answers like this while no server behind it is ready.
       await page.route('**/v1/**', (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }))
       await page.getByText('The server does not respond').waitFor()
       expect(await page.locator('[data-number=doors]').isVisible()).toBe(true)

@@ -114,7 +114,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     Object.assign(links, await endedLinks())
   })
 
-  /** That pages are read in, by what they show. */
+  /** The language in which each page is read, by the name of the example. Others are read in the default language. */
   const languages: Record<string, string> = { loyalty: 'de', coupon: 'uk', 'boarding-pass': 'he', arabic: 'ar' }
   const pages = ['coupon', 'hostile', 'arabic']
   test.each(pages)(
@@ -134,7 +134,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     },
   )
 
-  /** With the texts of a definition that has them in the language, else with our own alone. */
+  /** Texts to find on each page: those of the definition if it has the language, otherwise only those of the page itself. */
   const spoken: [name: keyof typeof examples, language: string, texts: string[]][] = [
     ['conference', 'en', ['Ticket to Polyglot 2027', 'HALL', 'Add to calendar']],
     ['conference', 'ar', ['تذكرة مؤتمر بوليغلوت 2027', 'القاعة', 'أضف إلى التقويم']],
@@ -147,7 +147,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     ['boarding-pass', 'pt', ['Cartão de embarque da Gannet Air', 'LUGAR', 'Adicionar ao calendário']],
   ]
 
-  /** As everywhere: narrow by day and wide by night, in the long form both by both. */
+  /** The color schemes by width: light when narrow and dark when wide. The long form checks both schemes at both widths. */
   const looksAt: Record<number, ('light' | 'dark')[]> = isLong
     ? { 320: ['light', 'dark'], 1280: ['light', 'dark'] }
     : { 320: ['light'], 1280: ['dark'] }

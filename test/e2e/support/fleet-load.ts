@@ -62,7 +62,7 @@ export async function startLoad(clients: Client[], { projectId, templateId, pass
   let isOver = false
   let turn = 0
 
-  /** Asks one server after the other; undefined where it died under the request. */
+  /** Sends a request to the next server in turn. Resolves to undefined if the server died during the request. */
   async function ask<T>(request: (client: Client) => Promise<T>): Promise<T | undefined> {
     turn += 1
     try {

@@ -13,13 +13,13 @@ import {
   type TestServer,
 } from './server.ts'
 
-/** One server of the fleet, which may end and be started again as it was. */
+/** One server of the fleet. After its end, it can be started again with the same settings. */
 export interface Member<S extends TestServer> {
   /** As compose.yaml calls it. */
   name: string
   /** Stays the same; empty for one that only works. */
   url: string
-  /** As it runs now, if it was not hosted since. */
+  /** Returns the server that was started last. One that `host` started is not returned. */
   server(): S
   start(): Promise<void>
   /** Starts it in this process, for what is not killed any more: that costs a fraction. */
@@ -41,7 +41,7 @@ export interface FleetOptions {
   roles?: ('api' | 'worker')[]
   /** As compose.yaml calls them; all of those roles by default. */
   names?: string[]
-  /** Those that they join. */
+  /** The fleet whose database, token, and sandbox they share. */
   beside?: Pick<Fleet<TestServer>, 'database' | 'token' | 'sandbox'>
   env?: Record<string, string>
   args?: string[]
@@ -114,14 +114,18 @@ async function makeShared(cleanUp: CleanUp): Promise<Required<FleetOptions>['bes
   return { database, token, sandbox: sandboxFolder(cleanUp) }
 }
 
-/** The flags behind `serve`, on loopback, with those of the test in the place of the same ones. */
+/**
+ * Returns the flags that compose.yaml passes to `serve`, but on loopback. Flags of the test replace those with the same name.
+ */
 function flagsOf({ command = [] }: ComposeService, own: string[]): string[] {
   const flags = command.slice(1).map((flag) => (flag === '0.0.0.0' ? '127.0.0.1' : flag))
   const isReplaced = (flag = '') => flag.startsWith('--') && own.includes(flag)
   return [...flags.filter((flag, at) => !isReplaced(flag) && !isReplaced(flags[at - 1])), ...own]
 }
 
-/** Settings that compose.yaml gives outright; what it asks an operator for is given here or sandboxed. */
+/**
+ * Returns the settings that have a value in compose.yaml. Those that an operator has to set come from the test or the sandbox.
+ */
 function settingsOf({ environment = {} }: ComposeService): Record<string, string> {
   const elsewhere = /^PASSES_(PRODUCTION|APPLE_|GOOGLE_)/
   return Object.fromEntries(

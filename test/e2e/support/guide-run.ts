@@ -25,7 +25,7 @@ export interface GuideOptions {
   prepare?: (folder: string) => void
 }
 
-/** Commands that stay until they are ended, and how each says that it is ready. */
+/** Commands that run until they are stopped, and what each prints when it is ready. */
 const services: [start: RegExp, ready: RegExp][] = [
   [/(^|\s)passes serve\b/, /passes is running/],
   [/node-http\.js$/, /Listening on /],
@@ -46,7 +46,7 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
   const words = new Map(Object.entries(options.words ?? {}))
   const outputs: [command: string, stdout: string][] = []
   const running = new Map<RegExp, Service>()
-  /** Undefined behind a block that was left out. */
+  /** The output of the previous block, or undefined if that block was not run. */
   let printed: string | undefined = ''
   for (const step of steps) {
     const where = `${path}:${step.line}`
@@ -211,7 +211,7 @@ function expectPrinted(line: string, printed: string, where: string): void {
 interface Service {
   /** The output until it was ready. */
   text: string
-  /** As Ctrl-C does; resolves to the exit code. */
+  /** Stops the command like Ctrl-C does. Resolves to the exit code. */
   stop(): Promise<number | undefined>
 }
 
@@ -221,7 +221,10 @@ function readVariables(file: string): Record<string, string> {
   return Object.fromEntries(lines.map((line) => [line.split('=')[0]!, line.slice(line.indexOf('=') + 1)]))
 }
 
-/** Starts a command that stays, and waits until it says that it is ready; a server that needs no shell in this process. */
+/**
+ * Starts a command that keeps running, and waits until it prints that it is ready. A server whose command needs no shell runs
+ * in this process.
+ */
 async function start(line: string, ready: RegExp, shell: Shell): Promise<Service> {
   const [, file, flags] = /^(?:env \$\(cat ([\w.]+)\) )?passes serve((?: [^'"\\`$|<>;&() ]+)*)$/.exec(line) ?? []
   if (flags !== undefined) {

@@ -14,10 +14,10 @@ const nginx = '/usr/sbin/nginx'
 export const hasNginx = existsSync(nginx)
 
 export interface Nginx {
-  /** Without TLS, which clients of tests do not verify. */
+  /** The address without TLS, because clients of tests do not have its certificate. */
   url: string
   secureUrl: string
-  /** The root of its certificate. */
+  /** The root of the certificate chain of `secureUrl`, as PEM. */
   ca: string
 }
 

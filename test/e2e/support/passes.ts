@@ -52,7 +52,10 @@ export interface StoredPass {
   issuedEvents: number
 }
 
-/** Looks into the database of a server, behind its back; at the rows of one workspace where several tests share it. */
+/**
+ * Reads and changes the database of a server directly. If several tests share it, `workspaceId` limits the rows to one
+ * workspace.
+ */
 export function inspect(url: string, workspaceId?: string) {
   const database = openDatabase(url)
   onTestFinished(() => database.close())

@@ -8,7 +8,7 @@ import type { TestServer } from './server.ts'
 /** The built program, as a user runs it. */
 export const program = new URL('../../../bin/run.js', import.meta.url).pathname
 
-// As bin/run.js does.
+// bin/run.js sets this too.
 settings.enableAutoTranspile = false
 
 export interface RunOptions {
@@ -42,7 +42,7 @@ export function run(args: string[], server?: Pick<TestServer, 'url' | 'token'>, 
 export interface Hosted {
   /** The output until it was ready. */
   text: string
-  /** As Ctrl-C does; resolves to the exit code. */
+  /** Stops the command like Ctrl-C does. Resolves to the exit code. */
   stop(): Promise<number>
 }
 

@@ -48,9 +48,9 @@ export interface TestServer {
   stderr(): string
 }
 
-/** One that serves in this process. */
+/** A server in this process. */
 export interface HostedServer extends TestServer {
-  /** As SIGTERM does, and with it the drain that it was given. */
+  /** Stops the server like SIGTERM does, including the drain period of its flags. */
   stop(): Promise<void>
 }
 
@@ -157,7 +157,7 @@ export async function hostServer(options: ServerOptions = {}): Promise<HostedSer
   return { ...describe(started, database, options), stderr: () => stderr, stop }
 }
 
-/** As this process does, see vitest.config.ts: a server of a test runs for moments, too. */
+/** The flag that vitest.config.ts gives this process. The server of a test needs it too, because it runs only for moments. */
 const optimizesLate = process.execArgv.filter((flag) => flag.startsWith('--interrupt-budget='))
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {

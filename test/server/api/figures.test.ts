@@ -130,7 +130,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
       ),
       { numRuns: times(4, 100), endOnFailure: true },
     )
-    // So that the first hour of it is over, however short it was.
+    // The first hour is over then, even if the run was short.
     api.advance(3_600)
     const before = await figures()
     const db = api.database.writer
@@ -140,7 +140,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     await packFigures(api.services)
     expect(await db('figures').where({ project_id: project.id })).toEqual([])
     expect(await figures(until)).toEqual(live)
-    // Late events count in their hour, and are packed with the others.
+    // Late events count in their own hour and are packed like the others.
     await api.services.store.transaction((tx) =>
       tx.figures.insert(workspace.id, [
         { projectId: project.id, hour: Date.parse(before[0]!.at) / HOUR, figure: 'opened/apple', n: 3 },

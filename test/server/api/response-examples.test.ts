@@ -78,7 +78,7 @@ const ticket: DefinitionInput = {
   redemption: { windows: [{ start: '2027-05-20T06:00Z', end: '2027-05-20T20:00Z', maxUses: 2 }] },
 }
 
-/** As an operator adds one. */
+/** Adds an identity like an operator does. */
 async function addIdentity({ id: workspaceId }: TestWorkspace): Promise<void> {
   await api.services.store.transaction(async (tx) => {
     const identity = {
@@ -104,7 +104,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   async function ask<R extends Route>(route: R, call: RouteCall<R>): Promise<RouteResult<R>> {
     const { status, body, text } = await workspace.call(route, call)
     expect(status, text).toBeLessThan(300)
-    // No two things happen at once: what is listed has one order.
+    // Each request has its own time, so the order of lists is fixed.
     api.advance(1)
     const name = names.get(route)!
     if (text !== '') answers[name] = { request: requestOf(call as object), ...answers[name], [status]: body }

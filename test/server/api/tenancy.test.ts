@@ -63,9 +63,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let owner: TestWorkspace
   let stranger: TestWorkspace
-  /** A token of the owner's workspace that is bound to another project of it. */
+  /** A token of the owner's workspace that is bound to another project of that workspace. */
   let neighbour: TestWorkspace
-  /** A door of that project. */
+  /** A door of the project of `neighbour`. */
   let door: TestWorkspace
   /** One id of each kind of row. */
   let ids: Record<Name, string>

@@ -41,7 +41,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const made: Record<string, number> = {}
     for (const [name, work] of Object.entries(works)) made[name] = (await tripsOf(work)).length
     expect(made).toEqual(TRIPS[dialect])
-    // Its insert says whether the reference was taken before.
+    // With a reference, an additional insert finds out whether the reference is taken.
     const withRef = () => scan(workspace, { qrPayload: code, scanContextKey: 'third', externalRef: 'third' })
     expect(await tripsOf(withRef)).toHaveLength(TRIPS[dialect].scan + 1)
   })

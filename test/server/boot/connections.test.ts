@@ -12,7 +12,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 
 const host = '127.0.0.1'
 
-/** A listener on a free port, and what it said of connections that it closed. */
+/** Starts a listener on a free port. `refused` holds its reasons for closing connections. */
 async function start(handler: Handler, options: Partial<ConnectionsOptions> = {}) {
   const refused: string[] = []
   const port = await choosePort({ host, port: 0 })
@@ -171,7 +171,7 @@ test('closes a client that reads no response, after at most one of them', async 
 })
 
 test('waits for a slow handler', async () => {
-  // It answers when the time is over that an answer may stay unread.
+  // The handler answers when the timeout for unread answers is over.
   const handler: Handler = ({ socket }, response) => socket.once('timeout', () => response.end('late'))
   const { open } = await start(handler, { timeouts: { unreadMs: 300 } })
   const socket = await open()
@@ -243,7 +243,7 @@ test('one address gets at most half of the connections, and all together the max
     expect(refused).toEqual([reason])
     sockets[0]!.write(get('/', 'Connection: close\r\n'))
     expect(await received(sockets[0]!)).toContain('200 OK')
-    // There is room again.
+    // The server accepts new connections again.
     await eventually(async () => {
       const next = await open()
       next.write(get('/', 'Connection: close\r\n'))

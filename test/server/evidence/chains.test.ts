@@ -154,7 +154,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const rows: Record<string, unknown>[] = await database.reader(table).select().orderBy('id')
       for (const row of rows.slice(isEveryRow ? 0 : -1)) {
         for (const [column, value] of Object.entries(row)) {
-          // Only says that it was handed over: it is in the chain.
+          // The column only says that the row was added to the chain.
           if (column === 'chained') continue
           const faults = await faultsAfter(
             database,
@@ -178,7 +178,7 @@ describe.each(dialects)('on %s', (dialect) => {
       for (const row of rows) {
         for (const [column, value] of Object.entries(row)) {
           if (column === 'sealed_key') continue
-          // As if the head of the hour were deleted: later ones vouch for what it did.
+          // This change is the same as a deletion of the head, which is no fault: later heads cover what it covered.
           if (table === 'chain_signed_heads' && column === 'chain') continue
           const faults = await faultsAfter(database, (tx) =>
             tx(table)

@@ -82,7 +82,7 @@ describe('on a database', () => {
     const { store } = api.services
     const lastUsed = async () => {
       await workspace.ok(contract.tokens.current, {})
-      // SQLite has one writer: behind this the note of the request is written.
+      // SQLite has one writer, so when this transaction has ended, the last use is stored.
       await store.transaction(async () => undefined)
       return (await store.tokens.list(workspace.id))[0]!.lastUsedAt
     }

@@ -75,7 +75,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return () => api.database.writer('passes').where({ project_id: project.id })
   }
 
-  /** One with more deliveries than are ended at once. */
+  /** Disables a webhook that has more deliveries than one job ends at once. */
   async function disableWebhook() {
     const body = { url: 'https://hooks.example/', events: ['pass.issued' as const] }
     const { id } = await workspace.ok(contract.webhooks.create, { body })

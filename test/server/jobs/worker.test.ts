@@ -11,7 +11,7 @@ import { eventually, gate, openServices, type TestServices } from './fixtures.ts
 
 const anHour = 3600
 
-/** Seconds behind each failed run; 300 behind all that follow. */
+/** The seconds to wait after each failed run. After all later runs, it is 300. */
 const backoff = [2, 4, 8, 16, 32, 64, 128, 256]
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -224,7 +224,7 @@ describe.each(dialects)('on %s', (dialect) => {
       (n: 0 | 1, context: TestServices): JobHandler =>
       async (jobs) => {
         counts[n]! += jobs.length
-        // Neither does all of it before the other has begun, such as while that connects.
+        // Neither worker does all the jobs before the other has begun, for example while the other one still connects.
         if (counts.every((count) => count > 0)) both.open()
         await both.pass()
         await handler(jobs, context)

@@ -137,7 +137,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { store } = api.services
     const transaction = store.transaction.bind(store)
     let isKilled = false
-    // Behind the message nothing of it is written any more.
+    // After the message is sent, all writes fail, so nothing about it is stored.
     vi.spyOn(store, 'transaction').mockImplementation(((work: never) =>
       messages.mock.calls.length > 0 && !isKilled
         ? Promise.reject(Object.assign(new Error('killed'), { code: 'killed' }))

@@ -117,7 +117,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const id = await passOn('apple', 'google')
     await send(id)
     const { store } = api.services
-    // As a crash leaves it: sent, and nothing written of it.
+    // The state after a crash: the message is sent, but nothing about it is stored.
     const read = await schedule(id, { body: 'Again' })
     const lost = async (queue: 'pushes' | 'google') => {
       const claim = { priority: 'urgent' as const, limit: 1, leaseSeconds: 10 }

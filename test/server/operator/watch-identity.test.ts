@@ -85,7 +85,7 @@ test('renews a certificate when Kubernetes swaps its files, and not if they are 
   const { files, putChain } = mountSecrets()
   putChain(first)
   await addApple(config, { name: 'acme', from: files, at: new Date() })
-  // As a container does that is started again.
+  // A container does this when it is started again.
   expect(await renewIfNew(config, 'acme', { files, at: new Date() })).toBeUndefined()
   const { taken, told } = watch(config, 'acme', { files })
   for (const [n, chain] of [renewed, first].entries()) {
@@ -150,7 +150,7 @@ test('rejects other pass types and teams, expired files, and half files with rea
   expect(taken).toEqual([])
   putChain(renewed)
   await eventually(() => expect(taken).toHaveLength(1))
-  // Each look saw what was refused, and it was said once.
+  // Each check saw the rejected files, but each problem was reported only once.
   expect(told).toHaveLength(wrong.length)
   const keys = [first, renewed, expired].flatMap(({ key }) =>
     readFileSync(key, 'utf8')

@@ -178,7 +178,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await classJobs()).toHaveLength(1)
     await api.runJobs()
     expect((await shown(passes[1]!)).says).toBe('Hamlet, Door B')
-    // The other still says A itself.
+    // The values of the other pass still say A.
     await update(passes[1]!, { seat: '7', door: 'A' })
     await update(passes[1]!, { door: 'B' })
     expect(await classJobs()).toHaveLength(0)
@@ -202,7 +202,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const next = await make({ show: 'Hamlet', door: 'C' })
     await open(next)
     expect((await shown(next)).says).toBe('Hamlet, Door C')
-    // Two that change places at once do not wait for each other.
+    // Two passes that swap their classes at the same time do not wait for each other.
     await Promise.all([update(hamlet, { show: 'Hamlet' }), update(next, { show: 'Lear', door: 'D' })])
     await api.runJobs()
     // The order is not defined: the class has the value of A or still that of C.

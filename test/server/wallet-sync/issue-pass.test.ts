@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(11)
     await scheduler.tick()
     await scheduler.stop()
-    // The first one may take it, too: what hangs leaves its other queues free.
+    // The first worker may also take the job, because a hung job does not block its other queues.
     services.work({ handlers })
     await eventually(async () => expect(await statusOf(services, id)).toBe('ISSUED'))
 

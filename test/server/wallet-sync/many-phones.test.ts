@@ -9,7 +9,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   const phones = usePhones(api)
 
-  /** Four passes, each on a phone; two are said to be on 10,000 and one on 15,000. */
+  /** Creates four passes, each on a phone. The counts in the database say that two are on 10,000 phones and one on 15,000. */
   async function passesOnMany() {
     const workspace = await api.workspace()
     const ids: string[] = []

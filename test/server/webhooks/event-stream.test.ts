@@ -114,7 +114,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rejection(past!.id)).toMatchObject({ status: 409, errorCode: 'CONFLICT', details: { oldest: null } })
     await happen(workspace)
     const [, , kept] = await eventuallyAll(await follow(workspace, { since: NIL }), 3)
-    // Before the sweep has run and behind it.
+    // The same before and after the sweep.
     expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
     await store().transaction((tx) => tx.retention.deleteEvents(new Date(before.getTime() + 1), 10))
     expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
@@ -183,7 +183,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const write = async (at: typeof elsewhere) => {
       for (let n = 0; n < 15; n += 1) {
         await at.transaction(async (tx) => {
-          // Made in another order than they are written in: clocks differ.
+          // The order of the IDs differs from the order of the writes, because clocks of servers differ.
           const ids = [newId(new Date(api.now.getTime() - n)), newId(api.now)]
           const event = (id: string) => ({
             type: 'pass.voided' as const,

@@ -18,7 +18,7 @@ describe('on postgres', () => {
   test('ending older deliveries does not end a concurrent redelivery', async () => {
     const { id: webhookId } = await makeWebhook(workspace, receiver)
     const { id } = await sendTest(workspace, webhookId)
-    // As after a disabling that had more to end, and an enabling.
+    // The state after the webhook was disabled and enabled again while old deliveries were not yet ended.
     const target = { id: webhookId, generation: 2 }
     await api.database.writer('webhooks').where({ id: webhookId }).update({ generation: 2 })
     const { store } = api.services

@@ -37,7 +37,7 @@ const passJson = (file: Buffer) => JSON.parse(unzip(file).get('pass.json')!.toSt
 
 let identities = 0
 
-/** As an operator adds one for a workspace. */
+/** Adds an identity to a workspace like an operator does. */
 async function addIdentity({ api, id: workspaceId }: TestWorkspace, platform: 'apple' | 'google') {
   identities += 1
   const isApple = platform === 'apple'
@@ -209,7 +209,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
   })
 
   test('a dry run written in several parts rejects a repeated name, as the import does', async () => {
-    // As much as a part holds and more: a phone counts, too.
+    // More than one part holds, because phones count too.
     const devices = Array.from({ length: 100 }, (_, n) => ({
       deviceLibraryIdentifier: `many-${n}`,
       pushToken: `ab${n}`,
@@ -279,7 +279,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     expect(phone).toMatchObject({ pushed_version: 2, last_error: null })
     const changed = await web('GET', changes)
     expect(changed.body).toMatchObject({ serialNumbers: [serialNumber] })
-    // As a server of ours gives them, further on than this one.
+    // A tag in the format of this server, but further ahead than its own.
     const ahead = await web('GET', changes.replace('1700000000', 'v99999'))
     expect(ahead.body).toEqual(changed.body)
     const file = await web('GET', `/passes/${addressOf(serialNumber)}`)

@@ -305,7 +305,7 @@ describe.each(dialects)('on %s', (dialect) => {
       })
       expect(items).toEqual([0, 1, 2].map((index) => inBucket(hours[index]!, hours[index + 1]!, projectId)))
     }
-    // The end is no part of it, and is now where it is not given; days are those of the zone.
+    // The end is exclusive and defaults to now. Days begin and end in the zone.
     expect(await byTime({ from: '2026-03-01T20:01:00Z', to: '2026-03-01T20:08:00Z' })).toEqual([
       { ...inBucket('2026-03-01T20:01:00.000Z', '2026-03-01T20:08:00.000Z'), at: hours[2] },
     ])

@@ -116,7 +116,7 @@ export class ReferencePass {
     return windows.sort((a, b) => (this.start(a) === this.start(b) ? a - b : this.start(a) - this.start(b)))
   }
 
-  /** Whether the policy says how often, how soon or how long. */
+  /** Whether the policy limits the number of uses, the interval between them, or their duration. */
   private isLimited(): boolean {
     const { windows = [], maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     return Boolean(maxUses ?? perPeriod ?? minIntervalMinutes ?? activation ?? windows.find((window) => window.maxUses))

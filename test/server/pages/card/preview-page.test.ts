@@ -109,7 +109,7 @@ test('draws a poster ticket over its artwork next to the older style, and escape
   expect(html).toContain('Apple Wallet, before iOS 18')
   expect(html).toContain(`<img class="artwork" src="${imageUrl(imageId)}" alt="">`)
   for (const hostile of hostileTexts.slice(0, 2)) expect(html).not.toContain(hostile)
-  // One that says less than a poster needs is the older style to phones.
+  // Phones show a pass with less than a poster needs in the older style.
   for (const lacking of [
     { ...passJson, semantics: { eventName: 'E' } },
     { ...passJson, preferredStyleSchemes: ['eventTicket'] },

@@ -94,7 +94,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { made, path } = await makeGroup(workspace, 6)
     const packages = api.services.packages!
     const { bundle } = packages
-    // As of packages so large that four fit.
+    // The packages are so large that only four fit into one bundle.
     const full = vi.spyOn(packages, 'bundle')
     const left = vi.fn()
     full.mockImplementation(async (passes, at) => ({ ...(await bundle(passes.slice(0, 4), at)), leave: left }))
