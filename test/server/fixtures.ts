@@ -2,7 +2,7 @@ import { contract } from '../../src/core/contract/contract.ts'
 import type { DefinitionInput, PassType } from '../../src/core/contract/schemas/definition.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
-/** A sound definition that reaches both platforms; parts of it are replaced by what a test is about. */
+/** Returns a valid definition for both platforms. A test replaces the parts that it is about. */
 export function definition(parts: Partial<DefinitionInput> = {}): DefinitionInput {
   return {
     variables: [

@@ -23,7 +23,7 @@ const decision: OfflineDecision = {
   acceptedPassId: 'pass',
 }
 
-/** A console on a decision that an earlier one left, and a server that answers uploads as `report` says. */
+/** Opens a console with a decision that an earlier console left, and a server that answers uploads with `report`. */
 async function openWithDecision(report: () => Promise<{ status: number; body: object }>) {
   const server = createServer(async (request, response) => {
     const isReport = request.url === '/v1/scans/offline'

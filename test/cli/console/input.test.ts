@@ -4,7 +4,7 @@ import { createInputReader, type Input } from '../../../src/cli/console/input.ts
 
 const F2 = '\u001BOQ'
 
-/** A reader with what it has reported since the last look. */
+/** Returns a reader, and a function that returns what the reader has reported since the last call. */
 function openReader() {
   const found: Input[] = []
   const reader = createInputReader((input) => found.push(input))

@@ -41,7 +41,7 @@ test('warns about a variable that resembles a setting, not about settings and ot
     'Warning: PASSES_RATE_LIMITS is not a setting; did you mean PASSES_RATE_LIMIT?',
   ])
   const others = ['URL', 'TOKEN', 'PROFILE', 'TIMEOUT', 'WEBHOOK_SECRET', 'COPY_TO', 'TEST_DATABASES']
-  // As Kubernetes sets them for a service of this name.
+  // Kubernetes sets these variables for a service with the name `passes`.
   const ofServices = ['SERVICE_HOST', 'SERVICE_PORT', 'PORT_3000_TCP', 'PORT_3000_TCP_ADDR']
   const known = ['PUBLIC_URL', 'HOST', 'PORT', ...others, ...ofServices].map((name) => `PASSES_${name}`)
   expect(mistypedVariables(known)).toEqual([])

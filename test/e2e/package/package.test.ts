@@ -67,7 +67,7 @@ describe('package', () => {
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('Everything worked.')])
   })
 
-  // It may build sqlite3 from its sources, and what npm has not kept comes from the registry.
+  // Only in the long form: it may compile sqlite3, and it downloads packages that are not in the cache of npm.
   test.runIf(isLong)(
     'installs in an empty folder with its dependencies, and runs, demos, and serves there',
     async () => {

@@ -11,7 +11,7 @@ const databases = isLong ? dialects : (['sqlite'] as const)
 
 test('a short torture run holds the promises, prints them in a table, and exits with 0', async () => {
   const flags = [...brief.flatMap((name) => ['--only', name]), ...(isLong ? [] : ['--database', 'sqlite'])]
-  // As npm run torture does.
+  // `npm run torture` runs this command too.
   const args = ['--import', 'tsx', 'test/torture/run.ts', '--json', '--seed', 'ci', ...flags]
   const { stdout, stderr, exitCode } = await execa('node', args, { reject: false })
   const { isWhole, rows } = JSON.parse(stdout) as { isWhole: boolean; rows: Row[] }

@@ -18,7 +18,7 @@ test('the walk-through of the examples works', async () => {
   expect(output('template preview')).toContain('Polyglot Conference')
   expect(output('attendees.csv')).toMatch(new RegExp(`Created +${ATTENDEES.toLocaleString('en')}\n`))
   expect(rows('links.csv')).toHaveLength(ATTENDEES)
-  // The server is asked, and so finds what only the redemption policy refuses.
+  // The dry run asks the server, so it also finds the rows that only the redemption policy rejects.
   expect(output('--dry-run')).toMatch(/Created +22\nPresent +0\n(.+\n){3}Failed +18\n/)
   expect(output('attendees-broken.csv --template TEMPLATE_ID --failures')).toMatch(/Created +22\n(.+\n){4}Failed +18\n/)
   expect(output('issue failures.csv')).toMatch(/Created +18\n(.+\n){4}Failed +0\n/)

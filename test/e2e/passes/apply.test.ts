@@ -166,7 +166,7 @@ test('reports a run that fails midway; the next one continues and re-creates a l
     stderr: expect.stringContaining('1 of 4 changes were applied. Run the command again to resume.'),
   })
   write(folder, 'templates/broken.json', { ...ticket, key: 'broken' })
-  // Made by a run that was killed before it had the answer.
+  // The state after a run that created the webhook and was killed before it got the response.
   await server.client.webhooks.create({ body: { url, events: ['pass.voided', 'pass.issued'], description: 'CRM' } })
   write(folder, 'webhook-secrets.json', { [url]: null })
   const words = ['project unchanged', 'template updated', 'template created', 'webhook updated']

@@ -49,7 +49,7 @@ async function passCount({ server, projectId }: Setup): Promise<number> {
   return (await server.client.projects.stats({ params: { id: projectId } })).totalPassCount
 }
 
-/** As many as a fair has guests, in the long form. */
+/** In the long form, as many rows as a fair has guests. */
 const ROWS = times(450, 2_000)
 
 /** Enough that a run can be stopped in its middle. */

@@ -9,7 +9,9 @@ import { setFaults } from '../support/phone.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
-/** One for each phone: a fetch does not say whose it is, so that of two that ask at once either may be noted. */
+/**
+ * One pass for each phone. A fetch does not name its phone, so if two phones fetch one pass at once, either may be recorded.
+ */
 const PASSES = 30
 
 async function issue({ client }: TestServer): Promise<string[]> {

@@ -36,7 +36,10 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     links = (await server.client.passes.create({ body })).hostedLinks as Required<Pass['hostedLinks']> & typeof links
   })
 
-  /** A visitor, and every answer that a link gave; what lies behind it at Google is never called. */
+  /**
+   * Opens a page as a visitor, and records every response to a link. The addresses of Google that links redirect to are never
+   * called.
+   */
   async function visitor(userAgent: string) {
     const { page, context, incidents } = await visit(browser, { userAgent, viewport: screens.phone })
     const answers: { url: string; status: number; headers: Record<string, string> }[] = []

@@ -7,7 +7,7 @@ import { inspect } from '../support/passes.ts'
 import { findApns, listenForPushes, newPhone, newPhones, setFaults } from '../support/phone.ts'
 import { hostServer, type ServerOptions, sandboxFolder, startServer, type TestServer } from '../support/server.ts'
 
-// Several servers one after the other, and leases that must end.
+// These tests are slow: they start several servers one by one and wait for the end of leases.
 
 const UPDATES = times(25, 50)
 const BURST = times(60, 500)
@@ -74,7 +74,8 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-// Emulators and clients of Apple, which know no database; and kills, behind which crash.test.ts looks for jobs on both.
+// One database is enough. The emulators and the clients of Apple use none, and crash.test.ts checks the jobs after kills on
+// both.
 describe.each(oneDialect)('on %s', (dialect) => {
   test('a server that is killed between commit and push leaves a phone that ends current', async () => {
     const fleet = await openFleet(dialect)

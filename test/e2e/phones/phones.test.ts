@@ -92,7 +92,7 @@ async function createPass(server: TestServer, projectId?: string): Promise<Pass>
   return server.client.passes.get({ params: { id } })
 }
 
-/** As a phone gets one when it is set up. */
+/** Gets a push token like a phone does when it is set up. */
 async function newPushToken(server: TestServer, topic: string): Promise<string> {
   const directory = (await (await fetch(`${server.url}/sandbox`)).json()) as { apple: { control: string } }
   const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ topic }) }

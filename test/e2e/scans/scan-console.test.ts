@@ -89,7 +89,7 @@ describe('the door console on a real terminal', () => {
     return terminal
   }
 
-  /** Scans a pass that may come in, and waits until it is seen to. */
+  /** Scans a pass that is valid, and waits until the terminal shows that it is accepted. */
   async function letIn(terminal: Terminal, code: string): Promise<void> {
     terminal.type(`${code}\r`)
     await terminal.shows(new RegExp(`A C C E P T E D[^]*Guest ${code}\\b`))
@@ -99,7 +99,10 @@ describe('the door console on a real terminal', () => {
     return (await ledger(server.client)).filter((item) => isWanted(item.externalPassId ?? ''))
   }
 
-  /** As slowly as a person. Each character is seen before the next is typed: on a busy machine two would come as one. */
+  /**
+   * Types as slowly as a person. Waits for each character on the screen, because on a busy machine two could arrive as one
+   * input.
+   */
   async function typeByHand(terminal: Terminal, text: string): Promise<void> {
     for (const [at, character] of [...text].entries()) {
       terminal.type(character)
@@ -146,7 +149,7 @@ describe('the door console on a real terminal', () => {
 
   test('the same code at once is the same scan; the bell rings once for yes and three times for no', async () => {
     const before = { ...counted(north), bells: north.screen.bells }
-    // Until the first is evaluated, what the others are stays in sight.
+    // The screen keeps showing that the other scans are the same scan until the first one is evaluated.
     server.signal('SIGSTOP')
     north.type('PASS-2\rPASS-2\rPASS-2\r')
     await north.shows('S A M E   S C A N').finally(() => server.signal('SIGCONT'))

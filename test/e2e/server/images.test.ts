@@ -15,7 +15,7 @@ test.each(endings)('the image process starts with the first image and ends when 
   await server.client.images.create({ body: await png({ color: '#00ff00' }), contentType: 'image/png' })
   const [decoder, ...others] = await childrenOf(server.pid)
   expect(others).toEqual([])
-  // As systemd and a terminal do it: what is in flight is finished all the same.
+  // Systemd and terminals send these signals to the decoder too. It still finishes its work.
   process.kill(decoder!, 'SIGTERM')
   process.kill(decoder!, 'SIGINT')
   await server.client.images.create({ body: await png({ color: '#0000ff' }), contentType: 'image/png' })

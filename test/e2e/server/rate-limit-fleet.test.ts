@@ -12,7 +12,7 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
   const { apis, database } = await hostFleet({ roles: ['api'], env })
   const { rows } = inspect(database)
   await eventually(async () => {
-    // Each has told the other that it lives, and has had the answer.
+    // Each server has sent heartbeats that the other one has seen.
     const beats = (await rows('instances')).map(({ heartbeat }) => Number(heartbeat))
     expect(beats.length === 2 && Math.min(...beats)).toBeGreaterThanOrEqual(2)
   })
@@ -23,11 +23,11 @@ test('two servers together hold a token to its limit within 20 %, balanced or no
     { name: 'all to one', lanes: Array(8).fill(first) },
     { name: 'lopsided', lanes: [...Array(7).fill(first), second] },
   ]
-  // One after another: what asks and what answers share the processors of a machine that may be busy.
+  // The loads run one by one, because clients and servers share the processors of a machine that may be busy.
   for (const { name, lanes } of loads) {
     let isKept = false
     let seen = ''
-    // On a busy machine servers hear of each other late: then over a longer time.
+    // On a busy machine, servers hear of each other late. The test then measures over a longer time.
     for (let seconds = 4; seconds <= 16 && !isKept; seconds *= 2) {
       const token = await newToken(database, `${name} for ${seconds} s`)
       const done = await flood(lanes, token, seconds)

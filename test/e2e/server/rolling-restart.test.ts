@@ -11,10 +11,10 @@ import { hasNginx, startNginx } from '../support/nginx.ts'
 import { batchOf, publishTemplate } from '../support/passes.ts'
 import { hostServer, startServer } from '../support/server.ts'
 
-/** Longer than compose.yaml says: what looks after the servers shares the processors with them, and may be late. */
+/** Longer than in compose.yaml, because the proxy that checks the servers shares their processors and may be late. */
 const DRAIN = ['--drain-seconds', '5']
 
-/** Some on each server at any moment; more costs what it takes to answer for as long as a server takes to start. */
+/** Enough that each server always has some requests. More would only cost processor time while the servers start. */
 const LANES = times(4, 6)
 const PAUSE_MS = times(60, 5)
 

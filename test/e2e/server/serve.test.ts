@@ -163,7 +163,10 @@ async function linkOf({ url, token }: Pick<TestServer, 'url' | 'token'>): Promis
   return hostedLinks.smart!
 }
 
-/** A create that the server has surely begun to read: it asked for the body, which is sent when told to. */
+/**
+ * Opens a request that creates an object. The server has asked for its body, so it has begun to read. The test sends the body
+ * later.
+ */
 async function openRequest({ url, token }: ServerProcess, body: object) {
   const { hostname, port } = new URL(url)
   const content = JSON.stringify(body)

@@ -16,8 +16,8 @@ export interface Balancer {
 const CHECK_MS = 100
 
 /**
- * A reverse proxy as operators put before servers: it asks each for /readyz, sends requests in turn to those that are
- * ready, over connections that it keeps, and tries none a second time.
+ * Starts a reverse proxy like those of operators. It checks /readyz of each server, and sends requests to the ready servers in
+ * turn. It keeps connections open and never retries a request.
  */
 export async function startBalancer(servers: string[], cleanUp: CleanUp = onTestFinished): Promise<Balancer> {
   const agent = new Agent({ keepAlive: true })

@@ -108,7 +108,7 @@ export async function visit(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** A picture of a page for somebody to look at, where PASSES_SCREENSHOTS names a folder. */
+/** Stores a screenshot of a page for people to look at, if PASSES_SCREENSHOTS names a folder. */
 export async function picture(page: Page, name: string, options: { fullPage?: boolean } = {}): Promise<void> {
   const folder = process.env.PASSES_SCREENSHOTS
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`), ...options })

@@ -35,7 +35,7 @@ export async function setUpOn(server: TestServer): Promise<Setup> {
   return { server, folder: temporaryFolder(), projectId, templateId: await publishTicket(server.client, projectId) }
 }
 
-/** A template whose passes need a seat and may have a day. */
+/** Publishes a template with a required variable `seat` and an optional variable `day`. */
 export async function publishTicket(client: Client, projectId: string): Promise<string> {
   const template = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
   await publishVersion(client, template.id)

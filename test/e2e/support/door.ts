@@ -3,7 +3,7 @@ import { type Client, paginate } from '../../../src/client/client.ts'
 import type { ScanItem } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { eventually } from '../../support/eventually.ts'
 
-/** Issued passes whose barcodes say what their variable `code` says. */
+/** Issues passes whose barcodes contain the values of their variable `code`. */
 export async function issueWithCodes(client: Client, codes: readonly string[]): Promise<void> {
   const { id } = await client.templates.create({ body: { name: 'Day ticket', passType: 'eventTicket' } })
   const definition = {

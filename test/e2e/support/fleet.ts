@@ -22,7 +22,7 @@ export interface Member<S extends TestServer> {
   /** Returns the server that was started last. One that `host` started is not returned. */
   server(): S
   start(): Promise<void>
-  /** Starts it in this process, for what is not killed any more: that costs a fraction. */
+  /** Starts the server in this process, which costs much less. Use it for a server that is not killed again. */
   host(): Promise<void>
 }
 

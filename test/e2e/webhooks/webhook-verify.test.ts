@@ -10,7 +10,7 @@ const t = 1_767_225_600
 const body = '{"id":"1","type":"pass.issued","data":{"name":"Zoë"}}'
 const signature = sign(body, [secret], new Date(t * 1000))
 
-/** Runs `webhook verify` with the body on stdin, as of the signature's own time where nothing else is said. */
+/** Runs `webhook verify` with the body on stdin. Without `--at`, the time is that of the signature. */
 function verify(args: string[], { input = body as string | Buffer, env = {} } = {}) {
   const at = args.includes('--at') ? [] : ['--at', String(t)]
   return run(['webhook', 'verify', ...args, ...at], undefined, { input, env })

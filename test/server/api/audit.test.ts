@@ -16,7 +16,7 @@ const SECRET = 'Xyzzy planted'
 
 interface Change {
   action: AuditAction
-  /** Makes what the request needs and says what to send. */
+  /** Creates the objects that the request needs, and returns what to send. */
   prepare: (workspace: TestWorkspace) => Promise<{ params?: object; body?: unknown; contentType?: string }>
 }
 

@@ -362,7 +362,7 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     const one = await claimed(project.id, 'East')
     const two = await claimed(project.id, 'West')
     const { store } = api.services
-    // The first request of each is stored at once.
+    // The first request of each door is stored at once.
     for (const { phone: some } of [one, two]) await some.send('GET', contract.tokens.current.path)
     await api.services.doorActivity.flush()
     const statement = vi.spyOn(store, 'statement')

@@ -36,7 +36,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const page = (query: Record<string, string | number> = {}) => workspace.ok(list, { query: query as never })
   const refused = (query: Record<string, string | number>) => workspace.refused(list, { query: query as never })
 
-  /** Every page of a walk, so that what each says of itself can be looked at. */
+  /** Returns every page of a list, so that a test can check the counts and cursors of each page. */
   async function walk(query: Record<string, string | number>) {
     const pages = [await page(query)]
     while (pages.at(-1)!.nextCursor) pages.push(await page({ ...query, cursor: pages.at(-1)!.nextCursor! }))

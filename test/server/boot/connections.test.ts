@@ -36,7 +36,7 @@ async function start(handler: Handler, options: Partial<ConnectionsOptions> = {}
 
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
 
-/** All that a connection was sent until it was closed: by its end, or reset where more was still being sent. */
+/** Returns everything that a connection received until it was closed. A reset while data is still being sent closes it too. */
 async function received(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk) => {

@@ -117,7 +117,7 @@ const idNames: Record<string, string> = {
   doors: 'doorId',
 }
 
-/** A request to any route: every part of it is now and then what the contract asks for, and now and then not at all. */
+/** Generates requests to any route. Each part of a request sometimes matches the contract and sometimes does not. */
 function requests(ids: KnownIds): fc.Arbitrary<FuzzedRequest> {
   const anyId = fc.constantFrom(...Object.values(ids).flat())
   return fc.constantFrom(...allRoutes).chain(({ name, route }) =>

@@ -21,7 +21,7 @@ const queues = {
 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  /** For tests whose SQL the others, and those of the queue, run on both databases. */
+  /** Runs a test on one database only. Its SQL runs on both databases in other tests. */
   const testOnOne = test.runIf(oneDialect.includes(dialect))
   const api = useApi(dialect)
   let identities = 0
@@ -134,7 +134,7 @@ describe.each(dialects)('on %s', (dialect) => {
       // Before the worker is stopped, which waits for what hangs.
       onTestFinished(() => hung.open())
       await expectTold(workspace, sound, 'apple')
-      // A pass that was in one batch with those of the other may change again.
+      // A pass that was in one batch with passes of the broken identity can change again.
       await update(workspace, sound, 'S-2')
       await expectTold(workspace, sound, 'apple')
       expect(tried.length).toBeLessThan(BROKEN)

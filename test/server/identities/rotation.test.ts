@@ -16,7 +16,7 @@ import { dialects, migratedDatabase } from '../../support/databases.ts'
 const at = new Date()
 const [old, next] = [randomBytes(32), randomBytes(32)]
 
-/** The secrets of a pass type as text, which stands for files of it. */
+/** Returns the secrets of a pass type as PEM text, in the place of its files. */
 async function makeFiles() {
   const subject = { passTypeIdentifier: 'pass.test.rotated', teamIdentifier: 'ROTATED001' }
   const { certificatePem, keyPem, wwdrPem } = await createSandboxApple({ ...subject, at })

@@ -6,7 +6,7 @@ import { loadSandboxApple, loadSandboxGoogle } from '../../../src/server/identit
 import { temporaryFolder } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 
-/** Behind the making of the credentials that are copied. */
+/** A time after the creation of the credentials that are copied. */
 const at = new Date()
 
 function configOf(folder: string): Config {

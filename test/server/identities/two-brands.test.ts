@@ -18,7 +18,7 @@ import { definition } from '../fixtures.ts'
 const PASSES = 3
 const brands = ['acme', 'umbra'] as const
 
-/** A server in this process with both emulators, and what operators' commands need of it. */
+/** Starts a server in this process with both emulators. Also returns what the commands of operators need. */
 async function start(dialect: TestDialect) {
   const databaseUrl = await emptyDatabase(dialect)
   const sandboxFolder = mkdtempSync(join(tmpdir(), 'passes-brands-'))
@@ -34,7 +34,7 @@ async function start(dialect: TestDialect) {
   return { server, client, operator, sandbox }
 }
 
-/** Adds a brand with both of its identities, and passes of it, which are issued. */
+/** Adds a brand with its two identities, and issues passes of it. */
 async function addBrand(name: (typeof brands)[number], number: number, { client, operator }: Started) {
   const project = await client.projects.create({ body: { name } })
   const place = { workspace: 'default', project: name, at: new Date() }
@@ -68,7 +68,7 @@ async function addBrand(name: (typeof brands)[number], number: number, { client,
 type Started = Awaited<ReturnType<typeof start>>
 type Brand = Awaited<ReturnType<typeof addBrand>>
 
-/** The package behind a link: what openssl says of its signature, and who signed it. */
+/** Downloads a package and checks its signature with openssl. Returns its pass.json and its signer. */
 async function openPackage({ hostedLinks }: Pass, rootPem: string) {
   const folder = await unpack(Buffer.from(await (await fetch(hostedLinks.apple!)).arrayBuffer()))
   const { stderr } = await verifySignature(folder, rootPem, { options: ['-signer', 'signer.pem'], time: new Date() })
@@ -77,7 +77,7 @@ async function openPackage({ hostedLinks }: Pass, rootPem: string) {
   return { json: JSON.parse(readFileSync(join(folder, 'pass.json'), 'utf8')), signer }
 }
 
-/** Both wallets of one phone take every pass of a brand; what it is pushed is gathered. */
+/** Adds every pass of a brand to both wallets of a phone, and collects the pushes to the phone. */
 async function installAll({ type, issuerId, name, passes }: Brand, { sandbox, server }: Started) {
   const response = await fetch(`${sandbox.apple.control}/tokens`, {
     method: 'POST',
@@ -159,7 +159,7 @@ test.each(oneDialect)('on %s no data of one brand names another, under load and 
 
   const all = found.flatMap(({ passes }) => passes)
   await updateAll(client, all, 'A-1')
-  // One after the other, as an operator does, while the server works.
+  // An operator renews the identities one by one while the server works.
   const loaded = updateAll(client, all, 'A-2')
   for (const name of brands.flatMap((one) => [one, `${one}-google`])) {
     await renewIdentity(operator, name, { at: new Date() })

@@ -12,7 +12,7 @@ const sizes = [{ width: 10, height: 10, scale: 1 as const }]
 /** Much longer than a response takes, even on a busy machine. */
 const killAfterSeconds = 60
 
-/** A decoder over a program that answers by the first byte of what it is given. */
+/** Returns a decoder whose program misbehaves in a way that the first byte of the image selects. */
 function misbehaving() {
   const program = join(temporaryFolder(), 'child.mjs')
   writeFileSync(

@@ -200,7 +200,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(contract.passes.list, { query: second })).items).toEqual([plain])
     const unknown = { params: { id }, query: { include: 'scans' } as never }
     expect(await workspace.refused(contract.passes.get, unknown)).toMatchObject({ status: 400 })
-    // As if a crowd held them.
+    // The database now says that many phones have the pass.
     await api.database.writer('held_passes').where({ pass_id: id }).update({ apple: 10_001 })
     const crowd = await workspace.refused(contract.passes.list, { query })
     expect(JSON.stringify(crowd.details)).toContain('request fewer passes')

@@ -11,7 +11,7 @@ import { issuedPass } from '../fixtures.ts'
 const { wallets } = contract
 const TYPE = 'pass.test.api'
 
-/** As iOS writes it. */
+/** The message that iOS logs when a registration fails. */
 const registerTask = (serial: string, type = TYPE) =>
   `Register task (for device 8f3a61b0c5d2, pass type ${type}, serial number ${serial}; with web service url ` +
   'https://example.com/apple) encountered error: Unexpected response code 401'

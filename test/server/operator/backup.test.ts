@@ -24,7 +24,7 @@ import { onServer } from '../../support/migrated.ts'
 const at = new Date('2026-07-01T12:00:00Z')
 const quietly = { force: false, onProgress: () => undefined }
 
-/** A database with one workspace of that name, and a backup of it. */
+/** Creates a database with one workspace of this name, and a backup of the database. */
 async function backedUp(name = 'Harbour Cinema') {
   const url = await migratedDatabase('sqlite')
   const opened = openDatabase(url)

@@ -21,7 +21,7 @@ const SAID = `Ada ${PLANTED} Lovelace`
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect, { outbound: { allowInsecure: true } })
 
-  /** A pass with something of its holder wherever the interface takes any. */
+  /** Creates a pass that has data about its holder in every place that accepts some. */
   const plant = async (workspace: TestWorkspace) => {
     const content = definition()
     const design = { ...content.design, barcode: { format: 'qr' as const, message: '{{seat}}' } }

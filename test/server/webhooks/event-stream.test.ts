@@ -35,7 +35,7 @@ describe.each(dialects)('on %s', (dialect) => {
         const { done, value } = await reader.read()
         if (done) break
         const pieces = Buffer.from(value).toString().split('\n\n').filter(Boolean)
-        // A stream that was quiet for long says that it lives.
+        // After a long silence, a stream sends a comment to show that it is alive.
         for (const text of pieces.filter((piece) => piece !== ':')) {
           const [id, data] = text.split('\n').map((line) => line.replace(/^\w*: ?/, ''))
           messages.push({ id: id!, ...(data && { data: JSON.parse(data) }) })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createOutbound, isPublicAddress, type OutboundOptions } from '../../../src/server/webhooks/outbound.ts'
 import { startReceiver } from '../../support/receiver.ts'
 
-/** Hosts that a URL may name and that nothing may be sent to; as addresses also what names must not resolve to. */
+/** Hosts in URLs that the server must not send to. Names must not resolve to these addresses either. */
 const addresses = {
   loopback: ['127.0.0.1', '127.1.2.3', '127.255.255.254', '[::1]', '[0:0:0:0:0:0:0:1]'],
   unspecified: ['0.0.0.0', '0.1.2.3', '[::]'],

@@ -11,7 +11,7 @@ import { makeProject, publishedTemplate } from '../../fixtures.ts'
 export interface PassFacts {
   externalPassId: string
   label: string
-  /** As stored: a pass that is ISSUED and past its expiry reads as EXPIRED. */
+  /** The stored status. The API shows an ISSUED pass as EXPIRED after its expiry. */
   status: PassStatus
   expiresAt: Date | null
   revision: number

@@ -131,7 +131,7 @@ describe.each(dialects)('on %s', (dialect) => {
     templates = await makeTemplates(first)
   })
 
-  /** Every page of a walk: what it showed, and what its pages said of themselves. */
+  /** Reads every page of a list and checks the counts and the cursor of each page. Returns the IDs of the passes. */
   async function walk(workspace: TestWorkspace, query: Query, limit: number) {
     const ids: string[] = []
     let cursor: string | null | undefined

@@ -110,7 +110,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const fresh = await google.getObject('generic', phones.objectId(after.serialNumber))
     expect([fresh.state, JSON.stringify(fresh)]).toEqual(['ACTIVE', expect.stringContaining('Grace Hopper')])
 
-    // The same phone may hold both: the copy of the new holder goes its own way.
+    // The same phone may have both copies. The copy of the new holder is independent of the old one.
     const grace = phone('ada', after)
     expect((await grace.register(pushToken)).status).toBe(201)
     expect((await ada.unregister()).status).toBe(200)

@@ -58,7 +58,7 @@ describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
     const many = await group(workspace, 'club', 101)
     await scan(workspace, { passId: many[0]!.id })
     const seen = await scan(workspace, { passId: many[100]!.id })
-    // Queued passes are not let in yet, and may be.
+    // Queued passes are not let in yet, but they may be, so they count as open.
     expect(seen.pass!.group).toEqual({ size: 100, used: 0, open: named(many.slice(0, 20)), hasMore: true })
     const [lone] = await group(workspace, null, 1)
     await scan(workspace, { passId: lone!.id })

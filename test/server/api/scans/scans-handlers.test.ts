@@ -170,7 +170,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await scan(workspace, { qrPayload: pass.code, scanContextKey: 'elsewhere' })
     await workspace.ok(passes.update, { params: { id: pass.id }, body: { label: 'Grace Hopper' } })
     const before = await workspace.ok(scans.list, { query: { passId: pass.id } })
-    // Only the reference decides, regardless of the other fields of the request.
+    // Only the reference makes a request a repetition, regardless of its other fields.
     for (const again of [body, { qrPayload: 'other', externalRef: 'once' }]) {
       const { pass: live, ...answer } = await scan(workspace, again)
       expect(answer).toEqual({ ...first, pass: undefined, idempotentReplay: true })

@@ -113,7 +113,7 @@ describe.each(dialects)('on %s', (dialect) => {
         const door = await doorOf(world.workspace, world.projectId)
         const doors = [await device(door, {}), await device(door, {})]
         const syncInside = async ({ n }: Step) => {
-          // The changes of a page may happen between any two of them.
+          // Changes may happen between any two pages.
           const between = () => world.run({ what: whats[world.made() % whats.length]!, n: world.made() })
           await [kept, ...doors][n % 3]!.sync(2, between)
         }

@@ -37,7 +37,7 @@ beforeAll(async () => {
   appleWallet = createAppleWallet({ identity: signer, webServiceUrl, loadImageFiles: async () => [] })
 })
 
-/** As publishing looks at a definition: paths as it answers them, none where it is published. */
+/** Checks a definition like publishing does. Returns the paths of the errors, or none if it can be published. */
 async function publish(input: unknown, passType: PassType): Promise<string[]> {
   const { data, error } = Definition.safeParse(input)
   if (!data) return error.issues.map(({ path }) => path.join('.'))
@@ -80,7 +80,7 @@ const inGoogle = allKinds.flatMap((kind) =>
 
 describe.each(allKinds)('of the kind %s', (kind) => {
   test.each(styles)('publishes a %s with every field of both platforms, which all accept', async (passType) => {
-    // Each style says all that it can to Apple with one of the kinds.
+    // Each style has all of its Apple fields with one of the kinds only.
     const isFull = allKinds.indexOf(kind) === styles.indexOf(passType)
     const full = google.fullOverrides(kind, typeOf)
     // A definition has no room for every field of both.

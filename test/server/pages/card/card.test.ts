@@ -19,7 +19,7 @@ function cardPage(card: Card, imageUrl: (id: string) => string | undefined = () 
 
 const at = new Date('2027-01-01T00:00:00Z')
 
-/** A card that says the same text in every place that takes one. */
+/** Returns a card with the same text in every place for text. */
 function cardOf(text: string, parts: Partial<Card> = {}): Card {
   const field = { key: 'f', label: text, value: text }
   return sampleCard({

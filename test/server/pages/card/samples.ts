@@ -2,7 +2,7 @@ import type { Card } from '../../../../src/core/rules/display/card.ts'
 
 export const imageId = '018f2f5e-7c1a-7000-8000-0123456789ab'
 
-/** A card with something in every place; parts of it are replaced by what a test is about. */
+/** Returns a card with a value in every place. A test replaces the parts that it is about. */
 export function sampleCard(parts: Partial<Card> = {}): Card {
   return {
     passType: 'eventTicket',

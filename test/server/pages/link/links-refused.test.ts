@@ -16,7 +16,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   const kept = ({ headers }: { headers: Headers }) => [headers.get('cache-control'), headers.get('vary')]
 
-  /** A program gets the error as JSON, a person a page that says what to do. */
+  /** Expects that programs get the error as JSON, and people a page that says what to do. */
   async function expectRefused(path: string, status: number, code: string) {
     for (const accept of ['application/json', 'Application/JSON']) {
       const json = await api.send('GET', path, { headers: { accept } })
