@@ -101,7 +101,11 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
 
 /** @throws CliError with everything that prevents publishing, by line and column */
 export async function requirePublishable(file: TemplateFile): Promise<void> {
-  const issues = checkDefinition(file.definition)
+  await requireNone(file, checkDefinition(file.definition))
+}
+
+/** @throws CliError with the issues of a definition, by line and column, if there are any */
+export async function requireNone(file: TemplateFile, issues: Issue[]): Promise<void> {
   if (issues.length > 0) throw await fileError(file, 'cannot be published', listIssues(below('definition', issues)))
 }
 

@@ -1,12 +1,19 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { draftOf, readTemplateFiles, requirePublishable, templateFileArgs } from '../../cli/template/template-file.ts'
+import {
+  draftOf,
+  readTemplateFiles,
+  requireNone,
+  requirePublishable,
+  templateFileArgs,
+} from '../../cli/template/template-file.ts'
 import { warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplateLint extends BaseCommand {
   static override summary = 'Check template files without a server.'
   static override description =
     'Shows errors that prevent publishing, with line and column, and warns about problems that holders would see on ' +
-    'iPhones and in Google Wallet. Image files must exist. Only the server checks whether a platform accepts overrides.'
+    'iPhones and in Google Wallet. Image files must exist. The checks are those of publishing on a server that issues for both platforms at an ' +
+    'https address; only images that the file names by their ID are not checked.'
   static override examples = [
     '<%= config.bin %> template lint ticket.json',
     {
@@ -20,12 +27,14 @@ export default class TemplateLint extends BaseCommand {
   async run() {
     const { argv } = await this.parse(TemplateLint)
     const { files } = await readTemplateFiles(argv as string[])
-    const { warningsOf } = await import('../../server/pages/template-dev/content.ts')
+    const { platformIssuesOf, warningsOf } = await import('../../server/pages/template-dev/content.ts')
     const at = new Date()
     const linted = []
     for (const file of files) {
       await requirePublishable(file)
-      const warnings = warningsOf(draftOf(file), at)
+      const draft = draftOf(file)
+      await requireNone(file, await platformIssuesOf(draft, at))
+      const warnings = warningsOf(draft, at)
       const text = warningText(warnings)
       this.log(text === undefined ? `${file.path}: no problems found` : `${file.path}:\n${text}`)
       linted.push({ file: file.path, key: file.key ?? null, warnings })

@@ -36,6 +36,25 @@ export interface GoogleWalletOptions {
 
 export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions): GoogleWallet {
   const issuer: GoogleIssuer = { issuerId: identity.issuerId, publicUrl: publicUrl.replace(/\/+$/, '') }
+  return {
+    platform: 'google',
+    account: identity.issuerId,
+    issuerId: identity.issuerId,
+    classOf: (content) => buildClass(issuer, content),
+    objectOf: (pass, at) => buildObject(issuer, pass, at),
+    check: createGoogleCheck(issuer),
+
+    countFitting: (places) => countFitting(identity, places),
+
+    async saveUrl(places, at) {
+      // With an emulator too, this is Google's own address.
+      return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
+    },
+  }
+}
+
+/** Creates the check of passes against Google's rules, which needs no credentials. */
+export function createGoogleCheck(issuer: GoogleIssuer): Wallet['check'] {
   /** The issues of a class, by the template card of its passes. */
   const checked = new WeakMap<Card, { kind: GoogleKind; issues: Issue[] }>()
 
@@ -47,35 +66,20 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
     return issues
   }
 
-  return {
-    platform: 'google',
-    account: identity.issuerId,
-    issuerId: identity.issuerId,
-    classOf: (content) => buildClass(issuer, content),
-    objectOf: (pass, at) => buildObject(issuer, pass, at),
-
-    async check(pass, at) {
-      const kind = kindOf(pass.card)
-      const options = { needsLogos: issuer.publicUrl.startsWith('https://') }
-      const issues = listIssues([
-        ...below('class', checkClass(kind, pass, options)),
-        ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
-      ])
-      const [first] = issues
-      if (!first) return
-      const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
-      throw new ApiError('PASS_ISSUING_FAILED', {
-        message: `Google would reject google.${first.path.join('.')}: ${first.message}${rest}.`,
-        details: { platform: 'google', ...issueDetails(issues) },
-      })
-    },
-
-    countFitting: (places) => countFitting(identity, places),
-
-    async saveUrl(places, at) {
-      // With an emulator too, this is Google's own address.
-      return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
-    },
+  return async (pass, at) => {
+    const kind = kindOf(pass.card)
+    const options = { needsLogos: issuer.publicUrl.startsWith('https://') }
+    const issues = listIssues([
+      ...below('class', checkClass(kind, pass, options)),
+      ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
+    ])
+    const [first] = issues
+    if (!first) return
+    const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
+    throw new ApiError('PASS_ISSUING_FAILED', {
+      message: `Google would reject google.${first.path.join('.')}: ${first.message}${rest}.`,
+      details: { platform: 'google', ...issueDetails(issues) },
+    })
   }
 }
 

@@ -1,20 +1,20 @@
 import type { z } from 'zod'
-import type { Definition, PassType, WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
+import type { WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
 import type { templateVersions as contract, TemplateVersionDetail } from '../../../core/contract/template-versions.ts'
-import { ApiError, below, type Issue, listIssues, validationError } from '../../../core/errors.ts'
+import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
-import { checkDefinition, standsForAnything } from '../../../core/rules/template/definition.ts'
+import { checkDefinition } from '../../../core/rules/template/definition.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion } from '../../../storage/templates/template-versions-repository.ts'
 import type { StoredTemplate } from '../../../storage/templates/templates-repository.ts'
-import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { Reply, withIsoTimes } from '../../http/responses.ts'
 import { previewOf, previewPageOf, sampleInLanguages, samplePassIn } from '../../pages/card/card-preview.ts'
+import { findPlatformIssues } from '../../pages/card/platform-issues.ts'
 import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
 import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
@@ -163,31 +163,4 @@ async function getDraft(tx: Repositories, workspaceId: string, id: string): Prom
 
 function missing(templateVersionId: string): never {
   throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template version not found.', details: { templateVersionId } })
-}
-
-/**
- * Returns the issues that platforms find in a valid definition, with paths relative to the definition. Renders a sample
- * pass for each platform, so that issues are found before a holder gets a pass.
- */
-export async function findPlatformIssues(
-  definition: Definition,
-  passType: PassType,
-  { wallets, now }: { wallets: Pick<Wallets, 'all'>; now: Date },
-): Promise<Issue[]> {
-  const sample = await sampleInLanguages(definition, passType)
-  const results = await Promise.all(
-    wallets.all.map(async ({ platform, check, checkVersion }) => {
-      try {
-        if (checkVersion) return await checkVersion({ definition, passType }, sample, now)
-        await check(sample, now)
-        return []
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.code !== 'PASS_ISSUING_FAILED') throw error
-        const issues = error.details.issues as Issue[] | undefined
-        if (!issues) return [{ path: [platform], message: error.message }]
-        return [...below(platform, issues)].filter(({ path }) => !standsForAnything(definition, path))
-      }
-    }),
-  )
-  return results.flat()
 }

@@ -51,7 +51,13 @@ export function definitionWarnings({ definition: written, passType, images, wall
     definition,
     passType,
     apple,
-    google: google && { kind: kindOf(card), needsLogo: needsLogo(kindOf(card)), card, view: google, hidden: hiddenFields(card) },
+    google: google && {
+      kind: kindOf(card),
+      needsLogo: needsLogo(kindOf(card)),
+      card,
+      view: google,
+      hidden: hiddenFields(card),
+    },
     images,
     wantedPixels: WANTED_PIXELS,
   })

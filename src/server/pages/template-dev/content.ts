@@ -2,10 +2,13 @@ import type { Definition, PassType, Warning } from '../../../core/contract/schem
 import type { PixelSize } from '../../../core/rules/display/lint.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
+import { checkOverrides, checkPoster } from '../../../wallets/apple/overrides/override-check.ts'
 import { buildPassJson } from '../../../wallets/apple/pass-json.ts'
 import { buildClass } from '../../../wallets/google/classes.ts'
+import { createGoogleCheck } from '../../../wallets/google/google-wallet.ts'
 import { buildObject } from '../../../wallets/google/objects.ts'
 import type { PreviewWallets } from '../card/card-preview.ts'
+import { type Checker, findPlatformIssues } from '../card/platform-issues.ts'
 import { definitionWarnings, sizesByRole } from '../card/template-warnings.ts'
 
 export interface DevContent {
@@ -50,6 +53,23 @@ export const previewWallets: PreviewWallets = {
     classOf: (pass) => buildClass(issuer, pass),
     objectOf: (pass, at) => buildObject(issuer, pass, at),
   },
+}
+
+const checkers: Checker[] = [
+  {
+    platform: 'apple',
+    check: async () => undefined,
+    checkVersion: async ({ definition, passType }) => [
+      ...checkOverrides(definition, passType),
+      ...checkPoster(definition, passType),
+    ],
+  },
+  { platform: 'google', check: createGoogleCheck(issuer) },
+]
+
+/** Returns the errors that the platforms cause when a valid definition is published, with paths in the definition. */
+export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'definition' | 'passType'>, now: Date) {
+  return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
 }
 
 /** Returns all warnings of publishing that need no server. */

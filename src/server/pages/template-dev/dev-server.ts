@@ -4,13 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Definition, fieldGroups } from '../../../core/contract/schemas/definition.ts'
-import { ApiError } from '../../../core/errors.ts'
+import { ApiError, below } from '../../../core/errors.ts'
 import { inLanguage, languagesOf, writtenOf } from '../../../core/rules/template/definition-languages.ts'
 import { browserAsset, browserFile, pageIcon } from '../assets.ts'
 import { samplePass, viewsOf } from '../card/card-preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
 import { buildPage, escapeHtml, type Page, pageHeaders, schemeStyle } from '../html.ts'
-import { type DevContent, type PlacedNote, previewWallets, scopeOf, warningsOf } from './content.ts'
+import { type DevContent, type PlacedNote, platformIssuesOf, previewWallets, scopeOf, warningsOf } from './content.ts'
 
 export type DevReading = { content: DevContent } | { faults: string[] }
 
@@ -50,7 +50,9 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       // Keep the previous images, because a page that has not received the change yet can still request them.
       earlierImages = content?.images ?? earlierImages
       content = reading.content
-      notes = [...content.problems, ...(await locate(warningsOf(content, new Date())))]
+      const now = new Date()
+      const issues = content.problems.length > 0 ? [] : await platformIssuesOf(content, now)
+      notes = [...content.problems, ...(await locate([...below('definition', issues), ...warningsOf(content, now)]))]
     } else faults = reading.faults
     for (const listener of listeners) listener.write('event: change\ndata:\n\n')
   }
