@@ -86,13 +86,14 @@ test('a worker-only server issues the passes that a web-only server accepts', as
   await api.client.passes.createBatch({ body: { passes: batchOf(templateId, 'pass', 20) } })
   const { passes } = inspect(api.database)
   expect((await passes()).map((pass) => pass.status)).toEqual(Array(20).fill('QUEUED'))
-  const worker = await hostServer({
+  const worker = await startServer({
     database: api.database,
     token: api.token,
     args: ['--role', 'worker', '--public-url', api.url],
   })
   await eventually(async () => expect(unissued(await passes())).toEqual([]))
   expect(worker.url).toBe('')
+  expect(await worker.stop()).toBe(0)
 })
 
 test('SIGTERM completes requests in flight, rejects new ones, and does not wait for endless ones', async () => {
