@@ -35,7 +35,7 @@ const card: CardJson = {
 
 const plain = { width: undefined, colorDepth: 1 } as const
 
-/** The modules that are drawn by lines of half blocks: what is not light is dark. */
+/** Returns the modules of a barcode from its lines of half blocks. A module that is not light is dark. */
 function readBack(lines: string[]): boolean[][] {
   return lines.flatMap((line) => [
     [...line].map((block) => block !== '█' && block !== '▀'),

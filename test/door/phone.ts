@@ -199,7 +199,7 @@ function steps(
   })
 }
 
-/** A phone that was made a door of a project with an invitation, and has its list. */
+/** Returns a phone that became a door of a project with an invitation and has loaded its list. */
 export async function claimedPhone(workspace: TestWorkspace, projectId: string, gate = 'North'): Promise<Phone> {
   const phone = new Phone(workspace)
   await phone.open()

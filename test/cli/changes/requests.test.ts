@@ -41,7 +41,7 @@ test('limits concurrent requests, sends every row, and frees the slot of a rejec
   )
 })
 
-/** A client that finds a pass for every id but `missing`. */
+/** Returns a client that finds a pass for every ID except `missing`. */
 function fakeClient(): { client: Client; lists: number } {
   const state = { lists: 0 }
   const list = async ({ query }: { query: { externalPassId: string[] } }) => {

@@ -22,7 +22,7 @@ function openReader() {
   }
 }
 
-/** The input in pieces that arrive a millisecond apart. */
+/** Returns what a reader reports if the input arrives in these pieces, by default a millisecond apart. */
 function read(pieces: string[], millisecondsApart = 1): Input[] {
   const { push } = openReader()
   return pieces.flatMap((piece, index) => push(piece, index * millisecondsApart))

@@ -19,7 +19,7 @@ function newPhone(folder = temporaryFolder()) {
   }
 }
 
-/** A phone that has installed the pass of the service. */
+/** Returns a phone that has installed the pass of the service. */
 async function installed() {
   const service = await startService(chain)
   const phone = newPhone()

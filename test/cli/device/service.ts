@@ -56,7 +56,7 @@ export function ticket(variables: Record<string, string>, more: TestPass = {}) {
 /** An answer that a test wants instead of the usual one, by method and the path after /apple/v1. */
 export type Override = (request: { method: string; path: string }) => { status: number; json?: unknown } | undefined
 
-/** A small PassKit service with a sandboxed APNs, as a server with one pass would offer them. */
+/** Starts a small PassKit service with a sandboxed APNs. It behaves like a server with one pass. */
 export async function startService(chain: SandboxApple) {
   const registrations = new Map<string, string>()
   const calls: string[] = []

@@ -36,7 +36,7 @@ interface Run {
   size: number
 }
 
-/** One run of an export, stopped after some pages. */
+/** Runs an export and stops it after some pages. */
 async function run(path: string, total: number, { pages, size }: Run, options = { restart: false }, of = head) {
   const stop = new AbortController()
   await using file = await openExportFile(path, of, { ...options, note: () => undefined })

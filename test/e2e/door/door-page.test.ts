@@ -570,7 +570,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.locator('.problem').getByText('Another door recorded this entry').waitFor()
     })
 
-    /** As a scanner that types like a keyboard would. */
+    /** Types a code like a scanner that works as a keyboard. */
     async function scan(page: Page, payload: string): Promise<void> {
       await page.keyboard.type(payload)
       await page.keyboard.press('Enter')

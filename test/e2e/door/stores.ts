@@ -46,7 +46,7 @@ async function invite({ workspace, projectId }: Place): Promise<string> {
   return (await workspace.ok(contract.doors.invite, { body: { projectId, gate: 'North', expiresAt } })).code
 }
 
-/** Doors on IndexedDB: tabs of Chromium, whose processes crash. */
+/** Creates doors on IndexedDB. They are tabs of Chromium, whose processes the tests crash. */
 export async function createTabs(url: string, cleanUp: CleanUp): Promise<CreateRig> {
   const browser: Browser = await launchBrowser()
   cleanUp(() => browser.close())
@@ -101,7 +101,7 @@ function tab(context: BrowserContext, page: Page): Runner {
   }
 }
 
-/** Doors on files: processes that are killed. */
+/** Creates doors on files. They are processes, which the tests kill. */
 export async function createProcesses(url: string, cleanUp: CleanUp): Promise<CreateRig> {
   const root = new URL('../../..', import.meta.url).pathname
   const folder = join(root, 'node_modules/.cache/passes-door')

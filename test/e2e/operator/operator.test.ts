@@ -200,7 +200,7 @@ async function statusFor({ url }: TestServer, token: string): Promise<number> {
   return (await fetch(`${url}/v1/tokens/current`, { headers: { authorization: `Bearer ${token}` } })).status
 }
 
-/** Everything that a database holds: the bytes of its files, or every row as text. */
+/** Returns the whole content of a database: the bytes of its files, or every row as text. */
 async function bytesOf({ database }: TestServer, dialect: string): Promise<string> {
   if (dialect === 'sqlite') {
     const folder = dirname(database.replace('sqlite:', ''))

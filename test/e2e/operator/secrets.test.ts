@@ -95,7 +95,7 @@ async function refusingReceiver(): Promise<string> {
   return `http://127.0.0.1:${(receiver.address() as { port: number }).port}/hook`
 }
 
-/** All rows of all tables as text, and the bytes of a SQLite file. */
+/** Returns all rows of all tables as text, and the bytes of a SQLite file. */
 async function everythingIn(url: string): Promise<string> {
   const { reader, close } = openDatabase(url)
   const isFile = url.startsWith('sqlite:')

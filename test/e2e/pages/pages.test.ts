@@ -554,7 +554,7 @@ const BRAND_TEXT = `(() => {
   }
 })()`
 
-/** In pixels, as the browser decoded them; 0 for one that it did not load. */
+/** Returns the widths of the decoded images in pixels. An image that the browser did not load has the width 0. */
 function widthsOfImages(page: Page): Promise<number[]> {
   return page.locator('img').evaluateAll((images) => (images as unknown as Image[]).map((image) => image.naturalWidth))
 }

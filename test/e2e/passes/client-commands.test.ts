@@ -17,7 +17,7 @@ const unknownId = '0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10'
 /** Settings in the environment of these tests are ignored. */
 const unset = { PASSES_URL: undefined, PASSES_TOKEN: undefined, PASSES_PROFILE: undefined }
 
-/** The environment of somebody who has no profile yet. */
+/** Returns the environment of a user who has no profile yet. */
 function newcomer() {
   return { ...unset, XDG_CONFIG_HOME: temporaryFolder() }
 }

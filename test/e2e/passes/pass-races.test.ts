@@ -12,7 +12,7 @@ const UPDATES = times(30, 50)
 const VOIDS = times(24, 60)
 const BATCH = times(10, 25)
 
-/** The passes that a batch made. */
+/** Creates passes with a batch and returns them. */
 async function makePasses(client: Client, count: number): Promise<Pass[]> {
   const templateId = await publishTemplate(client)
   const { results } = await client.passes.createBatch({ body: { passes: batchOf(templateId, 'race', count) } })
@@ -30,7 +30,7 @@ function shareTwo(dialect: TestDialect) {
   }
 }
 
-/** The status of an answer: 200, or that of the rejection. */
+/** Returns the status of a response: 200, or the status of its error. */
 async function statusOf(answer: Promise<unknown>): Promise<number> {
   try {
     await answer

@@ -85,7 +85,7 @@ test('commands send, dry-run, watch, list, show, and cancel notifications', asyn
   expect(await command(server, ['broadcast', 'get', project.id, broadcast.id])).toContain('3 skipped')
 })
 
-/** From now on Google takes no notification. */
+/** From now on, Google rejects notifications because of their quota. */
 async function breakGoogle(server: TestServer): Promise<void> {
   const sandbox = (await (await fetch(`${server.url}/sandbox`)).json()) as { google: { url: string } }
   const body = JSON.stringify({ faults: ['google-quota'] })
@@ -115,7 +115,7 @@ async function createPasses(server: TestServer, projectId: string, howMany: numb
   )
 }
 
-/** The stdout of a command that must work. */
+/** Runs a command that must succeed, and returns its stdout. */
 async function command(server: TestServer, args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await run(args, server)
   expect(exitCode, stderr).toBe(0)

@@ -173,7 +173,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-/** Servers on one database with one sandbox folder. */
+/** Starts servers on one database with one sandbox folder. */
 async function openFleet(dialect: (typeof dialects)[number]) {
   const database = await migratedDatabase(dialect)
   const env = { PASSES_SANDBOX_DIR: sandboxFolder() }

@@ -21,7 +21,7 @@ const GREEN = '42'
 const RED = '41'
 const INVERSE = '7'
 
-/** A text behind an escape sequence that sets its look, on the same line. */
+/** Matches a text that follows an escape sequence for its style on the same line. */
 function filledWith(look: string, text: string): RegExp {
   return new RegExp(`\\u001B\\[${look}m[^\\n]*${text}`)
 }
@@ -189,7 +189,7 @@ describe('the door console on a real terminal', () => {
     await eventually(() => expect(counted(north)).toEqual({ ...before, accepted: before.accepted + 2 }))
   })
 
-  /** One character by hand, and then a pause. */
+  /** Types one character like a person, and then waits. */
   async function pressKey(terminal: Terminal, character: string): Promise<void> {
     terminal.type(character)
     await terminal.shows(`› ${character}`)

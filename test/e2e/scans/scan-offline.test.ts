@@ -13,13 +13,13 @@ import { hostServer, type TestServer } from '../support/server.ts'
 
 const CTRL_C = '\u0003'
 
-/** Every file below a folder. */
+/** Returns the paths of all files in a folder and its subfolders. */
 function filesBelow(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   return names.map((name) => join(folder, name)).filter((path) => statSync(path).isFile())
 }
 
-/** The console has taken a list with that many passes. */
+/** Waits until the console has stored a list with this number of passes. */
 async function listIsStored(folder: string, passes: number): Promise<void> {
   await eventually(async () => {
     const path = filesBelow(folder).find((name) => name.endsWith('door.db'))
@@ -30,7 +30,7 @@ async function listIsStored(folder: string, passes: number): Promise<void> {
   })
 }
 
-/** The same server, on the database and at the address of one that is gone. */
+/** Starts a server again after its end, with the same database and address. */
 function startAgain({ database, token, url }: TestServer): Promise<TestServer> {
   return hostServer({ database, token, port: new URL(url).port })
 }

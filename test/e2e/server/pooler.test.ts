@@ -98,7 +98,7 @@ describe.skipIf(lacksPgbouncer)('behind pgbouncer (skipped if the Debian package
   })
 })
 
-/** The state of a session that another client of the pooler gets. */
+/** Returns the state of a session that another client gets from the pooler. */
 async function stateOf(database: string): Promise<unknown> {
   const client = new pg.Client(database)
   await client.connect()

@@ -73,7 +73,7 @@ async function flood(lanes: string[], token: string, seconds: number) {
   return { passed, sent, seconds: elapsed() }
 }
 
-/** One whose limit nothing has been taken from. */
+/** Creates a token whose rate limit is not used yet. */
 async function newToken(database: string, name: string): Promise<string> {
   const made = await run(['token', 'create', '--name', name, '--database', database, '--json'])
   return (JSON.parse(String(made.stdout)) as { token: string }).token

@@ -42,7 +42,7 @@ export async function publishTicket(client: Client, projectId: string): Promise<
   return template.id
 }
 
-/** The next version of that template. */
+/** Publishes the next version of the template of publishTicket(). */
 export async function publishVersion(client: Client, templateId: string): Promise<void> {
   const { id } = await client.templates.createVersion({
     params: { id: templateId },
@@ -59,7 +59,7 @@ export async function publishVersion(client: Client, templateId: string): Promis
   await client.templateVersions.publish({ params: { id } })
 }
 
-/** The environment of a user without profiles. */
+/** Returns the environment of a user without profiles. */
 export function environment({ server, folder }: Setup) {
   return { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder }
 }

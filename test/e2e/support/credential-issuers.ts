@@ -56,7 +56,7 @@ export async function signRequest(folder: string): Promise<void> {
   ])
 }
 
-/** Exports as Keychain Access does: certificate and key in one file, in the old format. */
+/** Exports certificates like Keychain Access does: certificate and key in one file, in the old format. */
 export async function exportCertificates(folder: string): Promise<void> {
   await openssl(folder, [
     'pkcs12',

@@ -31,7 +31,7 @@ export async function issueWithCodes(client: Client, codes: readonly string[]): 
   })
 }
 
-/** The whole ledger, oldest first. */
+/** Returns all scans, oldest first. */
 export async function ledger(client: Client, query: { scanContextKey?: string[] } = {}): Promise<ScanItem[]> {
   const items: ScanItem[] = []
   for await (const item of paginate((call) => client.scans.list(call), query)) items.push(item)

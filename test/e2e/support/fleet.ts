@@ -56,7 +56,7 @@ export function startFleet(options: FleetOptions = {}): Promise<Fleet<ServerProc
   return startMembers(startServer, options)
 }
 
-/** The same in this process, for what is stopped and not killed. */
+/** Starts a fleet in this process. Its servers can be stopped but not killed. */
 export function hostFleet(options: FleetOptions = {}): Promise<Fleet<HostedServer>> {
   return startMembers(hostServer, options)
 }

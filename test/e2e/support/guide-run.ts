@@ -98,7 +98,7 @@ export async function runGuide({ path, steps }: Guide, options: GuideOptions = {
 
 type Shell = Awaited<ReturnType<typeof setUp>>
 
-/** A folder as the top folder of the project, and a shell in which the program is installed. */
+/** Creates a folder with the files of the project that guides use, and a shell in which the program is installed. */
 async function setUp({ env }: GuideOptions) {
   const folder = temporaryFolder()
   cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
@@ -126,8 +126,8 @@ async function setUp({ env }: GuideOptions) {
 }
 
 /**
- * A command of the program that needs nothing else of the shell than a file for its input or output runs in this process:
- * another costs fifty times as much.
+ * Runs a command of a guide. A command of the program that uses the shell only to redirect input or output runs in this
+ * process, because a separate process costs fifty times as much.
  */
 async function runLine(
   line: string,
@@ -147,7 +147,7 @@ async function runLine(
   return { ...ended, stdout: '' }
 }
 
-/** A reader is slower than the worker is: to whom types the next command, the passes of the last one are issued. */
+/** Waits until all passes are issued. For a person they are, because typing the next command takes longer than issuing. */
 async function untilIssued(shell: Shell): Promise<void> {
   await eventually(async () => {
     const { stdout } = await runLine('passes pass list --status QUEUED --status ISSUING --limit 1 --json', shell)
@@ -215,7 +215,7 @@ interface Service {
   stop(): Promise<number | undefined>
 }
 
-/** The variables of a file such as passes.env. */
+/** Returns the variables of a file such as passes.env. */
 function readVariables(file: string): Record<string, string> {
   const lines = readFileSync(file, 'utf8').trim().split('\n')
   return Object.fromEntries(lines.map((line) => [line.split('=')[0]!, line.slice(line.indexOf('=') + 1)]))

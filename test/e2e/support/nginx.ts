@@ -66,7 +66,7 @@ ${site}
   return { url: `http://127.0.0.1:${port}`, secureUrl: `https://127.0.0.1:${securePort}`, ca: rootPem }
 }
 
-/** The configuration as an operator puts it together from the documentation. */
+/** Returns the configuration that an operator puts together from the documentation. */
 function siteFor(servers: string[]): string {
   const [site] = blocksOf('guides/production.md')
   const [upstream, location] = blocksOf('scaling.md')

@@ -5,7 +5,7 @@ import type { RedemptionPolicy } from '../../../src/core/contract/schemas/redemp
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { eventually } from '../../support/eventually.ts'
 
-/** A template with one published version; resolves to its id. */
+/** Creates a template with one published version. Resolves to its ID. */
 export async function publishTemplate(
   client: Client,
   redemption?: RedemptionPolicy,

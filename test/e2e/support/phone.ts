@@ -11,7 +11,7 @@ export async function findApns({ url }: Pick<TestServer, 'url'>): Promise<{ cont
   return directory.apple
 }
 
-/** Turns on these faults of the sandbox and all others off. */
+/** Turns on these faults of the sandbox and turns off all others. */
 export async function setFaults(server: Pick<TestServer, 'url'>, ...faults: string[]): Promise<void> {
   const { control } = await findApns(server)
   const answer = await post(`${control}/faults`, { faults })
@@ -35,7 +35,7 @@ export interface TestPhone {
   ): Promise<{ content: PassJson; lastModified: string } | undefined>
 }
 
-/** A phone with a push token of the sandbox that is about to install the pass. */
+/** Returns a phone with a push token of the sandbox. It has not installed the pass yet. */
 export async function newPhone(server: TestServer, passId: string, deviceId: string): Promise<TestPhone> {
   const [phone] = await newPhones(server, passId, [deviceId])
   return phone!

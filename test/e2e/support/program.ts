@@ -183,7 +183,7 @@ async function runHere(
   return { exitCode: exitCode!, stdout: stdout.text(), stderr: stderr.text() }
 }
 
-/** A stream that is no terminal, and what was written to it. */
+/** Returns a stream that is not a terminal, and the text that was written to it. */
 function collector(hasEnded: () => boolean, onOutput?: (text: string) => void) {
   const chunks: Buffer[] = []
   const stream = new Writable({

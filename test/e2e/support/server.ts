@@ -164,7 +164,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string
 }
 
-/** The parts of the built program that `passes serve` is made of. */
+/** Loads the parts of the built program that `passes serve` uses. */
 async function built() {
   const load = (path: string) => import(new URL(`../../../dist/${path}`, import.meta.url).href)
   const flags: typeof import('../../../src/cli/settings/server-flags.ts') = await load('cli/settings/server-flags.js')
@@ -229,14 +229,17 @@ export async function createWorkspace(url: string): Promise<string> {
   return text
 }
 
-/** A folder of sandbox credentials for servers that share one, a copy of those that all tests share: new ones take long to make. */
+/**
+ * Returns a folder of sandbox credentials for servers that share one. They are a copy of credentials that all tests share,
+ * because new ones take long to create.
+ */
 export function sandboxFolder(cleanUp: CleanUp = onTestFinished): string {
   const folder = temporaryFolder(cleanUp)
   cpSync(inject('sandboxFolder'), folder, { recursive: true })
   return folder
 }
 
-/** To where the server looks for it. */
+/** Copies the sandbox credentials to the place where the server looks for them. */
 function copySandbox(database: string, workingFolder: string): void {
   const folder = sandboxOf(database, workingFolder)
   if (!existsSync(folder)) cpSync(inject('sandboxFolder'), folder, { recursive: true })
