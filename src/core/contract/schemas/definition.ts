@@ -15,6 +15,7 @@ export const warningTable = {
   'fields-over': 'There are more fields than an iPhone shows in this style. Further fields are not shown.',
   'text-cut': 'A text is wider than a wallet shows, and its end is cut.',
   'image-missing': 'The design lacks an image that a wallet shows.',
+  'image-hidden': 'No wallet shows an image of the design in the style of the pass.',
   'image-small': 'An image has too few pixels to be sharp on every phone.',
   'google-modules-over': 'There are more fields or links than Google Wallet shows, which is ten of each.',
   'flight-data-missing':

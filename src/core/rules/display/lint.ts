@@ -26,6 +26,7 @@ import type { Card, CardField } from './card.ts'
 import { cardColors, colorVariants, contrast, MIN_CONTRAST } from './colors.ts'
 import { missingOfFlight } from './flight.ts'
 import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
+import { hiddenImages, type ImageTypes } from './hidden-images.ts'
 
 export interface PixelSize {
   width: number
@@ -43,6 +44,7 @@ export interface LintFacts {
   images: Partial<Record<ImageRole, PixelSize>>
   /** The largest size at which wallets show an image, by role. */
   wantedPixels: Partial<Record<ImageRole, PixelSize>>
+  imageTypes?: ImageTypes
 }
 
 /** Returns at most 100 warnings about problems that holders would see, without those that the definition accepts. */
@@ -153,7 +155,8 @@ function cutWarning(definition: Definition, passType: PassType, field: FrontFiel
   )
 }
 
-function* lintImages({ apple, google, images, definition, wantedPixels }: LintFacts): Generator<Warning> {
+function* lintImages(facts: LintFacts): Generator<Warning> {
+  const { apple, google, images, definition, wantedPixels, imageTypes } = facts
   const { icon, logo } = definition.design.images
   if (apple && icon === undefined) {
     yield warn(
@@ -169,6 +172,10 @@ function* lintImages({ apple, google, images, definition, wantedPixels }: LintFa
       ['design', 'images', 'logo'],
       `Google requires a logo for passes of the kind ${google.kind}: add an icon or a logo`,
     )
+  }
+  if (imageTypes && (apple || google)) {
+    const shown = { ...facts, imageTypes, isApple: apple !== null, isGoogle: google !== null }
+    for (const { role, message } of hiddenImages(shown)) yield warn('image-hidden', ['design', 'images', role], message)
   }
   for (const [role, size] of Object.entries(images) as [ImageRole, PixelSize][]) {
     const wanted = wantedPixels[role]

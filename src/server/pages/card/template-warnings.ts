@@ -60,8 +60,13 @@ export function definitionWarnings({ definition: written, passType, images, wall
     },
     images,
     wantedPixels: WANTED_PIXELS,
+    imageTypes: IMAGE_TYPES,
   })
 }
+
+const IMAGE_TYPES = Object.fromEntries(
+  Object.entries(imageSizes).map(([role, { shown }]) => [role, Object.keys(shown) as PassType[]]),
+)
 
 /** The pixel sizes that the sharpest phones show, and the hero size that Google requires. */
 const WANTED_PIXELS: Partial<Record<ImageRole, PixelSize>> = {

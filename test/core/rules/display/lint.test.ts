@@ -270,6 +270,46 @@ test('a definition accepts known codes only', () => {
   expect(parsed.error!.issues[0]!.path).toEqual(['accept', 0])
 })
 
+describe('images that no wallet shows', () => {
+  const imageTypes = {
+    strip: ['coupon', 'storeCard', 'eventTicket'],
+    thumbnail: ['generic', 'eventTicket'],
+    background: ['eventTicket', 'storeCard'],
+    artwork: ['eventTicket', 'storeCard'],
+    footer: ['boardingPass'],
+  } as const satisfies LintFacts['imageTypes']
+  const hidden = (passType: PassType, roles: string[], apple?: DefinitionInput['apple'], google = true) => {
+    const images = { icon: id, logo: id, ...Object.fromEntries(roles.map((role) => [role, id])) }
+    const facts = factsOf({ images }, passType, apple && { apple })
+    return found({
+      ...facts,
+      imageTypes: { ...imageTypes, icon: [passType], logo: [passType] },
+      ...(!google && { google: null }),
+    })
+      .filter((text) => text.startsWith('image-hidden'))
+      .map((text) => text.replace('image-hidden design.images.', ''))
+  }
+
+  test.each([
+    ['a thumbnail on a store card', 'storeCard', ['thumbnail'], ['thumbnail']],
+    ['a thumbnail on a generic pass', 'generic', ['thumbnail'], []],
+    ['a thumbnail next to a strip', 'eventTicket', ['strip', 'thumbnail'], ['thumbnail']],
+    ['a background next to a strip', 'eventTicket', ['strip', 'background'], ['background']],
+    ['a background', 'eventTicket', ['background'], []],
+    ['an artwork without a poster', 'storeCard', ['artwork', 'background'], ['background', 'artwork']],
+    ['a footer', 'coupon', ['footer'], ['footer']],
+    ['a strip that Google shows', 'generic', ['strip'], []],
+    ['a strip next to a hero', 'generic', ['strip', 'hero'], ['strip']],
+  ] as const)('%s', (_, passType, roles, expected) => {
+    expect(hidden(passType, [...roles])).toEqual(expected)
+  })
+
+  test('posters show their images, and Google none of the others', () => {
+    expect(hidden('storeCard', ['artwork', 'background'], { poster: true })).toEqual([])
+    expect(hidden('generic', ['strip', 'hero'], undefined, false)).toEqual(['strip', 'hero'])
+  })
+})
+
 describe('barcodes that Google shows as a QR code', () => {
   const withBarcode = (message: string, example?: string) => {
     const variables = [{ name: 'code', label: 'Code', ...(example !== undefined && { example }) }]
