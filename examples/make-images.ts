@@ -8,7 +8,9 @@ import sharp from 'sharp'
 import { boardingPassImages } from './generator/boarding-pass-images.ts'
 import { conferenceImages } from './generator/conference-images.ts'
 import { couponImages } from './generator/coupon-images.ts'
+import { festivalImages } from './generator/festival-images.ts'
 import { loyaltyImages, loyaltyPhotos } from './generator/loyalty-images.ts'
+import { museumImages } from './generator/museum-images.ts'
 
 const folder = process.argv[2] ?? import.meta.dirname
 
@@ -18,6 +20,8 @@ for (const [images, place] of [
   [loyaltyPhotos(), 'loyalty/photos'],
   [couponImages(), 'coupon/images'],
   [boardingPassImages(), 'boarding-pass/images'],
+  [museumImages(), 'museum/images'],
+  [festivalImages(), 'festival/images'],
 ] as const) {
   const imageFolder = join(folder, place)
   await mkdir(imageFolder, { recursive: true })

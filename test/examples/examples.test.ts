@@ -10,9 +10,16 @@ import { attendees } from '../../examples/generator/attendees.ts'
 import { brokenRows } from '../../examples/generator/broken-attendees.ts'
 import { codePointLength } from '../../src/core/bounds.ts'
 import { type Definition, PassType } from '../../src/core/contract/schemas/definition.ts'
+import { readPoster } from '../../src/core/rules/display/poster.ts'
 import { checkDefinition } from '../../src/core/rules/template/definition.ts'
+import { inLanguage } from '../../src/core/rules/template/definition-languages.ts'
 import { resolvePolicies } from '../../src/core/rules/template/resolve.ts'
 import { compileVariables } from '../../src/core/rules/template/variables.ts'
+import { NIL_UUID } from '../../src/core/uuid.ts'
+import { samplePass } from '../../src/server/pages/card/card-preview.ts'
+import { checkOverrides } from '../../src/wallets/apple/overrides/override-check.ts'
+import { checkPoster } from '../../src/wallets/apple/overrides/poster-check.ts'
+import { buildPassJson } from '../../src/wallets/apple/pass-json.ts'
 import { parseDefinition } from '../support/definitions.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -23,7 +30,11 @@ const examples = [
   { example: 'loyalty', passType: 'storeCard', files: { 'members.csv': 200 } },
   { example: 'coupon', passType: 'coupon', files: { 'coupons.csv': 200 } },
   { example: 'boarding-pass', passType: 'boardingPass', files: { 'passengers.csv': 120 } },
+  { example: 'museum', passType: 'generic', files: { 'cards.csv': 40 } },
+  { example: 'festival', passType: 'eventTicket', files: { 'tickets.csv': 40 } },
 ]
+/** The examples with a poster. */
+const posters = ['museum', 'festival']
 
 test.each(examples)('the $example template can be published as it is', async ({ example, passType }) => {
   const template = await readTemplate(example)
@@ -34,12 +45,13 @@ test.each(examples)('the $example template can be published as it is', async ({ 
 test.each(examples)('the $example images are small PNG files of the sizes that wallets show', async ({ example }) => {
   const { design } = (await readTemplate(example)).definition
   // The strip of an event ticket is lower than that of a store card or coupon.
-  const strip = example === 'conference' ? [1125, 294] : [1125, 432]
+  const strip = ['conference', 'festival'].includes(example) ? [1125, 294] : [1125, 432]
   const sizes: Record<string, number[]> = {
     icon: [114, 114],
     logo: example === 'loyalty' ? [150, 150] : [480, 150],
-    // A boarding pass has no strip.
-    ...(example !== 'boarding-pass' && { strip }),
+    // A boarding pass and a generic pass have no strip.
+    ...(!['boarding-pass', 'museum'].includes(example) && { strip }),
+    ...(posters.includes(example) && { artwork: [1074, 1344], primaryLogo: [378, 90] }),
     ...(example !== 'loyalty' && { hero: [1032, 336] }),
   }
   const images = imagePaths(design.images)
@@ -52,6 +64,18 @@ test.each(examples)('the $example images are small PNG files of the sizes that w
     const corner = `#${data.subarray(0, 3).toString('hex')}`
     if (role === 'logo') expect(corner).toBe(design.colors.background)
   }
+})
+
+test.each(posters)('the %s has a poster that Apple accepts', async (example) => {
+  const passType = PassType.parse((await readTemplate(example)).passType)
+  const definition = inLanguage(await readDefinition(example))
+  expect([...checkOverrides(definition, passType), ...checkPoster(definition, passType)]).toEqual([])
+  const { card } = samplePass(definition, passType)
+  const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'A1B2C3D4E5' }
+  const pass = { id: NIL_UUID, authenticationToken: NIL_UUID, card }
+  const json = buildPassJson(pass, names, 'https://passes.example.com/apple')
+  const poster = readPoster(JSON.parse(JSON.stringify(json)), { language: 'en' })
+  expect(poster).toMatchObject({ since: 27, hasBarcode: true })
 })
 
 const goodFiles = examples.flatMap(({ example, files }) =>
@@ -116,7 +140,13 @@ const scripts = [
   {
     script: 'make-customers.ts',
     base: '.',
-    files: ['loyalty/members.csv', 'coupon/coupons.csv', 'boarding-pass/passengers.csv'],
+    files: [
+      'loyalty/members.csv',
+      'coupon/coupons.csv',
+      'boarding-pass/passengers.csv',
+      'museum/cards.csv',
+      'festival/tickets.csv',
+    ],
   },
 ]
 

@@ -141,7 +141,8 @@ function looksOf(pass: PassJson, phone: ApplePhone): Looks {
 function posterCard(pass: PassJson, poster: Poster, phone: ApplePhone): CardJson {
   const classic = appleCard(pass, phone)
   const barcode = poster.hasBarcode ? classic.barcode : { ...classic.barcode, message: '', altText: null }
-  return { ...classic, fields: posterFields(poster), barcode, expiresAt: null }
+  const expiresAt = poster.style === 'posterGeneric' ? classic.expiresAt : null
+  return { ...classic, fields: posterFields(poster), barcode, expiresAt }
 }
 
 function posterFields(poster: Poster): CardJson['fields'] {

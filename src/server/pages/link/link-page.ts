@@ -1,6 +1,6 @@
 import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { appointmentOf } from '../../../core/rules/display/calendar.ts'
-import type { Card } from '../../../core/rules/display/card.ts'
+import type { Card, CardField } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import type { Poster } from '../../../core/rules/display/poster.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -64,7 +64,7 @@ export function addressOfPage({ links, pass, at }: Pick<LinkPageFacts, 'links' |
 }
 
 export function linkPage(facts: LinkPageFacts): Page {
-  const { pass, issuer, apple, platforms, phone, isInApp, links, language, at } = facts
+  const { pass, issuer, platforms, phone, isInApp, links, language, at } = facts
   const { card } = facts.rendered
   const { words, tag, ofTexts = tag } = language
   const inOrder = platforms.toSorted((a, b) => Number(isOfPhone(b, phone)) - Number(isOfPhone(a, phone)))
@@ -77,7 +77,7 @@ export function linkPage(facts: LinkPageFacts): Page {
 ${calendarHtml(card, own, language)}${expiryHtml(card, { language: tag, words, timeZone: card.timeZone ?? card.fallbackZone })}${isInApp ? inAppHint(own, words) : ''}</div>
 <div class="picture"${lang}>${picture.html}</div>
 <div class="actions">${buttons.join('\n')}</div>
-<div class="more">${phone === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, apple ? surplusOf(apple) : [])}</div>`
+<div class="more">${phone === 'undetermined' ? phoneHtml(own, words) : ''}${cardBackHtml(card, words.more, moreFields(facts))}</div>`
   return buildPage({
     title: [pass.label, card.organizationName].filter((text) => text.trim() !== '').join(' – '),
     main,
@@ -111,6 +111,14 @@ export function sharedPage(link: SharedLink): Page {
     head: shareTags(link),
     icon: fromLink(pageIcon.path),
   })
+}
+
+/** Returns the fields that an iPhone has no space for, and those that only the details of its poster contain. */
+function moreFields({ apple, poster }: Pick<LinkPageFacts, 'apple' | 'poster'>): CardField[] {
+  if (!apple) return []
+  const onBack = new Set(apple.fields.back.map(({ key }) => key))
+  const ofPoster = poster?.style === 'posterGeneric' ? poster.details.filter(({ key }) => !onBack.has(key)) : []
+  return [...surplusOf(apple), ...ofPoster]
 }
 
 /** Draws the card as the previews do: as on an iPhone, with its poster, else as in Google Wallet. */

@@ -75,12 +75,16 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const fields = { primary: [{ key: 'name', label: 'Guest', value: '{{pass.label}}' }] }
     const pass = await issuedPass(workspace, {
       passType: 'storeCard',
-      definition: { design: { ...design, fields, images: { icon: id, artwork: id } }, apple: { poster: true } },
+      definition: {
+        design: { ...design, fields, images: { icon: id, artwork: id } },
+        apple: { poster: true, posterGeneric: { additionalInfoFields: [{ key: 'hours', value: 'Late on Fridays' }] } },
+      },
     })
     const { text } = await open(pass)
     const [poster, classic] = text.split('<figcaption>iOS 26</figcaption>')
     expect(poster).toContain('<figcaption>iOS 27+</figcaption><article class="poster posterGeneric"')
     expect(poster).toContain('<img class="artwork"')
+    expect(text.match(/Late on Fridays/g)).toHaveLength(1)
     for (const look of [poster, classic]) {
       expect(look).toContain('<dt dir="auto">Guest</dt><dd dir="auto">Ada Lovelace</dd>')
       expect(look).toContain('aria-label="QR code"')
