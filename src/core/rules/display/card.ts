@@ -66,7 +66,13 @@ export interface Card extends About {
   /** Only for a boarding pass by air with all facts that Google requires. */
   flight?: Flight | undefined
   apple: Record<string, unknown>
-  google: { kind?: GoogleKind; points?: string; rows?: string[][]; class?: Record<string, unknown>; object?: Record<string, unknown> }
+  google: {
+    kind?: GoogleKind
+    points?: string
+    rows?: string[][]
+    class?: Record<string, unknown>
+    object?: Record<string, unknown>
+  }
 }
 
 export interface CardField {
