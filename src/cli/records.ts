@@ -16,6 +16,7 @@ import {
   type Column,
   count,
   details,
+  inWords,
   localTime,
   localTimeOr,
   printable,
@@ -24,7 +25,6 @@ import {
   textWidth,
   wrapText,
 } from './command/output.ts'
-import { inWords } from './list/shape.ts'
 
 export function showProject(project: Project): string {
   return details([
@@ -138,7 +138,7 @@ function valueText(value: unknown): string {
 
 /** Returns the flag name of a limit: `storedBytes` is `stored-bytes`. */
 export function limitFlag(name: LimitName): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  return inWords(name, '-')
 }
 
 export function showLimits(

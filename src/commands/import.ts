@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
 import { Flags } from '@oclif/core'
-import { skipFlag } from '../cli/arguments/list-flags.ts'
+
 import { named } from '../cli/arguments/named.ts'
-import { BulkCommand, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
+import { BulkCommand, batchFlags, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/cli-error.ts'
 import { count } from '../cli/command/output.ts'
 
@@ -49,14 +49,7 @@ export default class Import extends BulkCommand {
     out: Flags.string({
       summary: 'File for the input with added pass IDs, or - for stdout, without a journal.',
     }),
-    yes: skipFlag,
-    'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
-    concurrency: Flags.integer({
-      summary: 'Number of concurrent requests of up to 100 rows, 1-16.',
-      default: 4,
-      min: 1,
-      max: 16,
-    }),
+    ...batchFlags,
   }
 
   async run() {

@@ -1,8 +1,8 @@
 import { Flags } from '@oclif/core'
-import { skipFlag } from '../cli/arguments/list-flags.ts'
+
 import { requiredFlag } from '../cli/arguments/named.ts'
 import { existingFlag } from '../cli/arguments/pass-argument.ts'
-import { BulkCommand, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
+import { BulkCommand, batchFlags, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/cli-error.ts'
 import { count } from '../cli/command/output.ts'
 import type { IssueOutcome } from '../cli/issue/outcomes.ts'
@@ -60,14 +60,7 @@ export default class Issue extends BulkCommand {
       summary: 'File for the input with added pass IDs and links, or - for stdout, without a journal.',
     }),
     existing: existingFlag,
-    yes: skipFlag,
-    'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
-    concurrency: Flags.integer({
-      summary: 'Number of concurrent requests of up to 100 rows, 1-16.',
-      default: 4,
-      min: 1,
-      max: 16,
-    }),
+    ...batchFlags,
   }
 
   async run() {

@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import type { ClientOptions } from '../../client/client.ts'
-import { parsePath, rawCellsFlag } from '../arguments/list-flags.ts'
+import { parsePath, rawCellsFlag, skipFlag } from '../arguments/list-flags.ts'
 import { CliError, InterruptedError, UsageError } from '../command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
 import { count } from '../command/output.ts'
@@ -12,6 +12,18 @@ import type { BulkSummary } from './bulk-file.ts'
 import type { RowAction } from './row-action.ts'
 
 export const groupColumnFlag = Flags.string({ summary: 'Column with the group key (default: groupKey, if it exists).' })
+
+/** The flags of commands that create passes in requests of many rows. */
+export const batchFlags = {
+  yes: skipFlag,
+  'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
+  concurrency: Flags.integer({
+    summary: 'Number of concurrent requests of up to 100 rows, 1-16.',
+    default: 4,
+    min: 1,
+    max: 16,
+  }),
+}
 
 export const bulkArgs = {
   file: Args.string({

@@ -12,7 +12,7 @@ import { ApiError, type Issue, SetupError } from '../../core/errors.ts'
 import { FileInUseError } from '../../files/file-lock.ts'
 import type { Connection } from '../settings/settings.ts'
 import { CliError } from './cli-error.ts'
-import { printable } from './output.ts'
+import { inWords, printable } from './output.ts'
 
 /** An error prepared for output: as lines for people, as JSON for scripts. */
 export interface Failure {
@@ -206,7 +206,7 @@ function issueLines(details: Record<string, unknown>, flags: readonly string[] =
 /** Maps `createdFrom` to `--created-from`, and `templateId` to `--template`. */
 function flagOf([parameter, ...rest]: Issue['path'], flags: readonly string[]): string | undefined {
   if (typeof parameter !== 'string' || rest.some((part) => typeof part !== 'number')) return undefined
-  const name = parameter.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  const name = inWords(parameter, '-')
   return [name, name.replace(/-id$/, '')].find((candidate) => flags.includes(candidate))
 }
 

@@ -187,6 +187,11 @@ export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
 }
 
+/** Converts an API name to words: `maxUses` is `max uses`. */
+export function inWords(name: string, separator = ' '): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `${separator}${letter.toLowerCase()}`)
+}
+
 let segmenter: Intl.Segmenter | undefined
 
 /** Returns the longest prefix that fits, but at least one character, so that loops over the rest end. */

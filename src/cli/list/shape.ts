@@ -1,6 +1,6 @@
 import type { PageFormat } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
-import { localTime, tableWriter } from '../command/output.ts'
+import { inWords, localTime, tableWriter } from '../command/output.ts'
 
 export interface ListColumn<T> {
   /** The name for `--columns` and `--sort`, and in the CSV header. */
@@ -110,9 +110,4 @@ const LENGTHS = [13, 23]
 function lengthOfIds(ids: readonly unknown[]): number {
   const isEnough = (length: number) => new Set(ids.map((id) => String(id).slice(0, length))).size === new Set(ids).size
   return LENGTHS.find(isEnough) ?? Number.POSITIVE_INFINITY
-}
-
-/** Converts an API name to words: `maxUses` is `max uses`. */
-export function inWords(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 }
