@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
 import { Flags } from '@oclif/core'
-
 import { named } from '../cli/arguments/named.ts'
 import { BulkCommand, batchFlags, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/cli-error.ts'

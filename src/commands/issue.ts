@@ -1,5 +1,4 @@
 import { Flags } from '@oclif/core'
-
 import { requiredFlag } from '../cli/arguments/named.ts'
 import { existingFlag } from '../cli/arguments/pass-argument.ts'
 import { BulkCommand, batchFlags, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
