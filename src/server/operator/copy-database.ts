@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type CopiedTable, type CopyOptions, copyDatabase } from '../../storage/copy/copy-rows.ts'
-import { holdsTables, isHalfCopied, requireWhole } from '../../storage/copy/target.ts'
+import { isHalfCopied, requireWhole } from '../../storage/copy/target.ts'
 import { type Database, openDatabase, sqliteFile } from '../../storage/db/database.ts'
 import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/migrate.ts'
 import { settle } from '../../storage/db/sqlite/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
 import { operator } from '../api/audit.ts'
-import { missingDatabase, onDatabase, withoutPassword } from '../boot/database-error.ts'
+import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 import { appear } from './backup.ts'
 import { lacksMigrations, OperatorError } from './operator.ts'
 
@@ -39,19 +39,6 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
   await appear(draft, target, `${target} was created in the meantime. The copy is ${draft}.`)
   await rm(draft)
   return copied
-}
-
-/** Checks that a PostgreSQL database responds and is empty. @throws OperatorError, DatabaseError, DatabaseUrlError */
-export async function requireEmpty(databaseUrl: string): Promise<void> {
-  const database = openDatabase(databaseUrl)
-  try {
-    await onDatabase(databaseUrl, async () => {
-      if (!(await holdsTables(database.reader))) return
-      throw new OperatorError(`${withoutPassword(databaseUrl)} contains tables: choose an empty database.`)
-    })
-  } finally {
-    await database.close()
-  }
 }
 
 async function copyInto({ from, to }: CopyAddresses, { at, ...options }: CopyOptions & { at: Date }) {

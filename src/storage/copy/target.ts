@@ -31,10 +31,6 @@ export async function requireWhole(db: Knex): Promise<void> {
   })
 }
 
-export async function holdsTables(db: Knex): Promise<boolean> {
-  return rowsOf(db, await db.raw('select from pg_tables where schemaname = current_schema() limit 1')).length > 0
-}
-
 /** Tables in which a migration inserts rows. The copy replaces these rows. */
 const FILLED = ['sequences']
 
