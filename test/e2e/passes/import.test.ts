@@ -75,7 +75,7 @@ test('each failing row names its line and column, and rows may name their templa
   writeRows(setup, 'other.csv', other)
   const taken = await run(['import', 'other.csv', '--json'], server, { cwd: folder })
   expect(JSON.parse(taken.stdout).errors).toMatchObject([
-    { error: expect.stringMatching(/^DUPLICATE_PASS: Its serial number/) },
+    { error: expect.stringMatching(/^DUPLICATE_PASS: The serial number/) },
   ])
   const changed = [[...header, 'template'], good!.with(1, 'Eve')]
   writeRows(setup, 'changed.csv', changed)

@@ -41,6 +41,7 @@ test('reaches a live scan from an empty folder on a terminal, without typing an 
   file.definition.variables = [{ name: 'gate', label: 'Gate', required: true }]
   file.definition.design.fields = { primary: [{ key: 'gate', label: 'GATE', value: '{{gate}}' }] }
   delete file.definition.design.relevantDate
+  delete file.definition.google
   writeFileSync(path, JSON.stringify(file, undefined, 2))
   guests('T-1,Ada,A', 'T-2,Ben,A')
 
