@@ -4,13 +4,7 @@ import { Args } from '@oclif/core'
 import { z } from 'zod'
 import { type ImageType, MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
 import { projects } from '../../core/contract/projects.ts'
-import {
-  Definition,
-  type ImageRole,
-  imageRoles,
-  PassType,
-  type WrittenDefinition,
-} from '../../core/contract/schemas/definition.ts'
+import { Definition, imageRoles, PassType, type WrittenDefinition } from '../../core/contract/schemas/definition.ts'
 import { TemplateKey, templates } from '../../core/contract/templates.ts'
 import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
@@ -23,7 +17,10 @@ import { CliError, readNamed, UsageError, withName } from '../command/cli-error.
 
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
-/** A template as a file. `design.images` holds paths relative to it, or ids of uploaded images. */
+/**
+ * A template as a file. `design.images`, and the defaults and examples of image variables, hold paths relative to it, or
+ * ids of uploaded images.
+ */
 export interface TemplateFile {
   path: string
   text: string
@@ -41,9 +38,8 @@ export interface TemplateFile {
 }
 
 interface NamedImage extends ImageFile {
-  role: ImageRole
   name: string
-  /** The path of its first use below `design.images`. */
+  /** The path of its first use in the definition. */
   place: (string | number)[]
 }
 
@@ -68,20 +64,13 @@ const Envelope = z.strictObject({
 export async function readTemplateFile(path: string): Promise<TemplateFile> {
   const { text, value } = await readJsonFile(path, Envelope, 'a template file')
   const { key, name, description, project, passType, definition: raw } = value
-  const named = new Map<string, NamedPlace>()
-  for (const { text: name, path: place } of stringsDeep(raw.design.images)) {
-    const isFile = !Uuid.safeParse(name).success && placeholdersIn(name).length === 0 && place.at(-1) !== 'by'
-    if (isFile && !named.has(name)) named.set(name, { name, place })
-  }
-  const files = [...named.values()]
+  const files = namedFiles(raw)
   const nilIds = new Map(files.map(({ name }) => [name, NIL_UUID]))
-  const known = { ...raw, design: { ...raw.design, images: replaceTexts(raw.design.images ?? {}, nilIds) } }
-  const parsed = parseAs(Definition, known)
+  const parsed = parseAs(Definition, replaceImages(raw, nilIds))
   if ('issues' in parsed) {
     const issues = [...below('definition', parsed.issues)]
     throw await fileError({ path, text }, 'does not fit the schema of a definition', issues)
   }
-  const { design, ...rest } = parsed.value
   return {
     path,
     text,
@@ -92,10 +81,48 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
     passType,
     images: await Promise.all(files.map((file) => readNamedImage(file, resolve(dirname(path), file.name)))),
     definition: parsed.value,
-    withImages: (ids) => ({
-      ...rest,
-      design: { ...design, images: replaceTexts(raw.design.images ?? {}, ids) as Images },
-    }),
+    withImages: (ids) => Definition.parse(replaceImages(raw, ids)),
+  }
+}
+
+type RawDefinition = z.output<typeof Envelope>['definition']
+
+type NamedPlace = Pick<NamedImage, 'name' | 'place'>
+
+/** Returns each image file that a definition names, once. */
+function namedFiles({ design, variables }: RawDefinition): NamedPlace[] {
+  const texts = stringsDeep({ design: { images: design.images }, variables: listOf(variables).map(imagesOfVariable) })
+  const named = new Map<string, NamedPlace>()
+  for (const { text: name, path: place } of texts) {
+    const isFile = !Uuid.safeParse(name).success && placeholdersIn(name).length === 0 && place.at(-1) !== 'by'
+    if (isFile && !named.has(name)) named.set(name, { name, place })
+  }
+  return [...named.values()]
+}
+
+/** Returns a definition with other names of its images. `names` is keyed by the name in the file. */
+function replaceImages(raw: RawDefinition, names: ReadonlyMap<string, string>): unknown {
+  const images = replaceTexts(raw.design.images ?? {}, names)
+  const variables = listOf(raw.variables).map((variable) => {
+    const replaced = Object.entries(imagesOfVariable(variable)).map(([key, name]) => [key, names.get(name) ?? name])
+    return replaced.length === 0 ? variable : { ...(variable as object), ...Object.fromEntries(replaced) }
+  })
+  return { ...raw, ...(Array.isArray(raw.variables) && { variables }), design: { ...raw.design, images } }
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+const imageName = z.string().min(1).optional().catch(undefined)
+const ImageVariable = z.object({ format: z.literal('image'), default: imageName, example: imageName })
+
+/** Returns the default and the example of an image variable; empty for other variables. */
+function imagesOfVariable(variable: unknown): Record<string, string> {
+  const { data } = ImageVariable.safeParse(variable)
+  return {
+    ...(data?.default !== undefined && { default: data.default }),
+    ...(data?.example !== undefined && { example: data.example }),
   }
 }
 
@@ -109,10 +136,6 @@ export async function requireNone(file: TemplateFile, issues: Issue[]): Promise<
   if (issues.length > 0) throw await fileError(file, 'cannot be published', listIssues(below('definition', issues)))
 }
 
-type Images = Definition['design']['images']
-
-type NamedPlace = Pick<NamedImage, 'name' | 'place'>
-
 function replaceTexts(value: unknown, others: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return others.get(value) ?? value
   if (value === null || typeof value !== 'object') return value
@@ -120,8 +143,9 @@ function replaceTexts(value: unknown, others: ReadonlyMap<string, string>): unkn
 }
 
 async function readNamedImage({ name, place }: NamedPlace, path: string): Promise<NamedImage> {
-  const role = place[0] as ImageRole
-  return { role, name, place, ...(await readImage(path, role)) }
+  const [, second, third] = place
+  const use = second === 'images' ? third : place.at(-1)
+  return { name, place, ...(await readImage(path, String(use))) }
 }
 
 export const templateFileArgs = {
@@ -184,9 +208,7 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
     return { name, place, id: contentId(bytes), bytes, contentType, facts: inspectImage(bytes) }
   })
   const faults: Issue[] = images.flatMap(({ place, facts }) =>
-    'fault' in facts
-      ? [{ path: ['definition', 'design', 'images', ...place], message: `The image ${facts.fault}` }]
-      : [],
+    'fault' in facts ? [{ path: ['definition', ...place], message: `The image ${facts.fault}` }] : [],
   )
   return {
     passType: file.passType,
@@ -206,10 +228,10 @@ export interface ImageFile {
   bytes: Uint8Array
 }
 
-/** Errors name the `role` of the image. @throws CliError */
-export async function readImage(path: string, role?: string): Promise<ImageFile> {
+/** Errors name the `use` of the image, such as its role. @throws CliError */
+export async function readImage(path: string, use?: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
-  const what = role === undefined ? path : `${path} (${role})`
+  const what = use === undefined ? path : `${path} (${use})`
   const contentType = imageType(bytes)
   if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`)
   if (bytes.length > MAX_IMAGE_BYTES) {

@@ -203,7 +203,7 @@ export async function withStoredImages(
 ): Promise<WrittenDefinition> {
   const ids = await Promise.all(
     file.images.map(async ({ name, place, bytes }) => {
-      const id = textAt(version?.definition.design.images, place)
+      const id = textAt(version?.definition, place)
       const isSame = id !== undefined && (await findImage(client, id))?.equals(bytes)
       return [name, isSame ? id : NIL_UUID] as const
     }),

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { keyOf, starterKinds, starterTemplate } from '../../../src/cli/template/starters.ts'
+import { keyOf, type StarterKind, starterKinds, starterTemplate } from '../../../src/cli/template/starters.ts'
 import { checkDefinition } from '../../../src/core/rules/template/definition.ts'
-import { samplePass, viewsOf } from '../../../src/server/pages/card/card-preview.ts'
+import { previewOf, samplePass, viewsOf } from '../../../src/server/pages/card/card-preview.ts'
 import { definitionWarnings } from '../../../src/server/pages/card/template-warnings.ts'
-import { previewWallets } from '../../../src/server/pages/template-dev/content.ts'
+import { platformIssuesOf, previewWallets } from '../../../src/server/pages/template-dev/content.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
 test.each(starterKinds)('the starter template for %s can be published unchanged', (kind) => {
@@ -12,18 +12,39 @@ test.each(starterKinds)('the starter template for %s can be published unchanged'
 })
 
 test.each(starterKinds)(
-  'the starter for %s has no warnings except missing images, and a flight is a Google flight',
-  (kind) => {
+  'the starter for %s has no errors or warnings of both platforms except missing images',
+  async (kind) => {
     const { definition: input, passType } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
     const definition = parseDefinition(input)
     const wallets = previewWallets
     const warnings = definitionWarnings({ definition, passType, images: {}, wallets, at: new Date(0) })
     expect(warnings.filter(({ code }) => code !== 'image-missing')).toEqual([])
-    const { google } = viewsOf(samplePass(definition, passType), wallets, new Date(0))
-    if (kind === 'flight')
-      expect(google).toMatchObject({ title: 'OPO → LIS', rows: [[{ value: 'B12' }], [{}, {}], [{}, {}]] })
+    const issues = await platformIssuesOf({ definition, passType }, new Date(0))
+    expect(issues.filter(({ message }) => !message.startsWith('Google requires a logo'))).toEqual([])
   },
 )
+
+test('the flight starter is a semantic boarding pass on an iPhone and a flight on Android', () => {
+  const { apple, google } = viewsOfStarter('flight')
+  expect(apple).toMatchObject({
+    preferredStyleSchemes: ['semanticBoardingPass', 'boardingPass'],
+    semantics: { airlineCode: 'GN', flightNumber: 1943, departureCityName: 'Porto', destinationCityName: 'Amsterdam' },
+  })
+  expect(google).toMatchObject({ title: 'OPO → AMS', rows: [[{ value: 'B12' }], [{}, {}], [{}, {}, {}]] })
+})
+
+test('the ticket starter fills the event of both wallets', () => {
+  const { apple, google } = viewsOfStarter('event-ticket')
+  expect(apple).toMatchObject({ semantics: { eventName: 'Spring fair', venueName: 'Town hall' } })
+  expect(google).toMatchObject({ title: 'Spring fair' })
+})
+
+function viewsOfStarter(kind: StarterKind) {
+  const { definition, passType } = starterTemplate(kind, { key: 'k', name: 'Name', organization: 'Fair' })
+  const pass = samplePass(parseDefinition(definition), passType)
+  const [at, wallets] = [new Date(0), previewWallets]
+  return { apple: previewOf(pass, wallets, at).apple, google: viewsOf(pass, wallets, at).google }
+}
 
 test.each([
   ['Café Crème 2027!', 'cafe-creme-2027'],

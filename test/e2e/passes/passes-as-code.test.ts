@@ -40,7 +40,7 @@ test('reaches a live scan from an empty folder on a terminal, without typing an 
   const file = JSON.parse(readFileSync(path, 'utf8'))
   file.definition.variables = [{ name: 'gate', label: 'Gate', required: true }]
   file.definition.design.fields = { primary: [{ key: 'gate', label: 'GATE', value: '{{gate}}' }] }
-  delete file.definition.design.relevantDate
+  delete file.definition.event
   delete file.definition.google
   writeFileSync(path, JSON.stringify(file, undefined, 2))
   guests('T-1,Ada,A', 'T-2,Ben,A')

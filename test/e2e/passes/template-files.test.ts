@@ -101,6 +101,28 @@ test('pulling and pushing a template leaves it unchanged', async () => {
   })
 })
 
+test('an image variable takes a file as example, which lint checks and push uploads once', async () => {
+  const server = await shared()
+  const photo = { name: 'photo', label: 'Photo', format: 'image', example: 'images/icon.png' }
+  const { definition } = ticket
+  const variables = [...definition.variables, photo]
+  const design = { ...definition.design, images: { ...definition.design.images, thumbnail: '{{photo}}' } }
+  const folder = folderOf({ 'ticket.json': { ...ticket, definition: { ...definition, variables, design } } })
+  const file = join(folder, 'ticket.json')
+  expect(await run(['template', 'lint', file])).toMatchObject({ exitCode: 0 })
+  const { value } = await json(['push', file, '--publish'], server)
+  expect(value).toMatchObject({ stage: 'published', images: 1 })
+  const stored = await server.client.templateVersions.get({ params: { id: value.versionId } })
+  const { icon } = stored.definition.design.images
+  expect(stored.definition.variables.at(-1)).toMatchObject({ format: 'image', example: icon })
+  expect((await json(['diff', file], server)).value).toMatchObject([{ state: 'equal' }])
+  writeFileSync(join(folder, 'images/icon.png'), 'no image')
+  expect(await run(['template', 'lint', file])).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('neither PNG nor JPEG'),
+  })
+})
+
 test('reads all files of a folder before it pushes any', async () => {
   const server = await shared()
   const coupon = { ...ticket, key: 'coupon', passType: 'coupon' }

@@ -28,7 +28,7 @@ async function refresh() {
 function show(view) {
   document.title = view.title
   byId('title').textContent = view.title
-  state.textContent = view.faults.length > 0 ? 'The last version that could be drawn' : 'Up to date'
+  state.textContent = stateOf(view)
   faults.hidden = view.faults.length === 0
   faults.replaceChildren(
     ...view.faults.map((line) => Object.assign(document.createElement('p'), { textContent: line })),
@@ -52,6 +52,11 @@ function show(view) {
     view.languages.map((tag) => [nameOf(tag), tag]),
     view.language,
   )
+}
+
+function stateOf({ faults, phones }) {
+  if (faults.length === 0) return 'Up to date'
+  return phones === null ? 'Nothing can be drawn yet' : 'The last version that could be drawn'
 }
 
 function offer(select, options, value) {
