@@ -180,7 +180,7 @@ test('decides nothing without the server if the workspace forbids offline scanni
   await door.shows('● online, without an offline list')
   await server.stop()
   door.type('PASS-0\r')
-  await door.shows('N O T   J U D G E D')
+  await door.shows('N O T   C H E C K E D')
   expect(door.screen.text()).toContain('this workspace forbids it')
   const again = await startAgain(server)
   door.type('PASS-0\r')
