@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { execute, settings } from '@oclif/core'
 
-// What was built runs as it is: where NODE_ENV says test or development, oclif would load a transpiler for it first.
+// The program is already built. With NODE_ENV=test or development, oclif would otherwise load a TypeScript transpiler.
 settings.enableAutoTranspile = false
 await execute({ dir: import.meta.url })

@@ -12,7 +12,7 @@ export default class Import extends BulkCommand {
     'googleObjectId (with its issuer), scanPayload (the content of the barcode), status (ISSUED or VOID), devices ' +
     '(deviceLibraryIdentifier:pushToken, separated by spaces), groupKey, and template (key or ID, which takes ' +
     'precedence over --template). externalPassId and label are required; every other column is a variable. Column ' +
-    'names match in any case, with spaces or underscores. passes packages creates such a file from .pkpass files.\n\n' +
+    'names match in any case, with spaces or underscores. To create such a file from .pkpass files, run passes packages.\n\n' +
     'Each row counts as created, present (the same row was imported before), differs (the pass was imported with other ' +
     'content), or failed. Before the first change, a plan shows the number and the first rows of each outcome, and a ' +
     'terminal asks for confirmation. No event is emitted, and phones are notified with the next update.\n\n' +

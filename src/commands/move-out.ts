@@ -113,7 +113,8 @@ export default class MoveOut extends BaseCommand {
         }
         await sleep(restMs, undefined, { signal: stop.signal }).catch(() => undefined)
         if (stop.signal.aborted) {
-          const hint = 'passes move-out --status shows the progress; --cancel stops it.'
+          const hint =
+            'to see the progress, run passes move-out --status; to stop the move, run passes move-out --cancel.'
           throw new InterruptedError('The servers continue without this command.', { hint })
         }
       }

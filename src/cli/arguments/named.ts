@@ -185,8 +185,8 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
       // Only the operator can list identities, because the list includes identities of other workspaces.
       hint:
         kind === 'identity'
-          ? 'passes api GET /v1/identities lists the identities of this workspace; on the server, passes identity use adds one.'
-          : `passes ${kind} list shows every ${kind}.`,
+          ? 'to list the identities of this workspace, run passes api GET /v1/identities; to add one, run passes identity use on the server.'
+          : `to list every ${kind}, run passes ${kind} list.`,
     })
   }
   if (found.length === 1) return found[0]!.id

@@ -69,7 +69,7 @@ async function versionOf(client: Client, { templateId, projectId, to }: UpgradeS
   if (published.includes(version)) return version
   throw new CliError(`Template ${templateId} has no published version${to === 'latest' ? '' : ` ${to}`}`, {
     code: 'NOT_FOUND',
-    hint: `passes template versions ${templateId} lists the versions; passes template publish publishes a draft.`,
+    hint: `to list the versions, run passes template versions ${templateId}; to publish a draft, run passes template publish.`,
   })
 }
 

@@ -25,7 +25,7 @@ export abstract class ClientCommand extends BaseCommand {
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
       summary:
-        'Profile with the address and token, if no flag or variable sets them (PASSES_PROFILE; default: set by passes profile use).',
+        'Profile that provides the address and token if flags and variables do not (PASSES_PROFILE; default: the one set with passes profile use).',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({

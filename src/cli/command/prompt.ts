@@ -20,7 +20,10 @@ export function canAsk({ noInput }: PromptOptions): boolean {
  */
 export async function confirm(question: string, options: PromptOptions & { yes: boolean }): Promise<void> {
   if (options.yes) return
-  if (!canAsk(options)) throw new UsageError(`${question} Prompts are disabled`, { hint: 'add --yes to confirm.' })
+  if (!canAsk(options))
+    throw new UsageError(`${question} Cannot ask: prompts are disabled, or there is no terminal`, {
+      hint: 'add --yes to confirm.',
+    })
   const answer = await ask(`${question} [y/N] `, { hidden: false })
   if (!/^y(es)?$/i.test(answer)) throw new CliError('Nothing was changed.', { code: 'DECLINED' })
 }

@@ -15,7 +15,7 @@ export function failureMessage(error: unknown): string {
 export function rejectionText({ status, message }: { status: number; message: string }): string {
   if (status === 401) return TOKEN_ENDED
   if (status === 403) return `The access token lacks the permission. (${message})`
-  return `The server rejected it: ${message}`
+  return `The server rejected the request: ${message}`
 }
 
 const TOKEN_ENDED = 'The access token is no longer valid. Ask the operator of the door.'

@@ -107,7 +107,7 @@ function openTemplates(client: Client) {
   }
   return {
     get,
-    /** @throws CliError if no template matches */
+    /** @throws CliError if no template matches, UsageError if several match */
     async named(text: string): Promise<ImportTemplate> {
       listed ??= collect(listCandidates('template', client))
       return get(findCandidate(await listed, 'template', text))
@@ -147,14 +147,14 @@ function planImportColumns(
       ...(Math.max(found.serialNumber, found.googleObjectId, found.scanPayload) >= 0
         ? []
         : [
-            'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (passes ' +
-              'issue creates new passes)',
+            'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (to ' +
+              'create new passes, run passes issue)',
           ]),
       ...(template || found.template >= 0
         ? []
         : ['Column template not found; --template sets one template for all rows']),
     ],
-    hint: 'passes import --help names the columns.',
+    hint: 'to see the columns, run passes import --help.',
   })
   for (const [role, { name }] of Object.entries<OwnColumn>(own)) {
     if (!name || !declared?.includes(name) || columns[role as Own] < 0) continue

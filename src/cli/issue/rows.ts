@@ -46,7 +46,7 @@ export function planColumns(
         .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
         .map(({ name, label }) => `Column ${name} (${label}) not found, but the template requires it`),
     message: 'The header of the file does not match the template',
-    hint: 'passes template schema TEMPLATE shows every variable.',
+    hint: 'to see every variable, run passes template schema TEMPLATE.',
   })
 }
 

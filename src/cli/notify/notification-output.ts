@@ -162,7 +162,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
       throw new CliError(message, { code: 'CANCELLED', details: params })
     }
     throw new InterruptedError('Stopped watching; the broadcast continues.', {
-      hint: `passes broadcast get ${projectId} ${id} shows its state.`,
+      hint: `to see its state, run passes broadcast get ${projectId} ${id}.`,
       details: params,
     })
   } finally {

@@ -32,7 +32,7 @@ const aboutKey = {
 export const commands: ResourceCommands = {
   migrate: localCommand({
     summary: 'Migrate the database.',
-    description: 'passes serve also migrates when it starts. Safe to run at any time, even twice at once.',
+    description: 'The server also migrates the database when it starts. Safe to run at any time, even twice at once.',
     examples: ['migrate', 'migrate --database postgres://passes:secret@db/passes'],
     flags: databaseFlags,
     async run({ flags: { database: url } }) {

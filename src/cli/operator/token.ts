@@ -94,7 +94,7 @@ export const commands: ResourceCommands = {
       ]),
     note: (_, { flags }) =>
       flags['expires-in'] === undefined
-        ? `${KEEP}\nIt expires in a year. --expires-in sets another time; passes token rotate renews it.`
+        ? `${KEEP}\nIt expires in a year. To set another time, use --expires-in. To renew the token, run passes token rotate.`
         : KEEP,
   }),
   'token:list': itemsCommand({
@@ -140,7 +140,9 @@ export const commands: ResourceCommands = {
           return true
         })
         if (revoked) return { id: args.id, revoked }
-        throw new OperatorError(`Token ${args.id} not found in ${workspace.name}; passes token list shows them.`)
+        throw new OperatorError(
+          `Token ${args.id} not found in ${workspace.name}. To list its tokens, run passes token list.`,
+        )
       })
     },
     print: ({ id }) => `Revoked ${id}.`,
@@ -168,7 +170,7 @@ export const commands: ResourceCommands = {
       const overlapSeconds = parseDuration(flags.overlap, '--overlap')
       const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }
       if (!isUuidText(args.id)) {
-        throw new OperatorError(`${args.id} is not the ID of a token; passes token list shows all.`)
+        throw new OperatorError(`${args.id} is not the ID of a token. To list all tokens, run passes token list.`)
       }
       return withStore(flags.database, async (store) => {
         const workspace = await getWorkspace(store, flags.workspace)

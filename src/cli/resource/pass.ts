@@ -197,7 +197,7 @@ export const commands: ResourceCommands = {
     summary: 'Void a pass permanently.',
     description:
       'The pass can no longer be scanned, its links are closed, and cards on phones show it as void. To void many ' +
-      'passes, use void with a CSV file.',
+      'passes, run passes void with a CSV file.',
     examples: [`pass void ${PASS} --reason refunded`, 'pass void T-1 --external --yes --json'],
     args: passArgs,
     flags: { ...passFlags, reason: Flags.string({ summary: 'Reason, up to 255 characters, which webhooks receive.' }) },
@@ -212,7 +212,8 @@ export const commands: ResourceCommands = {
   'pass:revoke-links': callCommand({
     summary: 'Revoke the hosted links of a pass.',
     description:
-      'Cards that are already on phones stay valid; to end them, void the pass. Afterwards, pass get shows new links.',
+      'Cards that are already on phones stay valid; to end them, void the pass. To see the new links, run passes pass ' +
+      'get.',
     examples: [`pass revoke-links ${PASS}`, 'pass revoke-links T-1 --external --yes --json'],
     args: passArgs,
     flags: passFlags,

@@ -27,11 +27,11 @@ export const commands: ResourceCommands = {
     summary: 'Delete the stored token of a profile.',
     description:
       'The profile keeps its address for the next login; profile remove deletes both. The token remains valid on the ' +
-      'server; passes token revoke revokes it.',
+      'server. To revoke it, run passes token revoke.',
     examples: ['logout', 'logout --profile production --json'],
     flags: {
       profile: Flags.string({
-        summary: 'Name of the profile (default: the one in use, which passes profile list marks).',
+        summary: 'Name of the profile (default: the profile in use; to find it, run passes profile list).',
       }),
     },
     async run({ flags }) {
@@ -76,7 +76,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:remove': localCommand({
     summary: 'Remove a profile and its token from this machine.',
-    description: 'The token remains valid on the server; passes token revoke revokes it.',
+    description: 'The token remains valid on the server. To revoke it, run passes token revoke.',
     examples: ['profile remove staging', 'profile remove staging --yes --json'],
     args: nameArgs,
     asks: true,

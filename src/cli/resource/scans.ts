@@ -117,8 +117,8 @@ export const commands: ResourceCommands = {
   'policy:replay': callCommand({
     summary: 'Evaluate the ledger of scans again under another policy.',
     description:
-      'Shows how the scans of a time range would have been decided if every pass had the policy of a file, by reason ' +
-      'and gate. Records nothing. The file contains a policy in the format of a template definition, such as ' +
+      'Evaluates the recorded scans of a time range as if every pass had the policy in the file, and shows the changed ' +
+      'decisions by reason and gate. Records nothing. The file contains a policy in the format of a template definition, such as ' +
       '{ "maxUses": 2 }. At most a million scans can be evaluated, which takes minutes: set --timeout 300.',
     examples: [
       'policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',

@@ -56,7 +56,8 @@ export const commands: ResourceCommands = {
     call: ({ webhooks }, { flags: { to: url, event: events = [...subscribableEvents], description } }) =>
       webhooks.create({ body: { url, events, description } }),
     print: showWebhook,
-    note: ({ id }) => `Keep the secret now: it is not shown again. passes webhook test ${id} sends a test event.`,
+    note: ({ id }) =>
+      `Keep the secret now: it is not shown again. To send a test event, run passes webhook test ${id}.`,
   }),
   'webhook:update': callCommand({
     summary: 'Update a webhook.',

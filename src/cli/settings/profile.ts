@@ -103,7 +103,7 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   const names = Object.keys(file.profiles)
   const others = names.length > 0 ? `there are ${names.join(', ')}; ` : ''
   throw new UsageError(`Profile ${name} not found in ${path}`, {
-    hint: `${others}passes login --profile ${name} creates it.`,
+    hint: `${others}to create it, run passes login --profile ${name}.`,
   })
 }
 

@@ -120,7 +120,7 @@ async function projectIdOf(client: Client, { path, project }: TemplateFile): Pro
     {
       code: 'NOT_FOUND',
       details: { file: path, project, ids: found },
-      hint: 'passes project list lists the projects; passes project create creates one.',
+      hint: 'to list the projects, run passes project list; to create one, run passes project create.',
     },
   )
 }

@@ -98,7 +98,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
   }
   throw new CliError(`Delivery ${id} was not attempted within ${TIMEOUT_MS / 1000} s`, {
     code: 'NO_ATTEMPT',
-    hint: `is a worker running? passes webhook deliveries ${id} shows the result.`,
+    hint: `is a worker running? To see the result, run passes webhook deliveries ${id}.`,
     details: { id },
   })
 }
@@ -114,7 +114,7 @@ function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: De
       lastResponseCode === 410
         ? 'its webhook is now disabled, because 410 means gone; when the endpoint is back, run ' +
           `passes webhook enable ${delivery.webhookId}.`
-        : `fix the endpoint; passes webhook redeliver ${delivery.id} sends it again.`,
+        : `fix the endpoint; to send the delivery again, run passes webhook redeliver ${delivery.id}.`,
     details: { ...facts, status, lastResponseCode, lastError },
   })
 }

@@ -70,7 +70,7 @@ export default class WalletsList extends ClientCommand {
       shape,
       flags,
       noun: ['wallet', 'wallets'],
-      empty: 'Guests add passes by their hosted links: passes pass get shows them.',
+      empty: 'Guests add passes by their hosted links. To see the links of a pass, run passes pass get.',
       query,
     })
     const freshness = await wallets.slo({ query: { projectId: flags.project } })

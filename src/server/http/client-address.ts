@@ -2,9 +2,9 @@ import type { H3Event } from 'h3'
 import ipaddr from 'ipaddr.js'
 
 /**
- * Returns the address of the client. Each proxy appends the address that it received the request from to
- * X-Forwarded-For, so only the last `trustedProxies` entries are trusted. Ports are removed. If the entry of the client
- * is not an address, returns the address of the last proxy.
+ * Returns the address of the client. Each proxy appends its peer's address to X-Forwarded-For, so only the last
+ * `trustedProxies` entries are trusted. Ports are removed. If the entry of the client is not an address, returns the
+ * address of the last proxy.
  */
 export function clientAddress(event: H3Event, trustedProxies: number): string {
   const socketAddress = event.req.ip ?? 'unknown'

@@ -127,7 +127,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // If there is no new pass, the tag may be from another server. In that case, list all passes of the device.
+    // A tag that is higher than every assigned tag is from another server. In that case, list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
     // A frozen server has a copy of the database. It does not know about later changes in the original database, for

@@ -36,7 +36,10 @@ export const WARN_SKEW_SECONDS = 5
 const MAX_SKEW_SECONDS = 30
 
 const INTERVAL_MS = 5_000
-/** The interval while the database rejects writes, so that the server is ready soon after writes succeed again. */
+/**
+ * The interval between checks while the database rejects writes. It is short, so that the server is ready soon after
+ * writes succeed.
+ */
 const RECOVERY_INTERVAL_MS = 1_000
 
 /** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first check. */

@@ -147,7 +147,8 @@ async function findIdentity(store: Store, name: string | undefined): Promise<str
   if (name === undefined) return undefined
   if (name === SERVER_IDENTITY) return null
   const identity = await store.identities.findAny({ name })
-  if (!identity) throw new OperatorError(`Identity ${name} not found; passes identity list shows all.`)
+  if (!identity)
+    throw new OperatorError(`Identity ${name} not found. To list all identities, run passes identity list.`)
   return identity.id
 }
 

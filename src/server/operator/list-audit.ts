@@ -61,7 +61,7 @@ async function tokensNamed({ tokens }: Store, actor: string): Promise<(string | 
   const ids = await tokens.listIdsByName(actor)
   if (ids.length > 0) return ids
   throw new OperatorError(
-    `Token ${actor} not found; passes token list shows all. For actions of operators, use operator.`,
+    `Token ${actor} not found. To list all tokens, run passes token list. For actions of operators, use operator.`,
   )
 }
 

@@ -210,12 +210,14 @@ export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: S
 
 function taken({ name, passTypeIdentifier, issuerId }: NewIdentity, known: StoredIdentity | undefined): OperatorError {
   if (known?.name === name) {
-    return new OperatorError(`Identity ${name} already exists: passes identity renew replaces its certificate or key.`)
+    return new OperatorError(
+      `Identity ${name} already exists. To replace its certificate or key, run passes identity renew.`,
+    )
   }
   const what = passTypeIdentifier ? `The pass type ${passTypeIdentifier}` : `The issuer ${issuerId}`
-  const again = known?.status === 'retired' ? ', and passes identity use reactivates it' : ''
+  const again = known?.status === 'retired' ? ' To reactivate the identity, run passes identity use.' : ''
   return new OperatorError(
-    `${what} already has the identity ${known?.name}: passes identity renew replaces its key${again}.`,
+    `${what} already has the identity ${known?.name}. To replace its key, run passes identity renew.${again}`,
   )
 }
 
@@ -242,7 +244,7 @@ function missing(name: string): never {
   const message =
     name === SERVER_IDENTITY
       ? 'The identity server is set by the flags of passes serve: change them.'
-      : `Identity ${name} not found; passes identity list shows all.`
+      : `Identity ${name} not found. To list all identities, run passes identity list.`
   throw new OperatorError(message)
 }
 

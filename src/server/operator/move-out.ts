@@ -107,10 +107,10 @@ async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
 
 function isOwn(url: string, underWay: StoredMove | undefined): OperatorError {
   const next = underWay
-    ? 'passes move-out --cancel makes packages contain it again'
+    ? 'to make packages contain it again, run passes move-out --cancel'
     : 'its packages contain it, so no phone has to move. Give the webServiceURL of the next server. For a new address of this ' +
       'one, check that it responds there, or start it with that --public-url. If phones still use another address, ' +
-      '--unchecked moves them here anyway'
+      'move them here with --unchecked'
   return new OperatorError(`${url} is already the address of this server: ${next}.`)
 }
 
@@ -120,7 +120,7 @@ async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | und
   if (type !== undefined) return type
   throw new OperatorError(
     'Give the pass type of passes serve with --apple-pass-type, so that a pass can be requested from the address. ' +
-      '--unchecked requests none.',
+      'To skip this check, use --unchecked.',
   )
 }
 
@@ -128,8 +128,8 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
   const address = `${url}/v1/passes/${encodeURIComponent(type)}/${encodeURIComponent(pass.serialNumber)}`
   const addressError = (why: string) =>
     new OperatorError(
-      `${url} ${why}. Phones that move there would be lost. Import the passes there first (passes export --handover), and ` +
-        'check that the address leads there. --unchecked moves them anyway.',
+      `${url} ${why}. Phones that move there would be lost. First import the passes on the new server (passes export ` +
+        `--handover), and check that ${url} reaches it. To move the phones anyway, use --unchecked.`,
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
     // Do not follow redirects, because a phone does not send its token to another address.

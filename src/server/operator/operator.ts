@@ -56,7 +56,8 @@ export function lacksMigrations(pending: string[]): OperatorError {
 
 export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
-  if (!workspace) throw new OperatorError(`Workspace ${nameOrId} not found; passes workspace list shows all.`)
+  if (!workspace)
+    throw new OperatorError(`Workspace ${nameOrId} not found. To list all workspaces, run passes workspace list.`)
   return workspace
 }
 

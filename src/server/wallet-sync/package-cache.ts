@@ -129,7 +129,7 @@ export function createPackages(
 
   /**
    * @throws ApiError PASS_ISSUING_FAILED if the pass cannot be rendered; APPLE_SIGNING_FAILED; SERVICE_UNAVAILABLE with
-   *   Retry-After if too many are requested, in total or by the workspace
+   *   Retry-After if too many signatures are queued, in total or for the workspace
    */
   async function build(pass: StoredPass, at: Date): Promise<Buffer> {
     const unsigned = await prepare(pass, at)

@@ -14,8 +14,8 @@ export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics
 const MAX_BATCH = 400
 
 /**
- * The time for which successful attempts wait for others, because a transaction with many attempts costs hardly more
- * than one with a single attempt.
+ * The time for which successful attempts are buffered, so that one transaction writes many of them at little extra
+ * cost.
  */
 const LINGER_MS = 250
 
@@ -61,8 +61,8 @@ export function createAttemptBuffer(
 
   function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      // The lock also resets the count of lapses, because a sender that writes attempts does not crash the process,
-      // regardless of earlier crashes.
+      // The lock also resets the number of ended leases of the job: a sender that writes attempts did not crash the
+      // process.
       if (!(await tx.jobs.lockForChunk(job))) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })

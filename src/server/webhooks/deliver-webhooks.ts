@@ -206,7 +206,7 @@ async function sendDue(
       underWay.add(delivery.id)
       queue.push(delivery)
     }
-    // A short page means that no more deliveries are due now.
+    // The limit of a page is at least 2 x MAX_IN_FLIGHT, so a page with at most MAX_IN_FLIGHT rows is the last one.
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 

@@ -31,7 +31,7 @@ const translatedKeys = new Set([
  * differ.
  */
 export interface AmbiguousText {
-  /** The place where phones show the translation of the other place instead. */
+  /** The place that shows a wrong translation: phones show the translation of `other` there. */
   place: string
   other: string
 }

@@ -95,7 +95,7 @@ test('a timeout error names the server and the request, with advice', () => {
     return show(new TimeoutError('http://silent', new Error('Headers Timeout Error'), facts))
   }
   expect(silent('GET')).toContain('http://silent did not respond to GET /v1/passes within 30 s')
-  expect(silent('GET')).toContain('Next: try again; --timeout SECONDS (PASSES_TIMEOUT) waits longer')
+  expect(silent('GET')).toContain('Next: try again; to wait longer, use --timeout SECONDS (PASSES_TIMEOUT)')
   expect(silent('POST')).toContain('Next: check whether the request had an effect, then try again')
 })
 

@@ -22,7 +22,7 @@ const away = clientWith(() => Promise.reject(new ConnectionError(url, new Error(
 test('a door of a named project opens offline once it has been opened online', async () => {
   const options = { url, token: 't', folder: temporaryFolder() }
   const start = (client: Client, project: string | undefined) => enter({ ...options, client, project })
-  await expect(start(away, 'Summer')).rejects.toThrow('has no list of that door')
+  await expect(start(away, 'Summer')).rejects.toThrow('has no downloaded pass list for this door')
   const first = await start(reached, 'Summer')
   expect(first.place).toMatchObject({ projectId, projectName: 'Summer' })
   expect(await start(away, 'Summer')).toEqual({ ...first, isReached: false })

@@ -118,7 +118,7 @@ test('deletes only with --prune and confirmation or --yes; kinds without a folde
   const unasked = await apply(folder, server, '--prune')
   expect([unasked.exitCode, unasked.value.error.message]).toEqual([
     2,
-    'Delete the webhook https://hooks.example/other? Prompts are disabled',
+    'Delete the webhook https://hooks.example/other? Cannot ask: prompts are disabled, or there is no terminal',
   ])
   expect(await countsOf(server)).toEqual([2, 1, 2])
   rmSync(join(folder, 'projects'), { recursive: true })

@@ -63,7 +63,7 @@ test('reports a timeout with the unanswered request and advice', async () => {
     expect.stringMatching(/; trying again$/),
     expect.stringContaining('Error: '),
   ])
-  expect(stderr).toContain('--timeout SECONDS (PASSES_TIMEOUT) waits longer')
+  expect(stderr).toContain('to wait longer, use --timeout SECONDS (PASSES_TIMEOUT)')
 })
 
 test('reports a wait that the server asks for, and fails instead of waiting for hours', async () => {

@@ -68,7 +68,10 @@ describe.each(dialects)('on %s', (dialect) => {
     })
     expect((await client.passes.get({ params: { id: pass.id } })).label).toBe(HOLDER)
     const unasked = await erase(pass.id)
-    expect([unasked.exitCode, String(unasked.stdout)]).toEqual([2, expect.stringContaining('Prompts are disabled')])
+    expect([unasked.exitCode, String(unasked.stdout)]).toEqual([
+      2,
+      expect.stringContaining('Cannot ask: prompts are disabled'),
+    ])
     expect((await erase('nobody', '--external', '--yes')).exitCode).toBe(1)
 
     const done = await erase(pass.id, '--yes')

@@ -132,7 +132,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const early = await move(...there)
     expect([early.exitCode, early.stderr]).toEqual([
       1,
-      expect.stringMatching(/responds with 401 for the pass[\s\S]*Import/),
+      expect.stringMatching(/responds with 401 for the pass[\s\S]*import the passes/),
     ])
     expect(JSON.parse((await move('--status', '--json')).stdout)).toEqual({ url: null })
 

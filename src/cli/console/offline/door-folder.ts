@@ -54,7 +54,7 @@ export async function enter(options: EntranceOptions): Promise<Entrance> {
   if (learned.kind === 'rejection') throw learned.error
   const place = learned.kind === 'answer' ? learned.value : readPlace(memory, project)
   if (!place) {
-    throw new CliError(`No response from ${url}, and this machine has no list of that door to continue with`, {
+    throw new CliError(`No response from ${url}, and this machine has no downloaded pass list for this door`, {
       code: 'CONNECTION_FAILED',
       hint: 'start the console once while the server is reachable; after that, it works offline.',
     })

@@ -37,7 +37,7 @@ export type WarningCode = keyof typeof warningTable
 /** The code of a warning. */
 export const WarningCode = z.enum(Object.keys(warningTable) as [WarningCode, ...WarningCode[]])
 
-/** A problem that holders would notice. A warning does not prevent publishing. */
+/** A problem that holders would notice. Warnings do not prevent publishing, except `poster-without-nfc`. */
 export const Warning = z.strictObject({
   code: WarningCode,
   /** The path of the value in the request, which starts with `definition`. */

@@ -41,7 +41,7 @@ export interface Attempt {
    * evaluated at the time of the attempt.
    */
   statusAt: Date
-  /** The language of messages to the operator. Default: English. */
+  /** The language of messages to door staff. Default: English. */
   language?: DoorLanguage
   /**
    * The passes with the payload, which were found before the transaction. If the request names the pass by its ID, the

@@ -3,12 +3,13 @@ import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Attempt } from './evaluate-scans.ts'
 
-/** The maximum number of passes per message whose barcode format is looked up. */
+/** The maximum number of passes that are checked per message for the barcode format. */
 const MAX_PASSES = 100
 
 /**
- * Returns the message that a scanner read as the payload of a scan without matches, and its passes. Only passes whose
- * barcode has the format of the reading match. Returns `undefined` if there is none.
+ * If no pass matches a scan, returns the original message that the scanner altered, and the passes with that message. A
+ * pass matches only if its barcode has the format for which scanners alter the message. Returns `undefined` if no pass
+ * matches.
  */
 export async function findOtherReading(
   { qrPayload, passId, projectId, matches }: Pick<Attempt, 'qrPayload' | 'passId' | 'projectId' | 'matches'>,

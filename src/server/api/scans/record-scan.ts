@@ -152,7 +152,10 @@ export interface PendingScan {
    * response.
    */
   canWait: boolean
-  /** Returns the scan for the ledger, whose decision can differ from the evaluation if a device made it. */
+  /**
+   * Returns the scan to store. If a device made the decision, the stored decision can differ from the server's
+   * evaluation.
+   */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 

@@ -21,7 +21,7 @@ type ProjectScan = OfflineScan & { projectId: string | undefined }
 
 interface Received {
   report: ProjectScan
-  /** The reported payload, or the message that a scanner read as it. */
+  /** The reported payload, or, if the scanner altered the barcode message, the original message. */
   qrPayload: string | undefined
   matches: string[]
   /** The reported time of the scan, or the nearest possible time. */

@@ -27,7 +27,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
       },
     },
     Settings: {
-      fix: 'use the values of --fault that passes serve --help lists',
+      fix: 'use valid values of --fault; to list them, run passes serve --help',
       check() {
         parseFaults(config.faults)
         if (config.isProduction && config.allowInsecureWebhooks) {

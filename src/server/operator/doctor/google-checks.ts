@@ -37,7 +37,7 @@ export async function checkGoogle(
   let identity: GoogleSigner | undefined
   return examine('Google', {
     Key: {
-      fix: 'give the JSON key of the service account and the issuer ID: --google-key and --google-issuer-id; without a key, attach an account to this machine',
+      fix: 'set --google-key (JSON key of the service account) and --google-issuer-id; without a key, attach a service account to this machine',
       async check() {
         if (reason) return skipped(reason)
         identity = await readGoogleIdentity(config)
@@ -52,7 +52,7 @@ export async function checkGoogle(
     Class: {
       fix: ALLOW_CONNECTIONS,
       async check() {
-        if (!canWrite) return skipped('passes doctor --write creates one')
+        if (!canWrite) return skipped('to create a class, run passes doctor --write')
         const trial = { publicUrl: config.publicUrl, rejections }
         if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
         if (!isSandboxed) return skipped(reason ?? NO_IDENTITY)

@@ -74,6 +74,6 @@ async function ask(url: string): Promise<Finding> {
     .join(', ')
   return failed(
     `Paused because their platform does not respond, so updates of their passes wait: ${names}.`,
-    'the log shows the response of the platform; if it rejects the key, passes identity renew ends the pause immediately',
+    'the log shows the response of the platform; if the platform rejects the key, run passes identity renew to end the pause immediately',
   )
 }

@@ -46,7 +46,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
     async check({ store: { overviews }, at }) {
       const { discarded } = await overviews.read(at)
       if (discarded.length === 0) return passed('none')
-      const fix = 'passes jobs list shows why; passes jobs retry --all runs them again'
+      const fix = 'to see the reasons, run passes jobs list; to retry the jobs, run passes jobs retry --all'
       return failed(`Discarded: ${describeCounts(discarded)}.`, fix)
     },
   },
@@ -57,7 +57,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       if (quarantined.length === 0) return passed('none')
       return failed(
         `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran: ${describeCounts(quarantined)}.`,
-        'passes jobs list shows them; passes jobs retry ID runs one of them again, separately from other jobs, and passes jobs delete ID removes it',
+        'to list the jobs, run passes jobs list; to retry one, separately from other jobs, run passes jobs retry ID; to remove one, run passes jobs delete ID',
       )
     },
   },
@@ -76,7 +76,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       const next = `passes webhook ${first.status === 'DISABLED' ? 'enable' : 'test'} ${first.id}`
       return failed(
         `${counts}: ${names.join('; ')}.`,
-        `passes webhook deliveries --webhook ${first.id} shows why; then ${next}`,
+        `to see the reasons, run passes webhook deliveries --webhook ${first.id}; then run ${next}`,
       )
     },
   },
@@ -147,7 +147,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       )
       return failed(
         `${names.join('; ')}.`,
-        `passes token rotate ${first.id} --workspace ${first.workspaceName}; passes token revoke if it is unused`,
+        `run passes token rotate ${first.id} --workspace ${first.workspaceName}; if the token is unused, run passes token revoke instead`,
       )
     },
   },
