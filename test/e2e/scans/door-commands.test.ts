@@ -76,6 +76,6 @@ test('on a terminal the invitation is a QR code, too', async () => {
   await server.client.projects.create({ body: { name: 'Winter fair' } })
   const terminal = openTerminal(['door', 'invite', '--project', 'Winter fair', '--gate', 'North'], server)
   await terminal.shows('▀▄')
-  await terminal.shows('passes door uninvite')
+  await terminal.shows('To cancel the invitation')
   expect(await terminal.ended).toBe(0)
 })
