@@ -80,7 +80,7 @@ export const commands: ResourceCommands = {
     },
     print: ({ device, pass }, { flags }) =>
       drawDevice(openDevice(folderOf(flags), device).read(), drawing(flags), new Set([pass])),
-    note: ({ device }) => `Installed on ${device}. passes device watch ${device} shows updates when they arrive.`,
+    note: ({ device }) => `Installed on ${device}. To see updates when they arrive, run passes device watch ${device}.`,
   }),
   'device:list': itemsCommand({
     summary: 'List virtual phones.',

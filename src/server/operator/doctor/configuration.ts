@@ -69,7 +69,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
         if (text === undefined) {
           return known
             ? failed('The key file of this database is missing.', FIX)
-            : skipped('passes serve creates it when it first starts')
+            : skipped('the server creates the key when it first starts')
         }
         const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
         if (!known) return skipped('no server has used the database yet, or it cannot be read')
