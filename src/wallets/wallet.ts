@@ -18,6 +18,8 @@ export interface WalletPass {
    * of the pass and the kind.
    */
   objectSuffix?: string
+  /** The IDs of the objects of `google.linkedPasses` that exist at Google. */
+  linkedObjectIds?: string[]
   /** Apple's authenticationToken: random for each holder of a pass, and never changed. */
   authenticationToken: string
   card: Card

@@ -20,6 +20,7 @@ import {
   longClassSuffixOf,
   placeOf,
 } from '../../wallets/google/resource.ts'
+import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Sides } from '../../wallets/wallets.ts'
 import { createDefinitions, type Definitions } from './definitions.ts'
 import { recordClassSent, recordRejection, recordSent, type SentObject } from './google-records.ts'
@@ -66,7 +67,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
    */
   async function locate(pass: StoredPass, given?: StoredGoogleObject) {
     const { workspaceId, id, templateVersionId } = pass
-    const asked = await issuing.render(pass)
+    const shown = await issuing.render(pass)
+    const asked = { ...shown, ...(await linksOf(pass, shown)) }
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
     if (!known) {
       const called = { ...asked, ...(pass.googleObjectId && { objectSuffix: pass.googleObjectId }) }
@@ -86,6 +88,18 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     const rendered = { ...asked, ...(ofKind && { objectSuffix: ofKind.objectSuffix }) }
     const former = objects.filter((object) => object !== ofKind)
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
+  }
+
+  /** Resolves the linked passes in one query. Passes without an object at Google are omitted until the next update. */
+  async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
+    const asked = new Set(card.google.linkedPasses)
+    asked.delete(pass.externalPassId)
+    if (asked.size === 0) return {}
+    const { workspaceId, googleIdentityId } = pass
+    const { wallet } = await sideOf(pass)
+    const suffixes = await store.googleObjects.listSuffixes(workspaceId, [...asked], googleIdentityId)
+    const found = [...asked].flatMap((externalId) => suffixes.get(externalId) ?? [])
+    return found.length > 0 ? { linkedObjectIds: found.map((suffix) => idOf(wallet, suffix)) } : {}
   }
 
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {

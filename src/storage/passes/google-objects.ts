@@ -69,6 +69,23 @@ export class GoogleObjects extends Repository {
     return rows.map(toObject)
   }
 
+  /**
+   * Returns the suffixes of existing objects by the externalPassId of their pass. Omits passes of another identity, because
+   * Google does not link objects of different issuers.
+   */
+  async listSuffixes(
+    workspaceId: string,
+    externalPassIds: string[],
+    googleIdentityId: string | null,
+  ): Promise<Map<string, string>> {
+    const rows: { external_pass_id: string; object_suffix: string }[] = await this.db('passes')
+      .join('google_objects', 'google_objects.pass_id', 'passes.id')
+      .where({ 'passes.workspace_id': workspaceId, 'passes.google_identity_id': googleIdentityId })
+      .whereIn('passes.external_pass_id', externalPassIds)
+      .select('external_pass_id', 'object_suffix')
+    return new Map(rows.map((row) => [row.external_pass_id, row.object_suffix]))
+  }
+
   /** Returns the earlier objects of a pass with the same holder. */
   async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
     const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')

@@ -137,6 +137,7 @@ function appearance(card: Card): JsonObject {
     ...(card.colors.foreground && { foregroundColor: rgb(card.colors.foreground) }),
     ...(card.colors.label && { labelColor: rgb(card.colors.label) }),
     ...barcodes(card.barcode),
+    ...nfcKeys(card),
     ...(locations.length > 0 && { locations }),
     ...relevantDates(card),
   }
@@ -216,6 +217,15 @@ function appleBarcode({ message, altText }: Card['barcode'], format: BarcodeForm
     // Scanners expect Latin-1. Use UTF-8 only for a message that Latin-1 cannot represent.
     messageEncoding: isLatin1(message) ? 'iso-8859-1' : 'utf-8',
     ...(altText && { altText }),
+  }
+}
+
+/** Returns the NFC content of a card for iPhones. Phones reject an empty message. */
+export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject {
+  if (!nfc || nfc.message === '') return {}
+  const { message, publicKey: encryptionPublicKey, requiresAuthentication } = nfc
+  return {
+    nfc: { message, encryptionPublicKey, ...(requiresAuthentication !== undefined && { requiresAuthentication }) },
   }
 }
 

@@ -38,6 +38,7 @@ function ownClass(issuer: GoogleIssuer, content: ClassContent, card: Card): Goog
     id: idOf(issuer, classSuffixOf(content, kind)),
     ...compact({
       callbackOptions: callbackOptions(issuer),
+      ...(card.nfc && { enableSmartTap: true, redemptionIssuers: [issuer.issuerId] }),
       // Google approves classes of these kinds before it shows them, and again after each update.
       ...(kind !== 'generic' && { issuerName: nameOf(card), reviewStatus: 'UNDER_REVIEW' }),
       ...kindFields[kind](card, issuer),

@@ -51,6 +51,8 @@ function ownObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleReso
       linksModuleData: links.length > 0 ? { uris: links.slice(0, MAX_GOOGLE_MODULES) } : undefined,
       merchantLocations: merchantLocations(card),
       validTimeInterval: card.expiresAt ? { end: { date: card.expiresAt.toISOString() } } : undefined,
+      smartTapRedemptionValue: firstText(card.nfc?.message),
+      linkedObjectIds: pass.linkedObjectIds,
       groupingInfo: pass.groupId === undefined ? undefined : { groupingId: pass.groupId },
       ...kindFields[kindOf(card)](pass, issuer),
     }),
@@ -196,6 +198,7 @@ const always: ManagedKeys = {
   linksModuleData: {},
   merchantLocations: {},
   validTimeInterval: { start: {}, end: {} },
+  smartTapRedemptionValue: {},
   groupingInfo: {},
 }
 

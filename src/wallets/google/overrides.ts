@@ -2,8 +2,11 @@ import { isJsonObject } from '../../core/json.ts'
 import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 
-/** The keys that a definition must not set, because they identify the resource or define its validity. */
-const reserved = new Set(['id', 'classId', 'state'])
+/**
+ * The keys that a definition must not set, because they identify the resource, define its validity, or send
+ * notifications that the service does not count.
+ */
+const reserved = new Set(['id', 'classId', 'state', 'notifyPreference'])
 
 /**
  * Merges overrides into a resource key by key; `null` removes a key. Placeholders produce texts, so a text becomes a

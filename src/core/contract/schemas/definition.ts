@@ -274,8 +274,20 @@ const GoogleOverrides = z.strictObject({
   points: FieldKey.optional(),
   /** The keys of the fields in each row of the front. Default: the fields of the design in order, in rows of three. */
   rows: z.array(z.array(FieldKey).min(1).max(3)).min(1).max(3).optional(),
+  /** The externalPassIds of passes to which the pass is linked. They can contain placeholders. */
+  linkedPasses: z.array(text(1, 255)).max(10).optional(),
   class: platformKeys.optional(),
   object: platformKeys.optional(),
+})
+
+/** The content that a phone sends to NFC readers: Apple's VAS and Google's Smart Tap. */
+const Nfc = z.strictObject({
+  /** At most 64 bytes of ASCII. It can contain placeholders. */
+  message: text(1, 255),
+  /** The readers' key for iPhones: on the curve P-256, as an X.509 SubjectPublicKeyInfo in base64. */
+  publicKey: text(1, 255),
+  /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
+  requiresAuthentication: z.boolean().optional(),
 })
 
 /** The details that the operator at the door sees. Wallets show none of them. */
@@ -294,6 +306,7 @@ export const Definition = z.strictObject({
   design: Design,
   /** The zone of dates without a time: a relevantDate is the start of its day, an expiresAt the end. Default: UTC. */
   timeZone: Timezone.optional(),
+  nfc: Nfc.optional(),
   apple: AppleOverrides.optional(),
   google: GoogleOverrides.optional(),
   expiresAt: text(1, 255).nullable().default(null),

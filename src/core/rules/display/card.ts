@@ -48,6 +48,8 @@ export interface Card extends About {
   ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
+  /** The content for NFC readers. If the message is empty, wallets omit it. */
+  nfc?: NonNullable<Definition['nfc']>
   locations: { latitude: number; longitude: number; relevantText?: string }[]
   /** The filled text of the definition. Platforms omit it if it is not an ISO 8601 date or date-time. */
   relevantDate: string | null
@@ -70,6 +72,7 @@ export interface Card extends About {
     kind?: GoogleKind
     points?: string
     rows?: string[][]
+    linkedPasses?: string[]
     class?: Record<string, unknown>
     object?: Record<string, unknown>
   }
@@ -139,6 +142,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
           altText: optional(design.barcode.altText),
         }
       : { format: 'qr', message: '', altText: null },
+    ...(definition.nfc && { nfc: { ...definition.nfc, message: filled(definition.nfc.message) } }),
     locations: design.locations.map((location) => ({
       latitude: location.latitude,
       longitude: location.longitude,
@@ -232,10 +236,11 @@ export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
 }
 
-/** Whether a new scan code changes the barcode or any text on the pass. */
+/** Whether a new scan code changes the barcode, the NFC message, or any text on the pass. */
 export function showsScanCode(definition: Definition): boolean {
   const code: SystemVariable = 'pass.scanCode'
-  const { design } = definition
+  const { design, nfc } = definition
+  if (placeholdersIn(nfc?.message ?? '').includes(code)) return true
   if (design.barcode)
     return design.barcode.message === undefined || placeholdersIn(design.barcode.message).includes(code)
   return [...placeholdersDeep({ design, ...overridesOf(definition) })].some(({ name }) => name === code)

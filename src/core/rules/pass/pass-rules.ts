@@ -10,6 +10,7 @@ import { bytesIn, compileSizes, toValueIssues } from '../template/rendered-size.
 import { buildScope, type PassFacts, type Resolved, resolvePolicies } from '../template/resolve.ts'
 import { checkVariablesSize, compileVariables, type Variables } from '../template/variables.ts'
 import { compileGroup } from './groups.ts'
+import { compileNfc } from './nfc.ts'
 
 /** Returns the expiry and policy of a pass, or all issues of its values with the paths of a request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
@@ -25,8 +26,8 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)
   const checkBarcode = compileBarcode(definition)
-  const own = [checkBarcode, compileLinks(definition), compileGroup(definition), compileFacts(definition)]
-  const checks = [...own, ...platformChecks].filter((check) => check !== undefined)
+  const own = [compileLinks(definition), compileGroup(definition), compileFacts(definition), compileNfc(definition)]
+  const checks = [checkBarcode, ...own, ...platformChecks].filter((check) => check !== undefined)
   return (facts) => {
     const oversize = checkVariablesSize(facts.variables)
     if (oversize.length > 0) return { issues: oversize }

@@ -42,7 +42,7 @@ export function compileBarcode(definition: Definition): ((scope: Scope) => Issue
 }
 
 /** Values with the characters that these variables have on every pass. */
-const systemExamples: Scope = new Map([
+export const systemExamples: Scope = new Map([
   ['pass.id', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'],
   ['pass.scanCode', 'SAMPLESAMPLESAMPLESAMPLE22'],
 ])

@@ -8,6 +8,7 @@ import {
 import { type Issue, listIssues } from '../../errors.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
+import { checkNfc } from '../pass/nfc.ts'
 import { barcodeSamples, checkBarcode } from './barcode.ts'
 import { checkClassTexts } from './class-key.ts'
 import {
@@ -89,12 +90,19 @@ function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkPolicyTexts(definition)
   yield* checkClassTexts(definition)
   yield* checkBarcode(definition)
+  yield* checkNfc(definition)
   yield* checkLinks(definition)
-  yield* checkGoogleObject(definition)
+  yield* checkGoogleKeys(definition)
   yield* checkSizes(definition)
 }
 
-function* checkGoogleObject({ google }: Definition): Generator<Issue> {
+function* checkGoogleKeys({ google }: Definition): Generator<Issue> {
+  for (const role of ['class', 'object'] as const) {
+    if (google?.[role]?.notifyPreference === undefined) continue
+    const path = ['google', role, 'notifyPreference']
+    // The service counts the notifications of a pass, and Google would send these in addition.
+    yield { path, message: 'Is set by the service and cannot be overridden' }
+  }
   const rotating = google?.object?.rotatingBarcode
   if (rotating === undefined || rotating === null) return
   yield {

@@ -12,7 +12,7 @@ import {
   stringsDeep,
 } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
-import { applyOverrides, groupNames, posterFields } from '../pass-json.ts'
+import { applyOverrides, groupNames, nfcKeys, posterFields } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
 import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
@@ -59,7 +59,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
   // Report values of the wrong type here, because the creation of pass.json would silently omit them.
-  for (const name of [passType, 'posterGeneric']) {
+  for (const name of [passType, 'posterGeneric', ...(definition.nfc ? ['nfc'] : [])]) {
     const style = definition.apple?.[name]
     if (style !== undefined && !isJsonObject(style)) return [{ path: ['apple', name], message: 'Must be an object' }]
   }
@@ -67,18 +67,24 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
   const fields = keysOf(definition)
   const base = {
     [passType]: fields,
+    ...nfcKeys(definition),
     ...(poster === true && isPosterType(passType) && { posterGeneric: posterFields(fields) }),
   }
   const shown = applyOverrides(base, fillDeep(overrides, scope), passType)
   const result = parseAs(Overrides, shown)
   if (!('issues' in result)) return []
   return result.issues
-    .filter(({ path }) => isOverridden(path, overrides))
+    .filter(({ path }) => isOverridden(path, overrides, definition))
     .map(({ path, message }) => ({ path: pathInDefinition(path, definition), message }))
 }
 
-/** Whether an issue of a poster is in the overrides. `checkPoster` reports the fields of the design. */
-function isOverridden([style, group, ...rest]: Issue['path'], { posterGeneric }: JsonObject): boolean {
+/** Whether an issue is in the overrides. `checkPoster` reports the fields of the design, and `checkNfc` its message. */
+function isOverridden(
+  [style, group, ...rest]: Issue['path'],
+  { posterGeneric, nfc }: JsonObject,
+  definition: Definition,
+): boolean {
+  if (style === 'nfc' && definition.nfc) return isJsonObject(nfc) && group !== undefined && group in nfc
   if (style !== 'posterGeneric') return true
   return isJsonObject(posterGeneric) && (rest.at(-1) === 'key' || (group !== undefined && group in posterGeneric))
 }

@@ -1,4 +1,3 @@
-import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 import {
   barcodeFormatNames,
@@ -9,6 +8,7 @@ import {
 } from '../../../core/barcode-formats.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { posterPlaces } from '../../../core/rules/display/poster.ts'
+import { isP256Key, MAX_NFC_BYTES, NFC_KEY_FORM } from '../../../core/rules/pass/nfc.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { parseFieldWord } from '../../field-word.ts'
 import table from './field-table.json' with { type: 'json' }
@@ -48,8 +48,6 @@ export const Color = text.refine(
   (value) => toRgb(value) !== undefined,
   'Must be a color such as rgb(26, 43, 60), #1a2b3c or #abc',
 )
-
-const MAX_NFC_BYTES = 64
 
 /** Apple's limit for images that a phone fetches. */
 const MAX_REMOTE_IMAGE_BYTES = 2_097_152
@@ -94,20 +92,7 @@ const plainTypes: Record<string, z.ZodType> = {
     return bytes > 0 && bytes <= MAX_NFC_BYTES
   }, `Must have 1 to ${MAX_NFC_BYTES} bytes`),
   barcodeFormat: oneOf(barcodeFormatNames.map((format) => barcodeFormats[format].apple)),
-  nfcKey: text.refine(
-    isP256Key,
-    'Must be the public key of the readers: on the curve P-256, X.509 SubjectPublicKeyInfo in base64',
-  ),
-}
-
-function isP256Key(value: string): boolean {
-  try {
-    const key = createPublicKey({ key: Buffer.from(value, 'base64'), format: 'der', type: 'spki' })
-    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
-  } catch {
-    // Not a key.
-    return false
-  }
+  nfcKey: text.refine(isP256Key, NFC_KEY_FORM),
 }
 
 export function isNumberField(field: Record<string, unknown>): boolean {

@@ -13,17 +13,18 @@ export function* checkPoster(definition: Definition, passType: PassType): Genera
   else yield { path: ['apple', 'poster'], message: 'A boarding pass cannot be a poster' }
 }
 
-function* checkEventPoster({ apple = {}, design, event, accept = [] }: Definition): Generator<Issue> {
+function* checkEventPoster({ apple = {}, nfc: own, design, event, accept = [] }: Definition): Generator<Issue> {
   const tags = semanticTags(mergeUnder(appleOf({ event }), apple))
   if (!tags.text('eventName')) yield { path: ['event', 'name'], message: 'A poster ticket needs the name of the event' }
   if (!tags.text('venueName')) {
     yield { path: ['event', 'venue', 'name'], message: 'A poster ticket needs the name of the venue' }
   }
   yield* checkArtwork(design)
-  const nfc = apple.nfc as { requiresAuthentication?: unknown } | undefined
-  if (nfc) {
-    if (nfc.requiresAuthentication !== true) {
-      yield { path: ['apple', 'nfc', 'requiresAuthentication'], message: 'Must be true on a poster ticket' }
+  const override = apple.nfc as { requiresAuthentication?: unknown } | undefined
+  if (override ?? own) {
+    if ((override?.requiresAuthentication ?? own?.requiresAuthentication) !== true) {
+      const place = own ? ['nfc'] : ['apple', 'nfc']
+      yield { path: [...place, 'requiresAuthentication'], message: 'Must be true on a poster ticket' }
     }
     return
   }

@@ -73,8 +73,9 @@ const seen = new Set<RecordType>()
 const inGoogle = allKinds.flatMap((kind) =>
   roles.map((role) => {
     const mistakes = [...google.mistakesIn(typeOf(kind, role), [], seen)]
-    // Publishing rejects any rotating barcode.
-    return [kind, role, mistakes.filter(({ path }) => path[0] !== 'rotatingBarcode')] as const
+    // Publishing rejects both keys with any value.
+    const isRejected = (key: unknown) => key === 'rotatingBarcode' || key === 'notifyPreference'
+    return [kind, role, mistakes.filter(({ path }) => !isRejected(path[0]))] as const
   }),
 )
 

@@ -1,0 +1,61 @@
+import { createPublicKey } from 'node:crypto'
+import type { Definition } from '../../contract/schemas/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { systemExamples } from '../template/barcode.ts'
+import { fill, literalPart, placeholdersIn, SCAN_PAYLOAD, type Scope } from '../template/placeholder.ts'
+import { pathOfValue } from '../template/rendered-size.ts'
+import { exampleScope } from '../template/resolve.ts'
+
+/** Apple's limit for the message, in bytes. */
+export const MAX_NFC_BYTES = 64
+
+export const NFC_KEY_FORM =
+  'Must be the public key of the readers: on the curve P-256, X.509 SubjectPublicKeyInfo in base64'
+
+export function isP256Key(value: string): boolean {
+  try {
+    const key = createPublicKey({ key: Buffer.from(value, 'base64'), format: 'der', type: 'spki' })
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
+  } catch {
+    // Not a key.
+    return false
+  }
+}
+
+/** Checks the key at publish, and the message with examples and defaults. */
+export function* checkNfc(definition: Definition): Generator<Issue> {
+  const { nfc } = definition
+  if (!nfc) return
+  if (!isP256Key(nfc.publicKey)) yield { path: ['nfc', 'publicKey'], message: NFC_KEY_FORM }
+  const scope = new Map([...systemExamples, ...exampleScope(definition)])
+  const isComplete = placeholdersIn(nfc.message).every((name) => scope.has(name))
+  const reason = findUnsendable(isComplete ? fill(nfc.message, scope) : literalPart(nfc.message))
+  if (reason) yield { path: ['nfc', 'message'], message: `Cannot be sent to a reader: it ${reason}` }
+}
+
+/** Compiles the check of the message of a pass. Returns `undefined` if no value of a pass is in it. */
+export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) => Issue[]) | undefined {
+  const names = placeholdersIn(nfc?.message ?? '')
+  if (!nfc || names.length === 0) return undefined
+  return (scope) => {
+    const reason = findUnsendable(fill(nfc.message, scope))
+    if (!reason) return []
+    const textOf = (name: string) => scope.get(name) ?? ''
+    const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)
+    const cause = names.find((name) => !isAscii(textOf(name))) ?? longest!
+    const isPrinted = cause === 'pass.scanCode' && scope.has(SCAN_PAYLOAD)
+    const path = isPrinted ? ['scanPayload'] : pathOfValue(cause)
+    return [{ path, message: `Makes an NFC message that cannot be sent to a reader: it ${reason}` }]
+  }
+}
+
+/** An empty text is valid: the pass then has no NFC. */
+function findUnsendable(message: string): string | undefined {
+  if (!isAscii(message)) return 'has characters beyond ASCII, which not every wallet sends'
+  const bytes = Buffer.byteLength(message)
+  return bytes > MAX_NFC_BYTES ? `has ${bytes} bytes, and at most ${MAX_NFC_BYTES} are allowed` : undefined
+}
+
+function isAscii(text: string): boolean {
+  return /^[\x20-\x7e]*$/.test(text)
+}

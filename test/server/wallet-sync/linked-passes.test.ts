@@ -1,0 +1,84 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
+import { sandboxIdentities, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { definition, issuedPass, makeTemplate } from '../fixtures.ts'
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  const objectId = (passId: string) => `${sandboxIdentities().google!.issuerId}.${passId}-generic`
+
+  async function setUp() {
+    const workspace = await api.workspace()
+    const { store } = api.services
+    const google = api.services.google!
+    const save = async (id: string) => google.ensure((await store.passes.find(workspace.id, id))!, api.now)
+    const linksOf = async (id: string) => {
+      const object = (await google.api.getObject('generic', objectId(id))) as { linkedObjectIds?: string[] }
+      return object.linkedObjectIds
+    }
+    const names = ['a', 'b'].map((name) => ({ name, label: name }))
+    const linking = { ...definition(), variables: [...(definition().variables ?? []), ...names] }
+    const linkTo = (linkedPasses: string[]) => ({ ...linking, google: { linkedPasses } })
+    return { workspace, save, linksOf, linkTo }
+  }
+
+  test('links a pass to the objects of the passes that it names, and adds later ones with its next update', async () => {
+    const { workspace, save, linksOf, linkTo } = await setUp()
+    const [first, second] = [
+      await issuedPass(workspace, { externalPassId: 'parking-1' }),
+      await issuedPass(workspace, { externalPassId: 'member-1' }),
+    ]
+    await save(first.id)
+    const { id } = await issuedPass(workspace, {
+      externalPassId: 'ticket-1',
+      definition: linkTo(['{{b}}', 'parking-{{a}}', 'parking-1', 'ticket-1', 'unknown', '{{pass.label}}']),
+      variables: { a: '1', b: 'member-1' },
+    })
+    await save(id)
+    expect(await linksOf(id)).toEqual([objectId(first.id)])
+    await save(second.id)
+    await workspace.ok(contract.passes.update, { params: { id }, body: { label: 'Grace' } })
+    await api.runJobs()
+    expect(await linksOf(id)).toEqual([objectId(second.id), objectId(first.id)])
+  })
+
+  test('never links a pass of another workspace', async () => {
+    const other = await setUp()
+    const { id: otherId } = await issuedPass(other.workspace, { externalPassId: 'parking-9' })
+    await other.save(otherId)
+    const { workspace, save, linksOf, linkTo } = await setUp()
+    const { id } = await issuedPass(workspace, { definition: linkTo(['parking-9']) })
+    await save(id)
+    expect(await linksOf(id)).toBeUndefined()
+  })
+
+  test('resolves all links of a pass in one query, and none without linked passes', async () => {
+    const { workspace, save, linkTo } = await setUp()
+    const plain = await issuedPass(workspace)
+    const { id } = await issuedPass(workspace, { definition: linkTo(['x', 'y', 'z']) })
+    const listSuffixes = vi.spyOn(api.services.store.googleObjects, 'listSuffixes')
+    onTestFinished(() => void vi.restoreAllMocks())
+    await save(plain.id)
+    expect(listSuffixes).not.toHaveBeenCalled()
+    await save(id)
+    expect(listSuffixes).toHaveBeenCalledOnce()
+  })
+
+  test('publishing rejects an override of linked objects that is not the ID of an object', async () => {
+    const workspace = await api.workspace()
+    const template = await makeTemplate(workspace)
+    const publish = async (id: string) => {
+      const body = { definition: { ...definition(), google: { object: { linkedObjectIds: [id] } } } }
+      const draft = await workspace.ok(contract.templates.createVersion, { params: { id: template.id }, body })
+      return workspace.call(contract.templateVersions.publish, { params: { id: draft.id } })
+    }
+    const { status, body } = await publish('Regular')
+    expect(status).toBe(400)
+    expect((body as ErrorBody).details).toMatchObject({
+      issues: [{ path: ['definition', 'google', 'object', 'linkedObjectIds', 0] }],
+    })
+    expect(await publish('3388.other')).toMatchObject({ status: 200 })
+  })
+})
