@@ -59,6 +59,7 @@ const examples = {
       fromCity: 'Lisboa',
       fromZone: 'Europe/Lisbon',
       toCity: 'Amsterdam',
+      toZone: 'Europe/Amsterdam',
       boards: '2027-05-19T06:20:00+01:00',
       departs: '2027-05-19T07:00:00+01:00',
       arrives: '2027-05-19T11:05:00+02:00',
