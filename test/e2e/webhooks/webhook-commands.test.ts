@@ -108,7 +108,7 @@ test('a test that the endpoint rejects exits 1 and shows the attempt; after the 
   const refused = await run(['webhook', 'test', webhook.id], server)
   expect([refused.exitCode, refused.stdout]).toEqual([1, expect.stringMatching(/ms +500/)])
   expect(refused.stderr).toContain('the endpoint responded with 500')
-  const [, id] = /webhook redeliver (\S+) sends/.exec(refused.stderr) ?? []
+  const [, id] = /webhook redeliver ([\w-]+)/.exec(refused.stderr) ?? []
 
   receiver.reply(200)
   const redelivered = await json('webhook', 'redeliver', id!)
