@@ -8,11 +8,11 @@ import { dialects } from '../../support/databases.ts'
 const costly = ['zx', 'qj', 'vq', 'xk', 'jq']
 
 describe.each(dialects)('on %s', (dialect) => {
-  const api = useApi(dialect, { database: { statementLimitMs: 5 } })
+  const api = useApi(dialect, { database: { statementLimitMs: 4 } })
 
   test('a slow list returns 503 with Retry-After and the filters to narrow', async () => {
     const workspace = await api.workspace()
-    await insertPasses(api.database.writer, workspace.id, 20_000)
+    await insertPasses(api.database.writer, workspace.id, 40_000)
     const answer = await workspace.call(contract.passes.list, {
       query: { search: costly, label: costly, labelMatch: 'contains' },
     })
