@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -120,7 +119,7 @@ test('SIGTERM during the start stops the server gracefully', async () => {
     reject: false,
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  await eventually(() => once(connect(Number(port), '127.0.0.1'), 'connect'), { interval: 5 })
+  await eventually(() => fetch(`http://127.0.0.1:${port}/healthz`), { interval: 5 })
   child.kill('SIGTERM')
   expect((await child).exitCode).toBe(0)
 })
