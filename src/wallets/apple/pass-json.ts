@@ -78,13 +78,17 @@ export function applyOverrides(base: JsonObject, filled: JsonObject, passType: P
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
 
-/** Changes each style of a pass.json in the same way: the classic one, and the poster if there is one. */
-function inStyles(shown: JsonObject, change: (style: JsonObject) => JsonObject): JsonObject {
-  const changed = [...PassType.options, POSTER].flatMap((name) => {
+/** Returns the styles of a pass.json: the classic one, and the poster if there is one. */
+function stylesOf(shown: JsonObject): (readonly [name: string, style: JsonObject])[] {
+  return [...PassType.options, POSTER].flatMap((name) => {
     const style = shown[name]
-    return isJsonObject(style) ? [[name, change(style)] as const] : []
+    return isJsonObject(style) ? [[name, style] as const] : []
   })
-  return { ...shown, ...Object.fromEntries(changed) }
+}
+
+/** Changes each style of a pass.json in the same way. */
+function inStyles(shown: JsonObject, change: (style: JsonObject) => JsonObject): JsonObject {
+  return { ...shown, ...Object.fromEntries(stylesOf(shown).map(([name, style]) => [name, change(style)])) }
 }
 
 function withoutEmptyFields(style: JsonObject): JsonObject {
@@ -112,12 +116,8 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
  */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
-  const taken: string[] = []
-  inStyles(shown, (style) => {
-    const groups = groupsOfPassJson.map((name) => style[name])
-    taken.push(...groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : [])))
-    return style
-  })
+  const groups = stylesOf(shown).flatMap(([, style]) => groupsOfPassJson.map((name) => style[name]))
+  const taken = groups.flatMap((fields) => (Array.isArray(fields) ? fields.map((field) => String(field?.key)) : []))
   const value = typeof message === 'string' ? message : message[card.language ?? '']
   const field = { key: uniqueKeys(taken)('message'), label: shown.organizationName, value, changeMessage: '%@' }
   return inStyles(shown, (style) => {

@@ -1,33 +1,47 @@
-import { otherReadings } from '../../../core/barcode-formats.ts'
+import { type BarcodeFormat, otherReadings } from '../../../core/barcode-formats.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Attempt } from './evaluate-scans.ts'
 
-/** The maximum number of passes that are checked per message for the barcode format. */
+/** The maximum number of passes that are checked per message for the barcode format, and read per query. */
 const MAX_PASSES = 100
 
+type Scanned = Pick<Attempt, 'qrPayload' | 'passId' | 'projectId' | 'matches'>
+
 /**
- * If no pass matches a scan, returns the original message that the scanner altered, and the passes with that message. A
- * pass matches only if its barcode has the format for which scanners alter the message. Returns `undefined` if no pass
- * matches.
+ * Returns, for each scan without a matching pass, the original message that the scanner altered, and the passes with
+ * that message. A pass matches only if its barcode has the format for which scanners alter the message. The entry of a
+ * scan is `undefined` if the scan has a match, or if no pass matches.
  */
-export async function findOtherReading(
-  { qrPayload, passId, projectId, matches }: Pick<Attempt, 'qrPayload' | 'passId' | 'projectId' | 'matches'>,
+export async function findOtherReadings(
+  scans: Scanned[],
   { store, workspaceId, services }: Pick<RequestContext, 'store' | 'workspaceId' | 'services'>,
-): Promise<{ qrPayload: string; matches: string[] } | undefined> {
-  if (passId !== undefined || qrPayload === undefined || matches.length > 0) return undefined
-  const readings = otherReadings(qrPayload)
-  if (readings.length === 0) return undefined
-  const codes = readings.map(({ message }) => ({ digest: identifierDigest(message), projectId }))
-  const found = await store.identifiers.listPassIds(workspaceId, codes)
-  for (const [n, { format, message }] of readings.entries()) {
-    const passes = await store.passes.listByIds(workspaceId, found[n]!.slice(0, MAX_PASSES))
-    const named: string[] = []
+): Promise<({ qrPayload: string; matches: string[] } | undefined)[]> {
+  const asked = scans.map(({ qrPayload, passId, projectId, matches }) => {
+    const isUnknown = passId === undefined && qrPayload !== undefined && matches.length === 0
+    return (isUnknown ? otherReadings(qrPayload) : []).map((reading) => ({ ...reading, projectId }))
+  })
+  const readings = asked.flat()
+  if (readings.length === 0) return scans.map(() => undefined)
+  const found = await store.identifiers.listPassIds(
+    workspaceId,
+    readings.map(({ message, projectId }) => ({ digest: identifierDigest(message), projectId })),
+  )
+  const candidates = new Map(readings.map((reading, n) => [reading, found[n]!.slice(0, MAX_PASSES)]))
+  const ids = [...new Set([...candidates.values()].flat())]
+  const formats = new Map<string, BarcodeFormat | undefined>()
+  for (let first = 0; first < ids.length; first += MAX_PASSES) {
+    const passes = await store.passes.listByIds(workspaceId, ids.slice(first, first + MAX_PASSES))
     for (const { id, templateVersionId } of passes) {
       const definition = await services.definitions.find(workspaceId, templateVersionId)
-      if (definition?.design.barcode?.format === format) named.push(id)
+      formats.set(id, definition?.design.barcode?.format)
     }
-    if (named.length > 0) return { qrPayload: message, matches: named }
   }
-  return undefined
+  return asked.map((of) => {
+    const named = of.map((reading) => ({
+      qrPayload: reading.message,
+      matches: candidates.get(reading)!.filter((id) => formats.get(id) === reading.format),
+    }))
+    return named.find(({ matches }) => matches.length > 0)
+  })
 }

@@ -21,7 +21,7 @@ import {
   toStoredScan,
   writeScans,
 } from './evaluate-scans.ts'
-import { findOtherReading } from './other-reading.ts'
+import { findOtherReadings } from './other-reading.ts'
 import { atDoor, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
 
 const MAX_CANDIDATES = 20
@@ -39,7 +39,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   // Ignore the time that an online door sends, because the server determines the time of its scans.
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
-  const reading = await findOtherReading({ ...body, matches }, context)
+  const [reading] = await findOtherReadings([{ ...body, matches }], context)
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context), ...reading }
   const recorded = await recordTogether(store, { attempt, context, canWait: false, toScan: toStoredScan })
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)

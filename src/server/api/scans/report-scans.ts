@@ -6,7 +6,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
 import { type EvaluatedScan, findMatches, toStoredScan } from './evaluate-scans.ts'
-import { findOtherReading } from './other-reading.ts'
+import { findOtherReadings } from './other-reading.ts'
 import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 
@@ -68,11 +68,9 @@ const MAX_AHEAD_MS = 24 * 3_600_000
 async function receive(reports: ProjectScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
   const found = await findMatches(store, workspaceId, reports)
-  const named: Pick<Received, 'report' | 'qrPayload' | 'matches'>[] = []
-  for (const [n, report] of reports.entries()) {
-    const exact = { qrPayload: report.qrPayload, matches: found[n]! }
-    named.push({ report, ...((await findOtherReading({ ...report, ...exact }, context)) ?? exact) })
-  }
+  const exact = reports.map((report, n) => ({ ...report, matches: found[n]! }))
+  const others = await findOtherReadings(exact, context)
+  const named = reports.map((report, n) => ({ report, qrPayload: report.qrPayload, matches: found[n]!, ...others[n] }))
   const ids = named.flatMap(({ matches }) => (matches.length === 1 ? matches : []))
   const passes = ids.length === 0 ? [] : await store.passes.listByIds(workspaceId, [...new Set(ids)])
   const madeAt = new Map(passes.map(({ id, createdAt }) => [id, createdAt.getTime()]))
