@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { HTTPResponse } from 'h3'
@@ -26,7 +27,7 @@ const types: Record<string, string> = {
  * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. The script redirects once per
  * history entry, so that a visitor who comes back or reloads stays on the page.
  */
-export const tabletScript = browserAsset('tablet.js')
+export const tabletScript = browserAsset('scripts/tablet.js')
 
 /** The icon of pages whose pass has none. */
 export const pageIcon = asset(
@@ -72,7 +73,7 @@ function iconFile(base64: string): Buffer {
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 /** Copies the address in the hint for in-app browsers. Without the script, visitors can select the address. */
-export const copyScript = browserAsset('copy.js')
+export const copyScript = browserAsset('scripts/copy.js')
 
 export function contentTypeOf(name: string): string | undefined {
   return types[name.split('.').at(-1)!]
@@ -90,7 +91,7 @@ export function browserFile(name: string): string {
 export const BASE_STYLE = browserFile('base.css')
 
 export function browserAsset(name: string): Asset {
-  return asset(name, contentTypeOf(name)!, browserFile(name))
+  return asset(basename(name), contentTypeOf(name)!, browserFile(name))
 }
 
 export const assetPath = '/assets/:name'

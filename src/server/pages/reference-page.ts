@@ -251,7 +251,7 @@ function spans(text: string): string {
 
 export const tryPath = '/docs/try'
 
-export const docsScript = browserAsset('docs.js')
+export const docsScript = browserAsset('scripts/docs.js')
 
 export const docsStyle = browserAsset('docs.css')
 

@@ -160,7 +160,7 @@ function inEach(make: (scheme: Scheme) => string): Record<Scheme, string> {
   return { light: make('light'), dark: make('dark') }
 }
 
-const devScript = browserAsset('template-dev.js')
+const devScript = browserAsset('scripts/template-dev.js')
 const assets = [devScript, pageIcon]
 
 /** The policy of pages, which also blocks other sites. */
