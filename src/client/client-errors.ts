@@ -1,12 +1,16 @@
+import type { ErrorCode } from '../core/errors.ts'
+
 /** The server responded with an error. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
   /**
    * The errorCode of the body, or the code of the status if the body has none. INTERNAL_ERROR if the body is not an
-   * error of this API.
+   * error of this API. A newer server can return codes that this type does not list.
    */
-  readonly code: string
+  readonly errorCode: ErrorCode | (string & Record<never, never>)
+  /** The same as `errorCode`. */
+  readonly code: ApiError['errorCode']
   readonly correlationId: string
   readonly details: Record<string, unknown>
   readonly request: { method: string; path: string }
@@ -24,6 +28,7 @@ export class ApiError extends Error {
   }) {
     super(facts.message)
     this.status = facts.status
+    this.errorCode = facts.code
     this.code = facts.code
     this.correlationId = facts.correlationId
     this.details = facts.details

@@ -1,9 +1,39 @@
-/** Yields the pages of a list, from the cursor of the query to the end. Holds at most one page at a time. */
-export async function* eachPage<P extends { nextCursor: string | null }, Q extends object>(
-  list: (call: { query: Q & { cursor?: string } }) => Promise<P>,
-  query: Q & { cursor?: string },
+interface AnyPage {
+  nextCursor: string | null
+}
+
+interface PageOf<T> extends AnyPage {
+  items: T[]
+}
+
+interface PageQuery {
+  cursor?: string | undefined
+  limit?: string | number | undefined
+}
+
+type Value = string | number | boolean | undefined
+
+/** A query whose values keep their literal types, such as `{ status: 'ISSUED' }`. */
+type LiteralQuery = PageQuery & Record<string, Value | Value[]>
+
+/**
+ * Yields the pages of a list, from the cursor of the query to the end. Holds at most one page at a time.
+ * @param list a method of the client, or a function that passes its argument to one
+ */
+export function eachPage<const Q extends LiteralQuery, P extends AnyPage>(
+  list: (call: { query: Q }) => Promise<P>,
+  query: Q,
+): AsyncGenerator<P>
+// The last overload takes the type of the query from the method only, so that an error names the wrong filter.
+export function eachPage<Q extends PageQuery, P extends AnyPage>(
+  list: (call: { query?: Q }) => Promise<P>,
+  query: NoInfer<Q>,
+): AsyncGenerator<P>
+export async function* eachPage<Q extends PageQuery, P extends AnyPage>(
+  list: (call: { query: Q }) => Promise<P>,
+  query: Q,
 ): AsyncGenerator<P> {
-  let next: (Q & { cursor?: string }) | undefined = query
+  let next: Q | undefined = query
   while (next) {
     const page: P = await list({ query: next })
     yield page
@@ -11,12 +41,22 @@ export async function* eachPage<P extends { nextCursor: string | null }, Q exten
   }
 }
 
-/** Yields the items of a list to its end, 100 per page unless the query has a limit. */
-export async function* paginate<T, Q extends object>(
-  list: (call: {
-    query: Q & { cursor?: string; limit?: number }
-  }) => Promise<{ items: T[]; nextCursor: string | null }>,
+/**
+ * Yields the items of a list to its end, 100 per page unless the query has a limit.
+ * @param list a method of the client, or a function that passes its argument to one
+ */
+export function paginate<const Q extends LiteralQuery, T>(
+  list: (call: { query: Q }) => Promise<PageOf<T>>,
+  query: Q,
+): AsyncGenerator<T>
+export function paginate<Q extends PageQuery, T>(
+  list: (call: { query?: Q }) => Promise<PageOf<T>>,
+  query: NoInfer<Q>,
+): AsyncGenerator<T>
+export async function* paginate<Q extends PageQuery, T>(
+  list: (call: { query: Q }) => Promise<PageOf<T>>,
   query: Q,
 ): AsyncGenerator<T> {
-  for await (const page of eachPage(list, { limit: 100, ...query })) yield* page.items
+  const call = list as (call: { query?: Q }) => Promise<PageOf<T>>
+  for await (const page of eachPage(call, { limit: 100, ...query })) yield* page.items
 }

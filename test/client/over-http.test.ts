@@ -20,8 +20,7 @@ describe('over HTTP', () => {
     const made = []
     for (const name of ['a', 'b', 'c']) made.push(await client.projects.create({ body: { name } }))
     const found = []
-    for await (const project of paginate(client.projects.list, { limit: 2, sortDir: 'asc' as const }))
-      found.push(project)
+    for await (const project of paginate(client.projects.list, { limit: 2, sortDir: 'asc' })) found.push(project)
     expect(found).toEqual(made)
     for (const { id } of made) expect(await client.projects.delete({ params: { id } })).toBe(undefined)
     const error = await client.projects.get({ params: { id: made[0]!.id } }).catch((reason: unknown) => reason)

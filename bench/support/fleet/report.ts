@@ -27,7 +27,7 @@ export async function reportFleet(
 ): Promise<BehaviourReport[]> {
   const workspace = await client.workspace.get()
   const listed = new Map<string, WalletItem>()
-  for await (const item of paginate(client.wallets.list, { stale: true, platform: ['apple' as const] })) {
+  for await (const item of paginate(client.wallets.list, { stale: true, platform: ['apple'] })) {
     listed.set(`${item.device} ${item.passId}`, item)
   }
   const reports = new Map<BehaviourName, BehaviourReport>()

@@ -1,4 +1,4 @@
-import { ApiError, createClient } from 'wallet-passes-server/client'
+import { ApiError, createClient, eachPage, paginate } from 'wallet-passes-server/client'
 import { verify, WebhookVerificationError } from 'wallet-passes-server/webhooks'
 
 /** A program of somebody who uses the package; it is compiled, not run. */
@@ -13,9 +13,23 @@ export async function issue(templateId: string): Promise<string | null> {
     const page = await client.passes.list({ query: { status, variable: 'seat:A-17' } })
     return page.items[0]?.hostedLinks.smart ?? null
   } catch (error) {
-    if (error instanceof ApiError) return error.correlationId
+    if (error instanceof ApiError && error.errorCode === 'TEMPLATE_NOT_FOUND') return error.correlationId
     throw error
   }
+}
+
+export async function* readLists(webhookId: string): AsyncGenerator<string> {
+  for await (const pass of paginate(client.passes.list, { status: 'ISSUED' })) yield pass.id
+  for await (const { items } of eachPage(client.passes.list, { status: ['ISSUED', 'VOID'], sortDir: 'asc' })) {
+    yield items[0]!.externalPassId
+  }
+  const params = { id: webhookId }
+  const ofWebhook = paginate((call) => client.webhooks.listDeliveries({ params, ...call }), { status: ['FAILED'] })
+  for await (const { id } of ofWebhook) yield id
+  // @ts-expect-error The filter has another name.
+  paginate(client.passes.list, { statu: 'ISSUED' })
+  // @ts-expect-error No pass has this status.
+  eachPage(client.passes.list, { status: 'ISSUE' })
 }
 
 // @ts-expect-error A label is needed: were the types lost, nothing would be wrong here.
