@@ -15,7 +15,7 @@ const PASSES = times(150, 300)
 describe.each(dialects)('on %s', (dialect) => {
   test('a server killed during deliveries delivers everything after its restart, under the same IDs', async () => {
     const receiver = await startReceiver()
-    // The first are answered, all others held: the kill finds requests in flight, however late it comes.
+    // The first requests get a response, and all others are held, so that the kill interrupts requests.
     receiver.reply((response) => void (receiver.received.length <= PASSES / 6 + 1 && response.end()))
     const victim = await startServer({ dialect, args })
     const { database, token } = victim

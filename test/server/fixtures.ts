@@ -2,7 +2,7 @@ import { contract } from '../../src/core/contract/contract.ts'
 import type { DefinitionInput, PassType } from '../../src/core/contract/schemas/definition.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
-/** Returns a valid definition for both platforms. A test replaces the parts that it is about. */
+/** Returns a valid definition for both platforms, with parts that a test replaces. */
 export function definition(parts: Partial<DefinitionInput> = {}): DefinitionInput {
   return {
     variables: [
@@ -57,13 +57,13 @@ export interface PassOptions {
   variables?: Record<string, unknown>
 }
 
-/** The body of a create that works. */
+/** Returns the body of a valid request that creates a pass. */
 export function passBody(templateId: string, options: PassOptions = {}) {
   passes += 1
   return { externalPassId: `pass-${passes}`, label: 'Ada Lovelace', templateId, ...options }
 }
 
-/** A pass as it is right after its creation: QUEUED. */
+/** Creates a pass that no worker has issued yet: it is QUEUED. */
 export function makePass(workspace: TestWorkspace, templateId: string, options: PassOptions = {}) {
   return workspace.ok(contract.passes.create, { body: passBody(templateId, options) })
 }
@@ -81,7 +81,7 @@ export async function issuedPass(workspace: TestWorkspace, options: PassOptions 
   return workspace.ok(contract.passes.get, { params: { id: pass.id } })
 }
 
-/** Takes the jobs that issue the passes of a workspace, as a worker does that is at it. */
+/** Claims the jobs that issue the passes of a workspace, as a worker does. */
 export function claimIssuing({ api, id: workspaceId }: TestWorkspace) {
   const limits = { limit: 100, leaseSeconds: 10, workspaceId }
   return api.services.store.statement((tx) => tx.jobs.claim('issuing', api.now, limits))

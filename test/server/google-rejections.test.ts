@@ -108,7 +108,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
     api.faults.replace(['google-locations'])
     expect(await hasLocations(await openOne())).toBe(false)
-    // Google would accept the objects now, but is not called again.
+    // Google would accept the objects now. The server must not call it again.
     api.faults.replace([])
     expect(await hasLocations(await openOne())).toBe(false)
     const rejections = createLocationRejections(createStore(api.database), () => api.now)

@@ -3,7 +3,7 @@ import library from 'bwip-js/node'
 import sharp from 'sharp'
 import { barcodeFormats, drawnAs } from '../../../src/core/barcode-formats.ts'
 
-/** Draws the camera image at a door as a film, which Chromium plays instead of a camera. */
+/** Writes a film of codes at a door, which Chromium plays as its camera. */
 
 const WIDTH = 640
 const HEIGHT = 480
@@ -17,14 +17,14 @@ type Format = (typeof formats)[number]
 const conditions = ['plain', 'tilted', 'dim', 'small', 'slanted', 'damaged', 'bright', 'moving'] as const
 type Condition = (typeof conditions)[number]
 
-/** A code that is held up for a second. */
+/** A code that is shown for a second. */
 export interface Shown {
   payload: string
   format: Format
   condition: Condition
 }
 
-/** Returns the given number of codes, each of the formats in each condition in turn. */
+/** Returns the given number of codes, with every format in every condition in turn. */
 export function codesToShow(count: number): Shown[] {
   return Array.from({ length: count }, (_, n) => {
     const format = formats[n % formats.length]!
@@ -57,7 +57,7 @@ export function cameraFlags(film: string): string[] {
   ]
 }
 
-/** Counts in the page what is tapped, and how often the camera is asked for. */
+/** Counts the taps and the camera requests of the page. */
 export const countTaps = `
 globalThis.taps = 0
 globalThis.asked = 0
@@ -90,7 +90,7 @@ function background(): sharp.Sharp {
   return sharp({ create: { width: WIDTH, height: HEIGHT, channels: 3, background: '#7c7770' } })
 }
 
-/** The symbol in black on white with its quiet zone, as wide as a hand holds it up. */
+/** Draws the symbol in black on white with its quiet zone, as large as in the hand of a guest. */
 async function draw({ payload, format, condition }: Shown): Promise<Buffer> {
   const { isLinear } = barcodeFormats[format]
   const png = await library.toBuffer({
@@ -122,7 +122,7 @@ async function frame(symbol: Buffer, condition: Condition, step: number): Promis
     Math.round((HEIGHT - height) / 2) + Math.round(shift / 2),
   ]
   const layers: sharp.OverlayOptions[] = [{ input: held, left, top }]
-  // A scratch through it, where no part lies that a reader finds it by.
+  // A scratch through the symbol, outside the patterns that a reader uses to find it.
   if (condition === 'damaged') {
     const scratch = { width: Math.round(width * 0.08), height: Math.round(height * 0.2), channels: 3 as const }
     const input = await sharp({ create: { ...scratch, background: '#c8c4bc' } })
@@ -143,13 +143,13 @@ async function slanted(symbol: Buffer): Promise<Buffer> {
     resolveWithObject: true,
   })
   const { width, height, channels } = info
-  /** The share of the size that the right side loses. */
+  /** The right side is smaller by this share. */
   const depth = 0.25
   const seenWidth = Math.round(width * (1 - depth / 2))
   const out = Buffer.alloc(seenWidth * height, 0x77)
   for (let x = 0; x < seenWidth; x += 1) {
     const across = x / (seenWidth - 1)
-    // A point at this place of the picture, by the rules of perspective.
+    // The position in the picture, in perspective.
     const along = across / (across + (1 - across) / (1 - depth))
     const scale = 1 - depth * across
     const column = Math.min(width - 1, Math.round(along * (width - 1)))

@@ -7,7 +7,7 @@ import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { cameraFlags, codesToShow, writeFilm } from './camera-film.ts'
 import { serveFakeDoor } from './door-server.ts'
 
-/** In every run two of each format; in the long form each format in each condition, twice. */
+/** Every run shows two codes of each format. The long form shows each format in each condition twice. */
 const COUNT = times(16, 128)
 
 describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {

@@ -18,7 +18,7 @@ const stores = [
 ] as const
 
 const MINUTE_MS = 60_000
-/** Doors of a project share a list for less time than this. */
+/** Longer than doors of a project share a list. */
 const SHARED_MS = MINUTE_MS
 /** Allows for the precision of a `Date` header, which is a second, and for delays on a busy machine. */
 const PRECISION_MS = 20_000
@@ -30,10 +30,10 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
   /** The fate of a request: it arrives, it does not arrive, or its response does not arrive. */
   let network: (request: IncomingMessage) => 'up' | 'down' | 'deaf' = () => 'up'
   let requested: string[] = []
-  /** The time by which the server is ahead: browsers have no other clock than that of the machine. */
+  /** The time by which the server is ahead. The clock of a browser cannot be changed. */
   let aheadMs = 0
   const serverTime = () => new Date(Date.now() + aheadMs)
-  /** Called when a request has arrived whose response does not. */
+  /** Called when a request arrives whose response is withheld. */
   let onDeaf: () => void = () => undefined
 
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
       requested.push(request.url!)
       if (fate === 'down') return request.destroy()
       if (fate === 'deaf') {
-        // Held open, since a door decides by its list as soon as a connection breaks.
+        // Keep the connection open, because a door uses its list as soon as a connection breaks.
         response.write = () => true
         response.end = () => {
           onDeaf()
@@ -82,7 +82,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
     })
   }
 
-  /** Cuts the network, and waits until the engine knows. */
+  /** Cuts the network, and waits until the engine detects it. */
   async function goOffline(runner: Runner): Promise<void> {
     network = () => 'down'
     await runner.retry()

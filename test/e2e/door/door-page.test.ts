@@ -97,7 +97,7 @@ const spoken = {
 }
 type Language = keyof typeof spoken
 
-/** Phones in the hand: a small Android, an iPhone 14 under the bars of Safari, an old iPhone, and two on their side. */
+/** A small Android phone, an iPhone 14 with the bars of Safari, an old iPhone, and two phones in landscape. */
 const phones = [
   { width: 360, height: 640 },
   { width: 390, height: 664 },
@@ -125,7 +125,7 @@ describe.skipIf(skipReason !== undefined)(
       url = await serveFakeDoor(cleanUp)
     })
 
-    /** A phone that scans already, without a camera. */
+    /** Opens the page of a phone that is already a door, without a camera. */
     async function openDoor(language: Language = 'en', options: { colorScheme?: 'dark'; hasTouch?: boolean } = {}) {
       const visited = await visit(browser, { locale: language, viewport: { width: 390, height: 844 }, ...options })
       const { page } = visited
@@ -169,7 +169,7 @@ describe.skipIf(skipReason !== undefined)(
               `${name} ${size.width}`,
             ).toEqual([])
             const isTall = size.height > size.width
-            // In the half that the thumb is in.
+            // The button is in the half that a thumb reaches.
             if (inReach && isTall) {
               expect(
                 targets.filter(({ bottom, isChoice }) => !isChoice && bottom < size.height / 2),
@@ -178,7 +178,7 @@ describe.skipIf(skipReason !== undefined)(
             }
           }
           const found = await accessibilityIssues(page)
-          // axe-core does not know that a sheet is above everything.
+          // axe-core does not detect that a sheet covers everything else.
           const isSure = (issue: string) => name !== 'group' || !overPictures.test(issue)
           expect(found.filter(isSure), `${name} ${language} ${scheme}`).toEqual([])
         }
@@ -331,7 +331,6 @@ describe.skipIf(skipReason !== undefined)(
 
     test("shows the age of the list by the server's clock if the phone's clock is wrong", async () => {
       const { page } = await openDoor()
-      // A day ahead.
       const byMs = 86_400_000
       await page.evaluate(
         `fake.set({ connection: 'offline', list: { size: 7, generatedAt: new Date(Date.now() - ${byMs}) } })`,
@@ -346,7 +345,7 @@ describe.skipIf(skipReason !== undefined)(
     test('texts of a template keep their direction on a page of the other direction', async () => {
       const { page } = await openDoor('ar')
       await scan(page, 'yes')
-      // Each text ends with a character without a direction, which could move to the wrong end.
+      // Each value ends with a character without a direction, which could move to the wrong end.
       const fields = [{ label: 'Seat (upper)', value: 'A-17!' }]
       const door = { fields, notice: 'Hand out the Speaker badge.' }
       const decision = { ...decisions.yes, door }
@@ -362,7 +361,7 @@ describe.skipIf(skipReason !== undefined)(
     test('lets in all others of a group after a confirmation, and shows the decision of each', async () => {
       const { page } = await openDoor()
       const grace = { ...decisions.grace, door: { ...view, notice: 'Bring the ramp' } }
-      // A scan that fails does not know who it is.
+      // A failed scan names no pass.
       const edsger = { result: 'error', reasonCode: null, message: 'No', failure: 'refused', label: null }
       const open = [...group.open, { passId: 'joan', externalPassId: 'T-4', label: 'Joan Clarke' }]
       const yes = { ...decisions.yes, group: { ...group, open } }
@@ -396,7 +395,7 @@ describe.skipIf(skipReason !== undefined)(
       await seen().getByText('Edsger Dijkstra').waitFor()
       await page.getByRole('button', { name: 'Next (2)' }).click()
       await seen().getByText('Grace Hopper').waitFor()
-      // Holders who have been let in since cannot be let in again.
+      // Guests who were admitted in the meantime cannot be admitted again.
       expect(await page.locator('p.group').innerText()).toMatch(/5.*of.*5.* let in/)
       expect(await seen().innerText()).toContain('Bring the ramp')
       await page.getByRole('button', { name: 'Next (1)' }).click()
@@ -448,7 +447,7 @@ describe.skipIf(skipReason !== undefined)(
         await page.keyboard.type(payload)
         await page.keyboard.press('Enter')
       }
-      // As Windows tells the @ of a German keyboard.
+      // The key event of @ on a German keyboard under Windows.
       await page.evaluate(`document.body.dispatchEvent(
         new KeyboardEvent('keydown', { key: '@', ctrlKey: true, altKey: true, modifierAltGraph: true, bubbles: true }))`)
       await page.keyboard.type('home')
@@ -484,10 +483,10 @@ describe.skipIf(skipReason !== undefined)(
       const { page } = await openDoor()
       await page.getByRole('button', { name: 'Lock' }).click()
       await page.keyboard.type('yes')
-      // The scanner's Enter is the end of a code, and no press of the button that has the focus.
+      // Enter from a scanner ends a code. It does not press the focused button.
       await page.keyboard.press('Enter')
       await page.locator('.decision.yes').waitFor()
-      // Screen readers announce nothing that is inert.
+      // Screen readers do not announce inert elements.
       expect(await page.evaluate("document.querySelector('[aria-live]').closest('[inert]')")).toBe(null)
       const unlock = page.getByRole('button', { name: 'Hold to unlock' })
       await page.mouse.click(195, 60)
@@ -592,7 +591,7 @@ interface Target {
   width: number
   height: number
   bottom: number
-  /** Whether it is a choice of people, which is shown above the buttons. */
+  /** Whether the choice is between guests. It is shown above the buttons. */
   isChoice: boolean
 }
 
@@ -619,7 +618,7 @@ const TARGETS = `[...document.querySelectorAll('button, input')]
     return { text: part.textContent, width: Math.round(width), height: Math.round(height), bottom, isChoice }
   })`
 
-/** Words of buttons that a line ends within, and the words of decisions that are wider than the screen. */
+/** Returns words that are broken across lines in buttons, and words that are wider than the screen in decisions. */
 const CUT_WORDS = `(() => {
   const cut = []
   for (const button of document.querySelectorAll('.actions button')) {
@@ -644,9 +643,7 @@ const CUT_WORDS = `(() => {
   return cut
 })()`
 
-/**
- * Whether the most severe problem, and the word of the decision, are below no other button than the decision itself.
- */
+/** Whether no button except the decision itself covers the most severe problem and the word of the decision. */
 const IS_WHOLE = `['.problem', '.word'].map((selector) => {
   const part = document.querySelector(selector)
   const { left, top, width, height } = part.getBoundingClientRect()
@@ -659,7 +656,7 @@ const IS_AT_END = `() => {
   return scrollHeight - clientHeight - scrollTop <= 8
 }`
 
-/** "in sight" if notice and fields are within the area above or next to the foot, with nothing over them. */
+/** Returns "in sight" if the instruction and the fields are visible and nothing covers them. */
 const INSTRUCTIONS = `(async () => {
   // The button that scrolls to hidden text appears only after the text is laid out, and takes some of its height.
   for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
@@ -676,7 +673,7 @@ const INSTRUCTIONS = `(async () => {
   return parts.length < 4 ? 'missing' : hidden.map((part) => part.textContent).join() || 'in sight'
 })()`
 
-/** Whether the last character of a text is to the right of the first. */
+/** Whether the last character of the text is to the right of the first one. */
 const FROM_LEFT = `(selector) => {
   const walker = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT)
   const text = walker.nextNode()

@@ -27,7 +27,7 @@ export async function serveDoor(entry: string, answerOthers: RequestListener, cl
   return `http://127.0.0.1:${(server.address() as { port: number }).port}/door`
 }
 
-/** Serves the page over the engine of fake-door.ts, which asks no server for anything. */
+/** Serves the page with the engine of fake-door.ts, which calls no server. */
 export function serveFakeDoor(cleanUp: CleanUp): Promise<string> {
   return serveDoor('./fake-door.ts', (_, response) => void response.writeHead(204).end(), cleanUp)
 }

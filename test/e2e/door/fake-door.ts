@@ -62,12 +62,12 @@ class FakeEngine implements DoorEngine {
   scans: { payload: string; method: string; at: number }[] = []
   claims: string[][] = []
   dismissed: string[] = []
-  /** No decision comes before it resolves. */
+  /** Decisions wait until it resolves. */
   gate: Promise<unknown> = Promise.resolve()
   state: EngineState = nothing
   #listeners = new Set<(state: EngineState) => void>()
 
-  /** Changes the state as if something had happened. */
+  /** Changes the state of the engine. */
   set(change: Partial<EngineState>): void {
     this.state = { ...this.state, ...change }
     for (const listener of this.#listeners) listener(this.state)

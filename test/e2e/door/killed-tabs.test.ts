@@ -29,7 +29,7 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
   let url: string
 
   beforeAll(async () => {
-    // Browsers have no other clock than that of the machine.
+    // The clock of a browser cannot be changed, so set that of the server.
     api.now = new Date()
     browser = await launchBrowser()
     cleanUp(() => browser.close())
@@ -71,7 +71,7 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
           }
           await page.evaluate(() => door.retry())
           await isRecorded
-          // The next tab must not wait for the answer that this one does not get.
+          // Abort the request, so that the next tab does not wait for its response.
           answer = (route) => route.abort()
         }
         await kill(context, page)
@@ -95,12 +95,12 @@ describe.skipIf(skipReason !== undefined)(`tabs${skipReason ? ` (skipped: ${skip
 async function open(context: BrowserContext, url: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(url)
-  // Until then it is the element of the page that has this id.
+  // Before that, `door` is the element with this ID.
   await page.waitForFunction(() => 'scan' in door)
   return page
 }
 
-/** Ends the process of a tab, as a phone does that needs its memory. */
+/** Kills the process of a tab, like a phone that needs memory. */
 async function kill(context: BrowserContext, page: Page): Promise<void> {
   const crashed = page.waitForEvent('crash')
   const session = await context.newCDPSession(page)

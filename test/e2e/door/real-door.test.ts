@@ -63,7 +63,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.locator('.decision.yes').getByText('Ada Lovelace').waitFor()
       // The taps are Begin and Start. The browser asked once for the camera, which costs a person a third tap.
       expect(await page.evaluate('[taps, asked]')).toEqual([2, 1])
-      // The ticket is gone, and comes back.
+      // The ticket leaves the camera image, and returns.
       await page.locator('.decision.no').getByText('ALREADY USED').waitFor()
       const { items } = await client.scans.list({ query: { projectId } })
       expect(items.at(-1)).toMatchObject({ result: 'accepted', metadata: { gate: 'North' } })
@@ -104,7 +104,7 @@ describe.skipIf(skipReason !== undefined)(
         ])
       })
 
-      // The ticket is scanned repeatedly, and its decision hides messages.
+      // The ticket is scanned repeatedly. Each decision hides messages.
       const told = (words: string) =>
         eventually(async () => {
           const next = page.getByRole('button', { name: 'Next' })

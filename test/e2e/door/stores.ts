@@ -19,11 +19,11 @@ export interface Runner {
   undo(decision: Decision): Promise<Decision>
   state(): Promise<EngineState>
   retry(): Promise<void>
-  /** Sets its clock, in milliseconds ahead of that of the machine. */
+  /** Sets the clock, in milliseconds ahead of the clock of the machine. */
   setClock(ms: number): Promise<void>
-  /** Lets no timer run any more, so that no request times out. */
+  /** Stops all timers, so that no request times out. */
   stopTimers(): Promise<void>
-  /** Ends it without any notice. */
+  /** Kills the tab or process. */
   kill(): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export async function createTabs(url: string, cleanUp: CleanUp): Promise<CreateR
   cleanUp(() => browser.close())
   return async (place) => {
     const context = await browser.newContext()
-    // Phones of one place spread their requests by chance.
+    // Doors at one place spread their requests at random.
     await context.addInitScript(() => {
       Math.random = () => 0
     })
@@ -66,7 +66,7 @@ export async function createTabs(url: string, cleanUp: CleanUp): Promise<CreateR
           Date.now = () => now() + skewMs
         }, ahead)
         await page.goto(url)
-        // Until then it is the element of the page that has this id.
+        // Before that, `door` is the element with this ID.
         await page.waitForFunction(() => 'scan' in door)
         if (!isDoor) await page.evaluate((code) => door.claim(code, 'phone'), await invite(place))
         isDoor = true

@@ -87,7 +87,7 @@ test('a restore rejects an open database, and needs --force for one with data, w
   expect(await inspect(`sqlite:${replaced}`).rows('templates')).toHaveLength(2)
   expect(await inspect(server.database).rows('templates')).toHaveLength(1)
   expect(statSync(fileOf(server.database)).mode & 0o777).toBe(0o600)
-  // Phones are never told of a change as if they had seen it.
+  // Phones are never told about a change that they have seen.
   expect(await walletTag(server.database)).toBeGreaterThan(tagBefore + 1_000)
   const next = await hostServer({ database: server.database, token: server.token })
   expect((await next.client.passes.list()).items.map(({ label }) => label)).toEqual(['Ada'])
@@ -110,7 +110,7 @@ test('rejects files that are not sound backups of this program, and changes noth
   writeFileSync(empty, '')
   copyFileSync(good, cut)
   truncateSync(cut, 4096 * 20)
-  // Without its checksum, which would no longer be right.
+  // Copy it without its checksum, which would be wrong.
   copyFileSync(good, newer)
   truncateSync(newer, Math.floor(statSync(good).size / 4096) * 4096)
   const database = openDatabase(`sqlite:${newer}`)
@@ -154,7 +154,7 @@ async function walletTag(database: string): Promise<number> {
   return Number(counter!.value)
 }
 
-/** Batches in flight until it is stopped. */
+/** Keeps batches in flight until it is stopped. */
 function startLoad({ client }: TestServer, templateId: string) {
   const acknowledged = new Map<string, string>()
   const refused: unknown[] = []

@@ -31,7 +31,7 @@ test('a read-only server is copied to PostgreSQL and back, and links and secrets
   expect(await phone.listChanged(first, 'v0')).toBeUndefined()
   const postgres = await emptyDatabase('postgres')
 
-  // The scheduler of a server is at work from its first second on.
+  // The scheduler writes from the first second of a server.
   const opened = openDatabase(database)
   await eventually(async () => expect(await opened.reader('leases').first()).toBeDefined())
   await opened.close()

@@ -126,7 +126,7 @@ test('an unreachable database fails, and checks that need it are skipped', async
   const report = await doctor(missing)
   expect(report.failures).toEqual(['Database: Reachable'])
   expect(report.find('Work: Jobs').status).toBe('SKIPPED')
-  // Looking made nothing.
+  // The check created no database.
   expect((await doctor(missing)).failures).toEqual(['Database: Reachable'])
 
   const unreachable = await doctor('postgres://someone:planted-password@127.0.0.1:9/passes')

@@ -59,7 +59,7 @@ test.each(oneDialect)(
     }
     for (const command of [['webhook', 'list'], ['pass', 'list'], ['scans', 'export', '--out', '-'], ['whoami']]) {
       const { stdout, stderr } = await run([...command, '--json'], { ...server, token })
-      // A list of passes shows their links, and those of one second are the same.
+      // `pass list` prints links. Links that were created in the same second are equal.
       written.push(command[0] === 'pass' ? stdout.replaceAll(/"http[^"]+\/l\/[^"]+"/g, 'null') : stdout, stderr)
     }
     const refused = await run(['webhook', 'list'], { url: 'http://127.0.0.1:1', token })

@@ -36,7 +36,7 @@ describe('package', () => {
     const home = join(folder, 'node_modules', name)
     mkdirSync(home, { recursive: true })
     await execa('tar', ['-xzf', packed.filename, '-C', home, '--strip-components=1'], shell)
-    // A program of TypeScript brings the types of Node.js itself.
+    // TypeScript programs have the types of Node.js.
     for (const dependency of [...Object.keys(dependencies), '@types/node']) link(dependency, folder)
     mkdirSync(join(folder, 'node_modules/.bin'))
     symlinkSync(`../${name}/bin/run.js`, join(folder, 'node_modules/.bin/passes'))

@@ -14,7 +14,7 @@ describe.skipIf(skipReason !== undefined)(
   () => {
     const cleanUp = cleanUpAfterAll()
     let server: TestServer
-    /** Another process on the same database: where people are let in. */
+    /** Another process on the same database, where guests are admitted. */
     let gateServer: TestServer
     let browser: Browser
     let projectId: string
@@ -95,7 +95,7 @@ describe.skipIf(skipReason !== undefined)(
       return Object.fromEntries(shown.map(([name, text]) => [name, Number(text.replaceAll(',', ''))]))
     }
 
-    /** The same, of the interface. */
+    /** Returns the same numbers, read from the API. */
     async function numbersOfApi(): Promise<Record<string, number>> {
       const { client } = server
       const from = beginningOf(new Date())
@@ -179,7 +179,7 @@ describe.skipIf(skipReason !== undefined)(
         await page.locator('[data-number=issued]').waitFor()
         await page.locator('[data-number=doors]').waitFor()
         await look(page)
-        // Long names hide no numbers; on a phone the rest is a touch away.
+        // Long names hide no numbers. On a phone, the reader scrolls sideways to see them.
         if (options.viewport.width > 320) expect(await page.evaluate(CUT_OFF)).toEqual([])
         const pressable = await page.locator('button, input, select, a[href]').count()
         if (query === '?wall') {
@@ -277,7 +277,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText('Der Server kennt diesen Token nicht').waitFor()
       expect(await page.evaluate('sessionStorage.length')).toBe(0)
 
-      // One that knows of no project is not told that there is none, and finds passes all the same.
+      // A token that cannot read projects does not show that there are none. It still finds passes.
       await page.getByLabel('Zugangstoken').fill((await makeToken('--scope', 'passes:read')).token)
       await page.getByRole('button', { name: 'Öffnen' }).click()
       await page.getByText('Für diesen Token nicht erlaubt').waitFor()
@@ -293,7 +293,7 @@ describe.skipIf(skipReason !== undefined)(
       await context.setOffline(false)
       await page.getByText('The server does not respond').waitFor({ state: 'detached' })
 
-      // A proxy answers like this while no server behind it is ready.
+      // Proxies respond like this if no server is ready.
       await page.route('**/v1/**', (route) => route.fulfill({ status: 502, body: '<h1>Bad Gateway</h1>' }))
       await page.getByText('The server does not respond').waitFor()
       expect(await page.locator('[data-number=doors]').isVisible()).toBe(true)
@@ -334,7 +334,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.locator('[data-number=issued]').waitFor()
       expect((await numbersOf(page)).issued).toBe(passes.length)
       await page.locator('[data-number=silentDoors]').getByText('1', { exact: true }).waitFor()
-      // Silent doors come first, so that a list that is cut shows them.
+      // Silent doors come first, so that a shortened list shows them.
       expect(await page.locator('tr', { hasText: /heard/i }).allInnerTexts()).toEqual([
         expect.stringMatching(/^Unheard\s.*Silent/s),
         expect.not.stringContaining('Silent'),
@@ -355,10 +355,10 @@ describe.skipIf(skipReason !== undefined)(
   },
 )
 
-/** More than the page has rows for. */
+/** More doors than the page shows. */
 const DOORS = 21
 
-/** Scans of people who have been let in already. */
+/** Repeated scans of admitted guests. */
 const AGAIN = isLong ? 984 : 16
 
 const WALLS = [
@@ -368,8 +368,8 @@ const WALLS = [
 ]
 
 /**
- * Texts that are too small to read from afar, short words that a line ends within, whether the board fills the screen,
- * and bytes that are written in full.
+ * Returns small texts, short words that are broken across lines, whether the board fills the screen, and texts with
+ * raw bytes.
  */
 const WALL = `(() => {
   const small = []
@@ -395,7 +395,7 @@ const WALL = `(() => {
 
 const BELOW_THE_SCREEN = 'document.documentElement.scrollHeight - innerHeight'
 
-/** Tables that are wider than their cards, and a board that is larger than its screen. */
+/** Returns tables that are wider than their cards, and a board that is larger than its screen. */
 const CUT_OFF = `[...document.querySelectorAll('.scroll, .whole .board')]
   .filter((part) => part.scrollWidth > part.clientWidth + 1 || part.scrollHeight > part.clientHeight + 1)
   .map((part) => part.getAttribute('aria-label') ?? 'board')`

@@ -75,12 +75,12 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   const cleanUp = cleanUpAfterAll()
   let server: TestServer
   let browser: Browser
-  /** Smart links by what they lead to. */
+  /** Smart links by the page that they lead to. */
   const links: Record<string, string> = {}
 
   let conferenceId: string
 
-  /** The tab of tests that only read. A new tab costs as much CPU as such a test. */
+  /** The tab for tests that only read, because a new tab costs as much CPU as such a test. */
   let reader: Visit
 
   async function read(link: string, language = 'en') {
@@ -193,7 +193,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
         return Array.from(range.getClientRects(), (line) => [line.left - left, right - line.right])
       })()`)) as [left: number, right: number][]
       expect(lines.length, link).toBeGreaterThan(1)
-      // The page is read from the right: there all lines begin.
+      // The page is right-to-left, so all lines begin at the right.
       for (const [, right] of lines) expect(right).toBeCloseTo(lines[0]![1], 0)
     }
   })
@@ -210,7 +210,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       const { page, response } = await read(links[name]!)
       expect(response!.status()).toBe(status)
       expect([await page.locator('h1').innerText(), await page.title()]).toEqual([heading, heading])
-      // Their texts differ, and their layout is the same.
+      // The pages differ only in their texts.
       await picture(page, `ended-${name}`)
       for (const { viewport, colorScheme } of name === 'void' || isLong ? looks : []) {
         await page.setViewportSize(viewport)
@@ -237,7 +237,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       const shown = (await page.locator('body').innerText()).replaceAll('\n', '')
       for (const text of hostile) expect(shown).toContain(text)
       expect(await page.locator('iframe, base, [onerror], [onload], [onfocus]').count()).toBe(0)
-      // The script of the page itself, which sends tablets on.
+      // The script of the page redirects tablets.
       const scripts = await page.locator('script').evaluateAll((all) => all.map((one) => one.outerHTML))
       expect(scripts).toEqual([
         expect.stringMatching(/^<script src="[./]*assets\/tablet\.\w+\.js" defer=""><\/script>$/),
@@ -298,7 +298,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     for (const name of ['Add to Apple Wallet', 'Add to Google Wallet', 'Add to calendar']) {
       const { y, height } = (await page.getByRole('link', { name }).boundingBox())!
       expect(y + height, name).toBeLessThanOrEqual(390)
-      // As high as a finger.
+      // At least as high as a fingertip.
       expect(height, name).toBeGreaterThanOrEqual(44)
     }
     await picture(page, 'conference-across')
@@ -507,7 +507,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const [revoked, voided] = [await make('revoked'), await make('void')]
     await passes.revokeLinks({ params: revoked.params })
     await passes.void({ params: voided.params, body: {} })
-    // No phone takes a pass without a description.
+    // Phones reject passes without a description.
     const variables = [{ name: 'about', label: 'About', default: 'A ticket' }]
     const unsound = await publish('generic', { variables, design, apple: { description: '{{about}}' } })
     return {

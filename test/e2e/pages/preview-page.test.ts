@@ -85,7 +85,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
         const [apple, google] = await Promise.all(
           ['Apple Wallet', 'Google Wallet'].map((phone) => page.getByRole('region', { name: phone }).boundingBox()),
         )
-        // Side by side where there is room, one above the other where there is none.
+        // The cards are side by side on wide screens, and one above the other on narrow ones.
         if (viewport.width > 1000) expect(google!.x).toBeGreaterThan(apple!.x + apple!.width)
         else expect(google!.y).toBeGreaterThan(apple!.y + apple!.height)
         expect(incidents).toEqual([])
@@ -118,7 +118,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   const field = (key: string, value = 'B7') => ({ key, label: key.toUpperCase(), value })
 
-  /** The preview of a design, and the page of a pass of it, each with what is drawn of the front. */
+  /** Returns the fields of the front that the preview and the pass page show. */
   async function drawn(passType: PassType, design: Partial<DefinitionInput['design']>, apple = {}) {
     const { templates, templateVersions, passes } = server.client
     const template = await templates.create({ body: { name: passType, passType } })
@@ -232,7 +232,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     )
   })
 
-  /** A template file that somebody works on, and the page that follows it. */
+  /** Starts `template dev` on a template file, and opens its page. */
   async function develop() {
     const source = join(import.meta.dirname, '../../../examples/conference')
     const place = temporaryFolder()
@@ -337,7 +337,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
     expect(statuses).toEqual([200, 200, 403, 403, 403])
     expect((await ask({}, 'POST')).statusCode).toBe(405)
-    // A page of any site may send a path that is no address.
+    // Any site can request an invalid path.
     expect((await ask({}, 'GET', '//')).statusCode).toBe(404)
     const { headers } = await ask({})
     const policy = String(headers['content-security-policy'])

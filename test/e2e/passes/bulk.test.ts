@@ -22,12 +22,12 @@ import { hostServer, startServer } from '../support/server.ts'
 
 const setUp = sharedSetUp(onlyAnswers)
 
-/** Enough that a run can be stopped in its middle. */
+/** Enough passes to stop a run halfway. */
 const MANY = times(500, 800)
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 
-/** Makes passes T-0, T-1, … of the template. */
+/** Creates the passes T-0, T-1, … of the template. */
 async function createPasses({ server, templateId }: Setup, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `T-${index}`)
   for (let at = 0; at < count; at += 100) {

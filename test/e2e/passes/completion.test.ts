@@ -135,7 +135,9 @@ function isInstalled(shell: string): boolean {
   return (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, shell)))
 }
 
-/** Runs without the line editor, which would print the same: the text before the cursor, and the open quote. */
+/**
+ * Runs the completion without the line editor, which would print the same text before the cursor and the open quote.
+ */
 function askZsh(script: string): string[] {
   const offer = (prefix: string, quote: string) => `PREFIX=${prefix} QIPREFIX=${quote} _passes_complete`
   return [

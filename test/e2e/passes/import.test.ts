@@ -156,7 +156,7 @@ test('packages of another provider become a file to import', async () => {
     { externalPassId: 'a/1', label: 'Grace', scanPayload: 'A1', status: 'ISSUED', seat: '7', field_status: 'gold' },
     { externalPassId: 'b/1', label: 'b/1', authenticationToken: '', scanPayload: "'=1+1", status: 'VOID', seat: '' },
   ])
-  // Its columns may have been renamed since.
+  // The columns could have been renamed since.
   writeFileSync(join(folder, 'old.csv'), 'renamed')
   const again = await run(['packages', 'old', '--out', 'old.csv'], server, { cwd: folder })
   expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining('old.csv already exists')])

@@ -49,13 +49,13 @@ async function passCount({ server, projectId }: Setup): Promise<number> {
   return (await server.client.projects.stats({ params: { id: projectId } })).totalPassCount
 }
 
-/** In the long form, as many rows as a fair has guests. */
+/** The number of rows. The long form has as many as a trade fair has guests. */
 const ROWS = times(450, 2_000)
 
-/** Enough that a run can be stopped in its middle. */
+/** Enough rows to stop a run halfway. */
 const MANY = times(500, 3_000)
 
-/** A run that is stopped in its middle need not be long for that. */
+/** A low concurrency keeps a short run going until it is stopped. */
 const slowly = ['--concurrency', '2']
 
 test('each row becomes a pass, and the links file joins them to the input in its order', async () => {
@@ -193,7 +193,7 @@ test('after SIGKILL the same command resumes, with each pass and link made once'
   expect(resumed.exitCode).toBe(1)
   const summary = JSON.parse(resumed.stdout)
   expect(summary).toMatchObject({ complete: true, rows: MANY, failed: MANY / 50 })
-  // A pass whose response was not recorded already existed when its row was sent again.
+  // A pass whose response was not recorded existed when its row was sent again.
   expect(summary.created + summary.present).toBe(MANY - MANY / 50)
   expect(summary.alreadyDone).toBeGreaterThan(0)
   expect(await passCount(setup)).toBe(MANY - MANY / 50)
@@ -219,7 +219,7 @@ test('a run outlasts a server that is killed and started again', async () => {
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('trying again in')])
   const summary = JSON.parse(stdout)
   expect(summary).toMatchObject({ complete: true, failed: 0 })
-  // A pass whose answer got lost was there when it was sent again.
+  // A pass whose response was lost existed when its row was sent again.
   expect(summary.created + summary.present).toBe(MANY)
   expect(await passCount(setup)).toBe(MANY)
 })

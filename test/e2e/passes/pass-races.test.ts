@@ -19,7 +19,10 @@ async function makePasses(client: Client, count: number): Promise<Pass[]> {
   return results.map(({ pass }) => pass!)
 }
 
-/** Two servers on one database, so that nothing in one process can keep requests apart, for tests in a workspace each. */
+/**
+ * Starts two servers on one database, so that no state in a process can order the requests. Each test has its own
+ * workspace.
+ */
 function shareTwo(dialect: TestDialect) {
   const shared = sharedServers(2, { dialect })
   return async () => {
@@ -93,7 +96,7 @@ describe.each(dialects)('two servers on one %s database', (dialect) => {
     const revisions = answers.map(({ revision }) => revision).toSorted((a, b) => a - b)
     expect(revisions).toEqual(Array.from({ length: UPDATES }, (_, n) => n + 2))
     const pass = await clients[0].passes.get({ params: { id } })
-    // No update overwrote one that had read an older version.
+    // No update overwrote a concurrent one.
     expect(Object.keys(pass.variables)).toHaveLength(UPDATES)
     expect((await rows('events')).filter(({ type }) => type === 'pass.updated')).toHaveLength(UPDATES)
     expect(await rows('pass_variables')).toHaveLength(UPDATES)

@@ -16,7 +16,7 @@ test.each([
   ['login --url http://127.0.0.1:1 --token-stdin'],
 ])('in this process, passes %s has the same exit code and output as in its own', async (line) => {
   const args = line.split(' ')
-  // oclif takes a missing argument from stdin, where that is quick enough.
+  // oclif reads a missing argument from stdin if the input arrives early enough.
   const options = line.endsWith('stdin') ? { input: 'psk_y' } : {}
   const { exitCode, stdout, stderr } = await spawnProgram(args, nowhere, options)
   expect(await run(args, nowhere, options)).toEqual({ exitCode, stdout, stderr })

@@ -19,7 +19,7 @@ const ticket = {
   },
 }
 
-/** A folder with templates as files, and an image that they may name. */
+/** Creates a folder with template files and an image. */
 function folderOf(files: Record<string, unknown>): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'images'))
@@ -141,7 +141,7 @@ test('reads all files of a folder before it pushes any', async () => {
     const { exitCode, stderr } = await run(['template', 'push', folder], server)
     expect([exitCode === 0, stderr]).toEqual([false, expect.stringContaining(said)])
   }
-  // A draft may be incomplete, but not what is published.
+  // A draft can be incomplete. A published definition cannot.
   write(folder, 'b.json', { ...coupon, definition: { ...coupon.definition, expiresAt: '{{nothing}}' } })
   const paths = ['a.json', 'b.json'].map((name) => join(folder, name))
   const { exitCode, stderr } = await run(['template', 'push', ...paths, '--publish', '--yes'], server)

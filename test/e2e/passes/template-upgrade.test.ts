@@ -6,7 +6,7 @@ import { startHeldProxy } from '../support/held-proxy.ts'
 import { inspect } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
 
-/** The next version of the template of a setup; its passes have a seat, and not all have a gate. */
+/** Publishes the next version. Its passes have a seat, but some have no gate. */
 async function publishNext(client: Client, templateId: string, required: string[]): Promise<void> {
   const variables = required.map((name) => ({ name, label: name, required: true }))
   const definition = { variables, design: { organizationName: 'Fair', description: 'Ticket' } }

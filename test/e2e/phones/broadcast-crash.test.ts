@@ -7,7 +7,7 @@ import { dialects } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'
 import { hostServer, startServer } from '../support/server.ts'
 
-/** Many more of both by hand. */
+/** Set PASSES_BROADCAST_KILLS for more kills. */
 const KILLS = Number(process.env.PASSES_BROADCAST_KILLS ?? times(2, 3))
 const PASSES = Number(process.env.PASSES_BROADCAST_PASSES ?? times(1_200, 12_000))
 
@@ -52,8 +52,8 @@ describe.each(dialects)('on %s', (dialect) => {
 })
 
 /**
- * Each notification takes a millisecond more, so that the end of a fan-out is far off when its server is killed, however late
- * a busy machine does that; until the returned function is called.
+ * Slows down each insert of a notification by a millisecond until the returned function is called, so that a server is
+ * killed in the middle of a fan-out.
  */
 async function slowDown({ dialect, writer }: Database): Promise<() => Promise<void>> {
   if (dialect === 'sqlite') {

@@ -62,7 +62,7 @@ test('lists exactly the passes of hostile phones, and the reason of each outdate
   await eventually(async () => expect(await report()).toEqual(expected))
   expect(fleet.counts).toMatchObject({ pushes: 30, fetched: 21, problems: 0 })
 
-  // Taken by APNs and never handed on: no phone knows, and the server does.
+  // APNs accepts the push but does not deliver it: the phone learns nothing, and the server does not know.
   await setFaults(server, 'apns-drop')
   for (const id of ids) await client.passes.update({ params: { id }, body: { label: 'Hedy' } })
   await eventually(async () => {

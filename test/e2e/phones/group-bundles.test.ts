@@ -51,7 +51,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-/** The serial numbers of a bundle whose packages unzip and openssl take, in each language of the example. */
+/** Returns the serial numbers of a bundle, after unzip and openssl checked its packages in each language. */
 async function readBundle(bundle: Buffer, rootPem: string): Promise<string[]> {
   const folder = await unpack(bundle)
   return Promise.all(

@@ -11,7 +11,7 @@ import { hostServer, sandboxFolder } from '../support/server.ts'
 
 const ISSUER = '3388000000000000000'
 
-/** Returns the code that scanners read from a package. */
+/** Returns the barcode message of a package. */
 const codeIn = (content: { barcodes?: { message: string }[] | undefined }) => content.barcodes![0]!.message
 
 describe.each(dialects)('on %s', (dialect) => {

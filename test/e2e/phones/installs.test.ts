@@ -17,7 +17,7 @@ import { type ServerProcess, startServer } from '../support/server.ts'
 
 const OPERATIONS = times(150, 10_000)
 const KILLS = times(1, 12)
-/** A kill keeps jobs from others for the ten seconds of their lease. */
+/** A killed worker keeps its jobs for the ten seconds of their lease. */
 const TIMEOUT_MS = times(300_000, 1_800_000)
 const PASSES = 24
 const PHONES = 10
@@ -57,7 +57,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       }
     }
 
-    /** The phone is set up from a backup before the server hears of it, or after, or never. */
+    /** Restores the phone from a backup before the server learns of it, or after, or never. */
     async function wipe(phone: FleetPhone): Promise<void> {
       const lost = phone.passes
       const restore = async () => {
@@ -65,7 +65,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         for (const { serialNumber } of lost) model.set(serialNumber, phone, true)
         return isNew
       }
-      // No push is under way that tells the server now.
+      // No push is in flight that would tell the server.
       await drained()
       await fleet.wipe(phone)
       if (random.next() < 0.3) {

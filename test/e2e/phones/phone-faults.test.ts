@@ -79,7 +79,7 @@ describe.each(dialects)('on %s', (dialect) => {
 describe.each(oneDialect)('on %s', (dialect) => {
   test('a server that is killed between commit and push leaves a phone that ends current', async () => {
     const fleet = await openFleet(dialect)
-    // It commits and never works: nothing can be pushed before it is gone.
+    // This server runs no jobs, so nothing is pushed before it is killed.
     const api = await fleet.start({ args: ['--role', 'api'] })
     const { passId, update } = await openPass(api, fleet)
     const phone = await newPhone(api, passId, 'device')
@@ -184,7 +184,7 @@ async function openFleet(dialect: (typeof dialects)[number]) {
   }
 }
 
-/** An issued pass with its holder on the front, and what changes it. */
+/** Creates an issued pass with its holder on the front, and a function that changes the holder. */
 async function openPass(server: TestServer, fleet?: Awaited<ReturnType<typeof openFleet>>) {
   const { passes } = server.client
   const templateId = await publishTemplate(server)
@@ -198,7 +198,7 @@ async function openPass(server: TestServer, fleet?: Awaited<ReturnType<typeof op
   return { server, passId, update }
 }
 
-/** A template that shows the holder on the front. */
+/** Publishes a template with the holder on the front. */
 async function publishTemplate({ client: { templates, templateVersions } }: TestServer): Promise<string> {
   const { id } = await templates.create({ body: { name: 'Ticket', passType: 'generic' } })
   const fields = { primary: [{ key: 'holder', label: 'Holder', value: '{{pass.label}}' }] }

@@ -16,7 +16,7 @@ const variables = {
   discount: '12.5',
 }
 
-/** Added to the conference, whose own definition has a moment alone with a type. */
+/** A value with a type, which is added to the definition of the conference. */
 const typed = {
   variables: [
     { name: 'paid', label: 'Paid', format: 'number' },
@@ -44,7 +44,7 @@ interface Reading {
   /** Texts and values that are the same after the update. */
   kept: string[]
   price: { before: string; after: string }
-  /** On a lock screen. */
+  /** The text on the lock screen. */
   banner: string
 }
 
@@ -138,7 +138,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-/** Neither the default of the definition nor what the other phones show. */
+/** Expects neither texts of the default language nor those of other phones. */
 function expectNoOther(shown: string, language: string): void {
   const others = languages.filter((other) => other !== language).flatMap((other) => readings[other]!.labels)
   for (const text of [...others, 'ATTENDEE', 'HALL', 'Doors open', 'Good to know', 'Paid', 'Help desk']) {

@@ -22,7 +22,7 @@ interface OldPhone {
   scanPayload: string
 }
 
-/** Starts another provider, as phones see it: it stores registrations, and responds below its own path. */
+/** Starts a provider that stores registrations, and responds below its own path. */
 async function startOldProvider() {
   const registered = new Map<string, string>()
   const server = createHttp((request, response) => {

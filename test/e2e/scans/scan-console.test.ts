@@ -26,7 +26,7 @@ function filledWith(look: string, text: string): RegExp {
   return new RegExp(`\\u001B\\[${look}m[^\\n]*${text}`)
 }
 
-/** A search by name finds the last two together. */
+/** A search by name finds the last two passes. */
 const codes = [...Array.from({ length: 10 }, (_, n) => `PASS-${n}`), 'PASS-19', 'PASS-190', 'KEY-1', 'KEY-2']
 const typed = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 
@@ -70,7 +70,7 @@ describe('the door console on a real terminal', () => {
   beforeAll(async () => {
     server = await startServer({ cleanUp })
     await issueWithCodes(server.client, [...codes, ...speeds.flatMap(([, given]) => given)])
-    // Ink would draw nothing for a build machine, and no colours.
+    // Without these variables, Ink draws nothing in CI, and no colors.
     north = await openConsole(['--gate', 'North gate'], { env: { CI: 'true' }, cleanUp })
     south = await openConsole(['--gate', 'South gate', '--mute', '--no-color'], { cleanUp })
   })
@@ -89,7 +89,7 @@ describe('the door console on a real terminal', () => {
     return terminal
   }
 
-  /** Scans a pass that is valid, and waits until the terminal shows that it is accepted. */
+  /** Scans a valid pass, and waits until the terminal shows that it is accepted. */
   async function letIn(terminal: Terminal, code: string): Promise<void> {
     terminal.type(`${code}\r`)
     await terminal.shows(new RegExp(`A C C E P T E D[^]*Guest ${code}\\b`))
@@ -182,7 +182,7 @@ describe('the door console on a real terminal', () => {
     await letIn(north, 'PASS-4')
     await typeByHand(north, 'guest pass-19\r')
     await north.shows('Found for guest pass-19')
-    // The second match of the name. None of the matches was admitted yet.
+    // The second match. None of the matches was admitted yet.
     north.type(DOWN)
     await north.shows('› 2')
     north.type('\r')

@@ -30,7 +30,7 @@ async function listIsStored(folder: string, passes: number): Promise<void> {
   })
 }
 
-/** Starts a server again after its end, with the same database and address. */
+/** Starts a stopped server again, with the same database and address. */
 function startAgain({ database, token, url }: TestServer): Promise<TestServer> {
   return hostServer({ database, token, port: new URL(url).port })
 }
@@ -47,12 +47,12 @@ test('killed servers and consoles lose and repeat no scan', async () => {
   await listIsStored(state, codes.length)
   first.type('PASS-0\rPASS-1\r')
   await first.shows('✔ 2 accepted')
-  // The list of the console still says that it may come in.
+  // The list of the console still admits the pass.
   const { items } = await server.client.passes.list({ query: { externalPassId: ['PASS-5'] } })
   await server.client.passes.void({ params: { id: items[0]!.id } })
   await server.stop()
 
-  // Before anybody scans.
+  // The first scanner has not scanned yet.
   await first.shows('▲ OFFLINE since')
   first.type('PASS-4\rPASS-5\rNOBODY\rPASS-6\r')
   await first.shows('✔ 5 accepted · ✘ 1 turned away')
@@ -63,7 +63,7 @@ test('killed servers and consoles lose and repeat no scan', async () => {
   const second = open()
   await second.shows('▲ OFFLINE since')
   await second.shows('4 pending')
-  // The previous scanner admitted these, online and offline, which the list does not show.
+  // The previous scanner admitted these passes online and offline. The list does not show that.
   second.type('PASS-0\rPASS-4\r')
   await second.shows('✘ 2 turned away')
   second.type('PASS-7\r')

@@ -8,14 +8,17 @@ import { sharedServers } from '../support/server.ts'
 
 const SCANS = times(60, 200)
 
-/** The number of scans of later tests of the same mechanism. */
+/** The number of scans in later tests of the same mechanism. */
 const FEWER = times(20, 40)
 
 const REPLAYS = times(40, 100)
 const REVERSALS = times(8, 20)
 const RENEWALS = times(20, 300)
 
-/** On PostgreSQL two servers, so that nothing in one process can keep scans apart; on SQLite one, where all share a file. */
+/**
+ * On PostgreSQL two servers, so that no state in a process can order the scans. On SQLite one, because all share a
+ * file.
+ */
 function shareServers(dialect: TestDialect) {
   const shared = sharedServers(dialect === 'sqlite' ? 1 : 2, { dialect })
   return async () => {
@@ -85,7 +88,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { clients, rows } = await startServers()
     for (const { name, policy, scans, accepted, rejection, isVoidAfter } of races) {
       const pass = await issuedPass(clients[0]!, policy)
-      // One moment for all, so that neither a month nor the order of arrival can part them.
+      // All scans have the same time, so that neither the month nor the order of arrival decides.
       const body = { passId: pass.id, scannedAt: new Date().toISOString(), context: { gate: 'Gate A' } }
       const answers: ScanResponse[] = await Promise.all(
         Array.from({ length: scans }, (_, n) => clients[n % clients.length]!.scans.create({ body })),
@@ -185,7 +188,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(letIn.map(({ priorScanCount }) => priorScanCount).toSorted((a, b) => a - b)).toEqual(letIn.map((_, n) => n))
     const identifiers = await rows('pass_identifiers')
     expect(identifiers.filter(({ active }) => Boolean(active))).toHaveLength(1)
-    // The old codes were taken while they were good, too.
+    // Old codes were also accepted while they were valid.
     expect(letIn.length).toBeGreaterThan(1.5 * RENEWALS)
   })
 })

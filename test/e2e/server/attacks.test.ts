@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const SLOW_SOCKETS = isLong ? 1_000 : 300
 
-/** Node looks each half second for headers that take longer than 10 s. */
+/** Node.js checks every half second for headers that take longer than 10 s. */
 const CLOSED_WITHIN_MS = 12_000
 
 test('closes sockets that send headers slowly, and serves other requests in the meantime', async () => {
@@ -50,7 +50,7 @@ test('a kept-alive connection has the same time for the headers of its next requ
   const dripping = setInterval(() => socket.writable && socket.write('X-Slow: 1\r\n'), 2_000)
   onTestFinished(() => clearInterval(dripping))
   socket.resume()
-  // By its end or by a reset: it still drips when it is closed.
+  // The connection ends or is reset while the client still sends.
   await new Promise((resolve) => socket.once('close', resolve))
   expect(performance.now() - startedAt).toBeLessThan(CLOSED_WITHIN_MS)
 })

@@ -61,7 +61,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** Several batches in flight until the server is gone. */
+/** Keeps several batches in flight until the server is killed. */
 function startLoad({ client }: TestServer, templateId: string, prefix: string) {
   const acknowledged = new Map<string, string>()
   const refused: unknown[] = []

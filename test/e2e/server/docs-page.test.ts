@@ -80,7 +80,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test('the reference reaches an endpoint within two screens, without accessibility issues, light and dark', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, incidents } = await visit(browser, { viewport: screens.desktop, colorScheme })
-      // The style sheet of both has the dark colors.
+      // The style sheet of both pages contains the dark colors.
       for (const path of colorScheme === 'light' || isLong ? ['/docs', '/docs/errors'] : ['/docs']) {
         await page.goto(server.url + path)
         const isOnlyColors = colorScheme === 'dark' && !isLong
@@ -101,7 +101,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
-  // Contrast, which is theirs, is all that the night could change.
+  // Dark mode changes only the contrast, which Swagger UI decides.
   test.runIf(isLong)('the page to try requests has no accessibility issue in dark mode', async () => {
     const { page } = await openDocs({ viewport: screens.desktop, colorScheme: 'dark' })
     await expectAccessible(page)

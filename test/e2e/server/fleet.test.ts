@@ -10,7 +10,7 @@ import { inviteGuests, startLoad } from '../support/fleet-load.ts'
 import { inspect } from '../support/passes.ts'
 
 const GUESTS = times(60, 200)
-/** In each an API and a worker are killed. */
+/** An API server and a worker are killed in each round. */
 const ROUNDS = times(1, 2)
 const roles = ['api', 'worker'] as const
 const events = ['pass.issued' as const, 'pass.updated' as const, 'pass.scanned' as const]

@@ -19,7 +19,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
     expect(installed.exitCode, String(installed.stderr)).toBe(0)
 
-    // A callback tells that the pass is installed; before that a change is not sent to Google.
+    // The callback says that the pass is installed. Before it, changes are not sent to Google.
     const correlationId = 'order-4711'
     const found = await eventually(async () => {
       const response = await fetch(`${url}/v1/passes/${pass.id}`, {

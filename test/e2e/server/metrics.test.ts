@@ -11,7 +11,7 @@ import { hostServer } from '../support/server.ts'
 
 const docs = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8')
 
-/** The tables of docs/metrics.md, `name: type(labels)`. */
+/** The rows of the tables in docs/metrics.md, as `name: type(labels)`. */
 const documented = [...docs.matchAll(/^\| `(passes_\w+)` \| (\w+)(?:, \*fleet\*)? \|([\w, ]*)\|/gm)].map(
   ([, name, type, labels]) => `${name}: ${type}(${labels!.trim()})`,
 )
@@ -26,7 +26,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await busy(server, receiver.url)
     const live = await eventually(async () => {
       const found = await families(server.metricsUrl!)
-      // No job gave up: what has no values is named all the same.
+      // Metrics without values, such as failed jobs, are listed too.
       expect(found.filter(({ labels }) => labels === undefined).map(({ name }) => name)).toEqual([
         'passes_jobs_set_aside',
         'passes_jobs_quarantined',
@@ -114,7 +114,7 @@ describe('the example alerts', () => {
       expect(known, metric).toBeDefined()
       for (const [, label, values] of selector.matchAll(/(\w+)(?:=~|!~|!=|=)"([^"]*)"/g)) {
         expect(known).toMatch(new RegExp(`\\b${label}\\b`))
-        // A status and a method are those of HTTP.
+        // HTTP defines the values of status and method.
         if (label === 'status' || label === 'method') continue
         for (const value of values!.split('|')) {
           if (label === 'route') expect(allRoutes.map(({ route }) => route.path)).toContain(value)
@@ -150,7 +150,7 @@ describe('the example alerts', () => {
   })
 })
 
-/** Something of everything: requests, rejections, issuing, a scan, a notification, a broadcast, a delivery. */
+/** Creates values for all metrics: requests, rejections, issuing, a scan, a notification, a broadcast, a delivery. */
 async function busy({ client, url, token }: Awaited<ReturnType<typeof hostServer>>, receiver: string): Promise<void> {
   await client.webhooks.create({ body: { url: receiver, events: ['pass.issued'] } })
   const { id: projectId } = await client.projects.create({ body: { name: 'Tour' } })
@@ -172,7 +172,7 @@ async function scrape(metricsUrl: string): Promise<string> {
   return response.text()
 }
 
-/** Our own metrics with the labels of their values; undefined where there are none yet. */
+/** Returns the metrics of passes with the labels of their values; undefined for metrics without values. */
 async function families(metricsUrl: string) {
   const text = await scrape(metricsUrl)
   return [...text.matchAll(/^# TYPE (passes_\w+) (\w+)$/gm)].map(([, name, type]) => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const KIB = 1024
 
-/** Routes with and without a token, and more bytes than each takes. */
+/** Routes with and without a token, and a body size above the limit of each. */
 const routes = [
   ['/apple/v1/log', 'application/json', 64 * KIB + 1],
   ['/google/callbacks', 'application/json', 64 * KIB + 1],

@@ -55,7 +55,7 @@ test('a single server stores nothing about its requests', async () => {
 /** A rejected request is delayed by half a second. This number of clients per queue still exceeds the limit. */
 const CLIENTS = 3
 
-/** Asks on each queue without a pause; answers how many requests were let through. */
+/** Sends requests on each queue without a pause. Returns the number of accepted requests. */
 async function flood(lanes: string[], token: string, seconds: number) {
   const started = performance.now()
   const elapsed = () => (performance.now() - started) / 1000

@@ -80,7 +80,7 @@ test('after SIGTERM, /readyz is 503, and requests are served on connections that
   await expect(fetch(`${api.url}/healthz`)).rejects.toThrow()
 })
 
-/** Reads and writes in several queues until told to stop; resolves then to what failed. */
+/** Sends reads and writes on several queues until told to stop. Resolves to the failed requests. */
 async function startLoad(url: string, token: string) {
   const client = createClient({ url, token, attempts: 1 })
   onTestFinished(() => client.close())
@@ -110,7 +110,7 @@ async function startLoad(url: string, token: string) {
   }
 }
 
-/** Waits until the server got some more of the load. */
+/** Waits until the server has received more requests. */
 async function goesOn({ sent }: Balancer, url: string): Promise<void> {
   const before = sent.get(url) ?? 0
   await eventually(() => expect(sent.get(url)).toBeGreaterThan(before + 10))

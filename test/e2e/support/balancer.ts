@@ -7,7 +7,7 @@ import type { CleanUp } from '../../support/databases.ts'
 
 export interface Balancer {
   url: string
-  /** Servers that are sent requests at this moment. */
+  /** The servers that receive requests now. */
   ready(): string[]
   /** The number of requests that each server received. */
   sent: Map<string, number>

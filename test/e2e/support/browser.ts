@@ -14,7 +14,7 @@ const named = process.env.PASSES_CHROMIUM
 const [whole, shell] = ['/usr/bin/chromium', '/usr/lib/chromium/chromium-headless-shell']
 const executablePath = named ?? (existsSync(shell) && !isLong ? shell : whole)
 
-/** Why nothing can be seen in a browser here; undefined where it can, and where it has to: in CI, or where one is named. */
+/** The reason why browser tests are skipped; undefined if they run. They always run in CI, or if a browser is named. */
 export const skipReason =
   existsSync(executablePath) || named !== undefined || process.env.CI === 'true'
     ? undefined
@@ -31,7 +31,7 @@ export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      // Links lead there, and no test may.
+      // Links lead to Google, which tests must not call.
       '--host-resolver-rules=MAP pay.google.com ~NOTFOUND',
       ...more,
     ],
@@ -43,7 +43,7 @@ export const screens = {
   desktop: { width: 1280, height: 900 },
 } as const
 
-/** A phone by day and a desktop by night; in the long form both by both. */
+/** A phone in light mode and a desktop in dark mode. The long form checks both modes on both. */
 export const looks: { viewport: { width: number; height: number }; colorScheme: 'light' | 'dark' }[] = [
   { viewport: screens.phone, colorScheme: 'light' },
   { viewport: screens.desktop, colorScheme: 'dark' },

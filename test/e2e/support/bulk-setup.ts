@@ -19,7 +19,7 @@ export interface Setup {
   templateId: string
 }
 
-/** For tests of what a command makes of answers: passes that are never issued cost a tenth. */
+/** Starts no worker. Passes that are never issued cost a tenth. */
 export const onlyAnswers: ServerOptions = { args: ['--role', 'api'] }
 
 /** Returns a function that creates setups on one shared server, or on a separate one if they request it. */
@@ -64,7 +64,7 @@ export function environment({ server, folder }: Setup) {
   return { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_CONFIG_HOME: folder }
 }
 
-/** Requests that a run is answered before it is held: more than two batches in flight have. */
+/** The number of requests that get a response before one is held: more than two batches. */
 const ANSWERED = {
   issue: { kind: 'POST /v1/passes/batch', requests: 2 },
   update: { kind: 'PATCH /v1/passes/', requests: 250 },
@@ -86,11 +86,11 @@ export async function startRun(setup: Setup, args: string[]) {
   await held
   const journal = join(setup.folder, `${args[1]}.journal`)
   await eventually(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/))
-  // Wrapped, since a child is awaited like a promise.
+  // Wrapped in an object, because `await` on a child process waits for its end.
   return { child, release: proxy.release, through }
 }
 
-/** Runs the command that a stopped run printed, of words as a shell reads them. */
+/** Runs the resume command that a stopped run printed, split into words like a shell does. */
 export async function resume(setup: Setup, stderr: string) {
   const command = /resume with: (.+)$/m.exec(stderr)?.[1]
   if (!command) throw new Error(`No command is printed: ${stderr}`)
@@ -104,7 +104,7 @@ export function writeRows({ folder }: Setup, name: string, rows: string[][]): vo
   writeFileSync(join(folder, name), rows.map((cells) => `${cells.join(',')}\n`).join(''))
 }
 
-/** Leaves the header of a CSV file and its first rows. */
+/** Keeps the header and the first rows of a CSV file. */
 export function keepRows(path: string, count: number): void {
   const rows: string[][] = parse(readFileSync(path))
   writeFileSync(path, stringify(rows.slice(0, count + 1)))

@@ -26,7 +26,7 @@ export async function signRequest(folder: string): Promise<void> {
     '-subj',
     '/CN=Emulator Worldwide Developer Relations/OU=G4/C=US',
   ])
-  // Apple's extensions of such a certificate: it can push, and sign passes of this type.
+  // Apple's extensions of a certificate for pushes and passes of this type.
   const extensions =
     '1.2.840.113635.100.6.3.2=ASN1:NULL\n1.2.840.113635.100.6.1.16=ASN1:UTF8String:pass.com.example.tickets\n'
   writeFileSync(join(folder, 'extensions.cnf'), extensions)

@@ -5,11 +5,11 @@ import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 
-/** The writes that the servers acknowledged, and no others. */
+/** The writes that servers acknowledged. */
 export interface Acknowledged {
-  /** Ids of passes, by external id. */
+  /** IDs of passes by external ID. */
   created: Map<string, string>
-  /** The last value that was written to a pass, and the first that was not acknowledged after it. */
+  /** The last acknowledged value of each pass, and the first unacknowledged value after it. */
   updated: Map<string, { value: string; unsure: string | undefined }>
   /** The number of scan responses for a pass, and of admissions among them. */
   scanned: Map<string, { answers: number; accepted: number }>
@@ -20,7 +20,7 @@ export interface Acknowledged {
 export interface Guests {
   projectId: string
   templateId: string
-  /** Issued passes, each good for one scan. */
+  /** Issued passes that admit once. */
   passIds: string[]
 }
 
@@ -56,7 +56,7 @@ export interface Load {
   stop(): Promise<Acknowledged>
 }
 
-/** Creates, updates and scans over all servers, and one broadcast, until told to stop. */
+/** Creates, updates, and scans passes on all servers, and sends one broadcast, until told to stop. */
 export async function startLoad(clients: Client[], { projectId, templateId, passIds }: Guests): Promise<Load> {
   const acknowledged: Acknowledged = { created: new Map(), updated: new Map(), scanned: new Map(), refused: [] }
   let isOver = false
@@ -79,7 +79,7 @@ export async function startLoad(clients: Client[], { projectId, templateId, pass
     if (pass) acknowledged.created.set(externalPassId, pass.id)
   }
 
-  /** Only one queue writes to a pass, so the last acknowledged value must be stored. */
+  /** Only one queue updates a pass, so the last acknowledged value must be stored. */
   async function update(n: number, passId: string): Promise<void> {
     const written = acknowledged.updated.get(passId)
     const value = String(n)
@@ -91,7 +91,7 @@ export async function startLoad(clients: Client[], { projectId, templateId, pass
 
   async function scan(n: number): Promise<void> {
     const passId = passIds[n % passIds.length]!
-    // Two at the same moment, at different servers.
+    // Send two scans at the same time, to different servers.
     const answers = await Promise.all([0, 1].map(() => ask((client) => client.scans.create({ body: { passId } }))))
     for (const answer of answers) {
       if (!answer) continue

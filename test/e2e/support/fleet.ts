@@ -15,9 +15,9 @@ import {
 
 /** One server of the fleet. After its end, it can be started again with the same settings. */
 export interface Member<S extends TestServer> {
-  /** As compose.yaml calls it. */
+  /** The name of the service in compose.yaml. */
   name: string
-  /** Stays the same; empty for one that only works. */
+  /** The address, which stays the same after a restart. Empty for a server that only works. */
   url: string
   /** Returns the server that was started last. One that `host` started is not returned. */
   server(): S
@@ -28,7 +28,7 @@ export interface Member<S extends TestServer> {
 
 export interface Fleet<S extends TestServer> {
   database: string
-  /** An owner's, on every server. */
+  /** An owner's token, which all servers accept. */
   token: string
   /** The sandbox folder of all servers. */
   sandbox: string
@@ -37,11 +37,11 @@ export interface Fleet<S extends TestServer> {
 }
 
 export interface FleetOptions {
-  /** All of them by default. */
+  /** The roles to start. Default: all. */
   roles?: ('api' | 'worker')[]
-  /** As compose.yaml calls them; all of those roles by default. */
+  /** The services of compose.yaml to start. Default: all services with those roles. */
   names?: string[]
-  /** The fleet whose database, token, and sandbox they share. */
+  /** A fleet whose database, token, and sandbox this fleet shares. */
   beside?: Pick<Fleet<TestServer>, 'database' | 'token' | 'sandbox'>
   env?: Record<string, string>
   args?: string[]

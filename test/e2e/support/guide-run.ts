@@ -32,14 +32,14 @@ const services: [start: RegExp, ready: RegExp][] = [
   [/^passes webhook listen/, /Listening for events of /],
 ]
 
-/** Commands that are over when their passes are queued. */
+/** Commands that return before their passes are issued. */
 const makesPasses = /^passes (pass create|issue)\b(?!.* --dry-run)/
 
 /** Follows a guide in a separate folder, and checks the exit code and the documented output of each command. */
 export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
   const shell = await setUp(options)
   options.prepare?.(shell.cwd)
-  // A server in this process keeps finding its relative paths in the reader's folder.
+  // A server in this process resolves relative paths in the reader's folder.
   const before = process.cwd()
   process.chdir(shell.cwd)
   onTestFinished(() => process.chdir(before))
@@ -104,7 +104,7 @@ async function setUp({ env }: GuideOptions) {
   cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   symlinkSync(join(root, 'dist'), join(folder, 'dist'))
-  // The first server would create the same, which takes a second.
+  // Copy the sandbox, because creating one takes a second.
   cpSync(inject('sandboxFolder'), join(folder, 'passes.db.sandbox'), { recursive: true })
   mkdirSync(join(folder, 'bin'))
   writeFileSync(join(folder, 'bin', 'passes'), `#!/bin/sh\nexec node ${program} "$@"\n`)
@@ -112,7 +112,7 @@ async function setUp({ env }: GuideOptions) {
   const environment: Record<string, string> = {
     PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
     HOME: folder,
-    // Wide enough that no value is cut.
+    // Wide enough for all values.
     COLUMNS: '200',
     XDG_CONFIG_HOME: join(folder, 'config'),
     PASSES_PORT: String(await freePort()),
@@ -147,7 +147,7 @@ async function runLine(
   return { ...ended, stdout: '' }
 }
 
-/** Waits until all passes are issued. For a person they are, because typing the next command takes longer than issuing. */
+/** Waits until all passes are issued, as they are by the time a person has typed the next command. */
 async function untilIssued(shell: Shell): Promise<void> {
   await eventually(async () => {
     const { stdout } = await runLine('passes pass list --status QUEUED --status ISSUING --limit 1 --json', shell)
@@ -155,12 +155,12 @@ async function untilIssued(shell: Shell): Promise<void> {
   })
 }
 
-/** Takes every variable of the tests away. */
+/** Returns an environment that removes every variable of the tests. */
 function nothing(): Record<string, undefined> {
   return Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]))
 }
 
-/** Programs that guides use and a bare machine may lack; in CI they have to be there. */
+/** Guides use these programs, which a machine might not have. CI has them. */
 const OPTIONAL = ['curl', 'unzip']
 
 async function findMissing(commands: string[], shell: Shell): Promise<string | undefined> {
@@ -182,7 +182,7 @@ function withWords(text: string, words: Map<string, string>): string {
   )
 }
 
-/** Reads off the output what a person would: ids, links, secrets, the address of the server; the newest of each counts. */
+/** Collects IDs, links, secrets, and the address of the server from the output. Later values replace earlier ones. */
 function learn(words: Map<string, string>, text: string): void {
   for (const [, kind, id] of text.matchAll(/^(Project|Template|Pass|Webhook|Delivery|Scan) +([0-9a-f-]{36})$/gm)) {
     words.set(`${kind!.toUpperCase()}_ID`, id!)
@@ -207,7 +207,7 @@ function expectPrinted(line: string, printed: string, where: string): void {
   expect(printed, where).toMatch(new RegExp(pattern))
 }
 
-/** A command that stays. */
+/** A command that keeps running. */
 interface Service {
   /** The output until it was ready. */
   text: string

@@ -17,7 +17,7 @@ export type Step =
   | { kind: 'meanwhile'; line: number; name: string }
 
 export interface Guide {
-  /** Below the top folder of the project. */
+  /** The path relative to the top folder of the project. */
   path: string
   steps: Step[]
 }

@@ -10,7 +10,7 @@ import { freePort } from '../../support/ports.ts'
 
 const nginx = '/usr/sbin/nginx'
 
-/** Whether nginx is installed, as .ci/run does. */
+/** Whether nginx is installed. `.ci/run` installs it. */
 export const hasNginx = existsSync(nginx)
 
 export interface Nginx {
@@ -60,13 +60,13 @@ ${site}
   })
   await once(child, 'spawn')
   await eventually(() => {
-    // `nginx -t` leaves an empty one.
+    // `nginx -t` leaves an empty PID file.
     if (readFileSync(join(folder, 'nginx.pid'), 'utf8') === '') throw new Error('nginx has not started')
   })
   return { url: `http://127.0.0.1:${port}`, secureUrl: `https://127.0.0.1:${securePort}`, ca: rootPem }
 }
 
-/** Returns the configuration that an operator puts together from the documentation. */
+/** Returns the configuration from the documentation, as an operator would combine it. */
 function siteFor(servers: string[]): string {
   const [site] = blocksOf('guides/production.md')
   const [upstream, location] = blocksOf('scaling.md')

@@ -12,7 +12,7 @@ export async function publishTemplate(
   projectId?: string,
 ): Promise<string> {
   const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket', projectId } })
-  // A change that is not visible is not sent to Google.
+  // Changes of hidden values are not sent to Google, so show the value.
   const holder = { key: 'holder', label: 'Holder', value: '{{pass.label}}' }
   const design = { organizationName: 'Acme', description: 'Ticket', fields: { secondary: [holder] } }
   const definition = { design, ...(redemption && { redemption: redemption as object }) }
@@ -23,7 +23,7 @@ export async function publishTemplate(
 
 let issued = 0
 
-/** A pass that can be scanned. */
+/** Creates an issued pass with a barcode. */
 export async function issuedPass(client: Client, redemption?: RedemptionPolicy): Promise<Pass> {
   const templateId = await publishTemplate(client, redemption)
   issued += 1
@@ -48,7 +48,7 @@ export interface StoredPass {
   id: string
   externalPassId: string
   status: string
-  /** The number of its pass.issued events. */
+  /** The number of pass.issued events of the pass. */
   issuedEvents: number
 }
 

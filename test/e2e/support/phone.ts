@@ -18,12 +18,12 @@ export async function setFaults(server: Pick<TestServer, 'url'>, ...faults: stri
   if (answer.status !== 200) throw new Error(await answer.text())
 }
 
-/** An iPhone as its requests show it: it remembers nothing by itself, so that a test sees each answer. */
+/** The requests of an iPhone. It stores nothing, so that a test sees each response. */
 export interface TestPhone {
   deviceId: string
   pushToken: string
   register(server: Pick<TestServer, 'url'>): Promise<number>
-  /** Tag and serial numbers of what changed since the tag; undefined for 204. */
+  /** Resolves to the serial numbers that changed since the tag, and the new tag; undefined for status 204. */
   listChanged(
     server: Pick<TestServer, 'url'>,
     tag?: string,
@@ -82,7 +82,7 @@ function createPhone(facts: { deviceId: string; pushToken: string; content: Pass
   }
 }
 
-/** Counts the pushes that reach a phone from now on. */
+/** Counts the pushes that a phone receives from now on. */
 export async function listenForPushes(
   server: TestServer,
   { pushToken }: TestPhone,
@@ -96,7 +96,7 @@ export async function listenForPushes(
   const listening = async () => {
     for await (const chunk of answer.body!) count += Buffer.from(chunk).toString().split('\n').length - 1
   }
-  // Cut off with the emulator, or by the end of the test.
+  // The stream ends with the emulator or with the test.
   listening().catch(() => undefined)
   return { count: () => count }
 }
@@ -110,7 +110,7 @@ export interface GoogleView {
 /** A pass that Android phones hold. */
 export interface AndroidPass {
   look(): Promise<GoogleView>
-  /** From all of them. */
+  /** Removes the pass from all phones. */
   remove(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ settings.enableAutoTranspile = false
 
 export interface RunOptions {
   cwd?: string
-  /** Over the environment of the tests, in place of the address and token of the server; undefined takes a variable away. */
+  /** Replaces variables of the tests, and the address and token of the server. `undefined` removes a variable. */
   env?: Record<string, string | undefined>
   /** Whether stderr is a terminal. */
   isInteractive?: boolean
@@ -23,7 +23,7 @@ export interface RunOptions {
 
 export interface Run {
   exitCode: number
-  /** Each without its last line break. */
+  /** Without the last line break. */
   stdout: string
   stderr: string
 }
@@ -65,10 +65,10 @@ function environmentFor(server?: Pick<TestServer, 'url' | 'token'>): Record<stri
   return { ...(server && { PASSES_URL: server.url, PASSES_TOKEN: server.token }), XDG_CONFIG_HOME: configHome }
 }
 
-/** Commands share what belongs to the process: one runs at a time. */
+/** Commands change state of the process, so run one at a time. */
 let latest: Promise<unknown> = Promise.resolve()
 
-/** Reads what the environment has to say while no command changes it. */
+/** Runs work with the variables, while no command changes the environment. */
 export function withEnvironment<T>(env: RunOptions['env'], work: () => Promise<T>): Promise<T> {
   const result = latest.then(async () => {
     const back = setEnvironment(env)
@@ -134,7 +134,7 @@ async function startHere(args: string[], ready: RegExp, options: RunOptions): Pr
   }
 }
 
-/** A command that keeps running once it is ready. The state of the process is restored then. */
+/** A command that keeps running. The state of the process is restored when it is ready. */
 interface Staying {
   onOutput(text: string): void
   isReady: Promise<void>
@@ -210,7 +210,7 @@ function stdinWith(input: RunOptions['input']): Readable {
   return stdin
 }
 
-/** Each sets something of this process and returns what sets it back. */
+/** Restores state of this process that was changed. */
 type PutBack = () => void
 
 function replace<T extends object>(owner: T, name: keyof T, value: unknown): PutBack {

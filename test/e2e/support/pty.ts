@@ -9,7 +9,7 @@ import type { TestServer } from './server.ts'
 
 export interface Terminal {
   readonly screen: TextScreen
-  /** Types as a scanner or a person does: in one piece. */
+  /** Sends the text in one piece, like a scanner. */
   type(text: string): void
   resize(columns: number, rows: number): void
   /** Resolves when the screen shows the text. Fails with the screen after the timeout. */
@@ -24,7 +24,7 @@ export interface TerminalOptions {
   rows?: number
   env?: Record<string, string>
   cwd?: string
-  /** For a program that several tests use. */
+  /** If several tests use the program. */
   cleanUp?: CleanUp
 }
 

@@ -24,16 +24,16 @@ const SERVER_KEY = 'e2e-'.repeat(11)
 
 export interface ServerOptions {
   dialect?: TestDialect
-  /** A database that another server made; its first token must then be given. */
+  /** An existing database of another server. It needs `token`. */
   database?: string
   token?: string
-  /** A free one by default. */
+  /** Default: a free port. */
   port?: string
   args?: string[]
   env?: Record<string, string>
   /** Whether it creates its own sandbox credentials at the start, instead of using a copy of the shared ones. */
   makesSandbox?: boolean
-  /** For a server that several tests use. */
+  /** If several tests use the server. */
   cleanUp?: CleanUp
 }
 
@@ -57,9 +57,9 @@ export interface HostedServer extends TestServer {
 /** A server in a separate process. */
 export interface ServerProcess extends TestServer {
   pid: number
-  /** SIGTERM, and waits for the end; resolves to the exit code. */
+  /** Sends SIGTERM and waits for the end. Resolves to the exit code. */
   stop(): Promise<number | undefined>
-  /** SIGKILL, and waits for the end. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>
   /** Sends SIGSTOP or SIGCONT, which pause and continue the process. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
@@ -99,7 +99,7 @@ export async function startServer(options: ServerOptions = {}): Promise<ServerPr
       env: settingsFor(database, options),
       reject: false,
       buffer: false,
-      // A server that does not stop by itself must be seen to hang.
+      // Do not kill a server that does not stop, so that the test fails.
       forceKillAfterDelay: false,
     },
   )

@@ -12,7 +12,7 @@ import { batchOf, publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
-// Cannot send to private addresses. Listeners connect to it instead.
+// This server cannot send to private addresses. Listeners connect to it instead.
 let server: TestServer
 let env: Record<string, string>
 let passIds: string[]

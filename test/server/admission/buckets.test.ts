@@ -163,7 +163,7 @@ function asked(load: number[], seconds: number): number {
   return load.reduce((sum, perSecond) => sum + Math.floor(perSecond * (seconds - STEP)) + (perSecond > 0 ? 1 : 0), 0)
 }
 
-/** Servers that exchange their counts in turns, under a load for each; resolves to how many requests pass. */
+/** Returns how many requests servers accept that exchange their counts in turns, with the given load on each server. */
 function run(load: number[], seconds: number, limits = rate): number {
   const servers = load.map((perSecond, index) => ({
     perSecond,

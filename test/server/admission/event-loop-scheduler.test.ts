@@ -20,8 +20,8 @@ afterEach(() => {
 const LARGE = 100_000
 
 /**
- * Enters workspaces in order, and records their admissions with the function that ends each. Capital letters have much
- * work.
+ * Enters workspaces in order. Records their admissions, with the function that ends each. Workspaces in capital
+ * letters have much work.
  */
 function come(workspaces: string, enter: 'enterRequest' | 'enterJobs' = 'enterRequest') {
   const inside: { name: string; leave: Leave }[] = []
@@ -51,7 +51,7 @@ async function pass(milliseconds: number, use = used): Promise<void> {
   await vi.advanceTimersByTimeAsync(milliseconds)
 }
 
-/** Passes time while a workspace sends a small request every tenth of a second. */
+/** Advances the time while a workspace sends a small request every tenth of a second. */
 async function passBeside(workspace: string, milliseconds: number, use = used): Promise<void> {
   for (let passed = 0; passed < milliseconds; passed += 100) {
     come(workspace)
@@ -64,7 +64,7 @@ async function aIsHeavy(): Promise<void> {
   const before = come('Ab')
   await pass(100, 1)
   for (const name of ['A', 'b']) before.leave(name)
-  // A rests.
+  // Workspace `a` is idle.
   await pass(100)
 }
 

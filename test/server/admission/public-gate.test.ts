@@ -20,7 +20,7 @@ test('an address has its share of concurrent requests, and another one precedes 
   expect(await isPending(other)).toBe(true)
   leave()
   leave()
-  // The one that has waited longest, and only one: all places are taken again.
+  // Only the request that waited longest enters, because all places are taken again.
   await third
   expect(await isPending(other)).toBe(true)
 })
@@ -41,7 +41,7 @@ test('returns 503 with Retry-After if the queue is full or too slow', async () =
   const full = { code: 'SERVICE_UNAVAILABLE', headers: { 'retry-after': expect.stringMatching(/^\d+$/) } }
   const gate = createPublicGate({ ...roomy, atOnceByAddress: 1 })
   await gate.enter('a')
-  // They are refused when all this is over.
+  // These requests are rejected at the end of the test.
   for (const _ of [1, 2]) gate.enter('a').catch(() => undefined)
   await expect(gate.enter('a')).rejects.toMatchObject(full)
   await gate.enter('b')

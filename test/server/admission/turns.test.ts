@@ -54,7 +54,7 @@ describe('requests that render definitions', () => {
       most.ofOne = Math.max(most.ofOne, inWork.filter((id) => id === workspaceId).length)
       if (inWork.length === 4) full.abort()
       await isFull
-      // A request that renders nothing passes, and so would a further one that renders.
+      // A request that renders nothing passes. Another request that renders would pass too.
       expect((await send('/v1/workspace')).status).toBe(200)
       inWork.splice(inWork.indexOf(workspaceId), 1)
     }

@@ -8,7 +8,7 @@ import { oneDialect } from '../../support/databases.ts'
 import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
 import { png } from './templates/pictures.ts'
 
-/** Routes that change something and write no entry, each with what names the token instead. */
+/** Routes that change data without an audit entry, because the ledger records their token. */
 const ownLedger = ['scans.create', 'scanner.report']
 
 /** A text that must not appear in the log. */
@@ -214,7 +214,7 @@ const changes: Record<string, Change> = {
   },
 }
 
-/** They take a body and change nothing. */
+/** These routes take a body but change nothing. */
 const reading = ['scans.replay']
 
 const changing = allRoutes.filter(({ name, route }) => route.method !== 'GET' && !reading.includes(name))

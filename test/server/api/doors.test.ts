@@ -28,7 +28,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
   const inSeconds = (seconds: number) => new Date(api.now.getTime() + seconds * 1000).toISOString()
   const invite = (options: { uses?: number; expiresAt?: string; projectId?: string } = {}) =>
     owner.ok(doors.invite, { body: { projectId, gate: 'North', expiresAt: inSeconds(3600), ...options } })
-  /** Without a token, as a phone does. */
+  /** Claims an invitation without a token, like a phone. */
   const claim = (code: string, name = 'Anna') => api.send('POST', doors.claim.path, { body: { code, name } })
 
   test('a claim creates a door with its own token; code and token are not stored in plain text', async () => {
@@ -82,7 +82,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     await owner.ok(doors.endInvitation, { params: { id: ended.id } })
     const expired = await invite({ expiresAt: inSeconds(1) })
     api.advance(1)
-    // Nor does any of them take a turn at the writer.
+    // The requests do not wait for the writer either.
     const transaction = vi.spyOn(api.services.store.forRequests(PUBLIC), 'transaction')
     const answers = []
     for (const code of [usedUp.code, ended.code, expired.code, 'A'.repeat(26), 'x']) {
@@ -125,7 +125,7 @@ describe.each(dialects)('invitations and claims, on %s', (dialect) => {
     })
     const full = { status: 409, errorCode: 'CONFLICT', details: { limit: 'doors', allowed: 5000, used: 4999 } }
     expect(await owner.refused(doors.invite, more(2))).toMatchObject(full)
-    // A use that became a door counts as one still, until it is revoked.
+    // A use counts until the door that it created is revoked.
     const { body } = await claim(code)
     expect(await owner.refused(doors.invite, more(2))).toMatchObject(full)
     await owner.ok(doors.revoke, { params: { id: (body as { door: { id: string } }).door.id } })

@@ -130,7 +130,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
       ),
       { numRuns: times(4, 100), endOnFailure: true },
     )
-    // The first hour is over then, even if the run was short.
+    // The first hour has ended then, even if the run was short.
     api.advance(3_600)
     const before = await figures()
     const db = api.database.writer
@@ -176,7 +176,7 @@ describe.each(dialects)('figures, on %s', (dialect) => {
     const span = { from: edge - 1, until: edge + 673 }
     const sums = await store.figures.sums(workspace.id, project.id, span, hours)
     expect(sums.get('opened/apple')).toEqual([1, 2, 3, 4])
-    // A span that begins with a block reads nothing before it.
+    // For a range that starts with a block, no earlier block is read.
     const ofBlock = await store.figures.sums(workspace.id, project.id, { from: edge, until: edge + 672 }, [edge])
     expect(ofBlock.get('opened/apple')).toEqual([5])
   })

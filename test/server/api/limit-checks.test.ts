@@ -21,7 +21,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const usageOf = async (workspace: TestWorkspace) => (await workspace.ok(contract.workspace.get, {})).usage!
   const later = () => new Date(api.now.getTime() + 3_600_000).toISOString()
 
-  /** Holds from the next request on, as it does for a running server within two seconds. */
+  /** Sets limits, and applies them from the next request. A running server applies them within two seconds. */
   async function limit(workspace: TestWorkspace, limits: Partial<WorkspaceLimits>): Promise<void> {
     await api.services.store.transaction((tx) => tx.limits.set(workspace.id, limits))
     api.advance(1)
@@ -61,7 +61,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const imageBytes = files.reduce((sum, { data }) => sum + data.length, image.bytes)
     const storedBytes = 3 * definitionBytes + imageBytes + Buffer.byteLength('{"seat":"Ü1"}')
     const some = { webhooks: 1, passes: 1, storedBytes, draftsPerTemplate: 2, scheduledSends: 1, requestsInFlight: 1 }
-    // The notification waits for its time, and Google's class for a run.
+    // The notification waits for its time, and the update of Google's class for its job.
     expect(await usageOf(workspace)).toEqual({ ...some, waitingJobs: 1 })
   })
 

@@ -6,7 +6,7 @@ import { makeProject, makeTemplate } from '../fixtures.ts'
 
 const { list } = contract.projects
 
-/** In the order of their code points; the same name twice shows that the id breaks the tie. */
+/** Names in the order of code points. Equal names are in the order of their IDs. */
 const names = [
   'Zebra',
   'apple',

@@ -100,7 +100,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   const answers: Recording = {}
   const names = new Map(allRoutes.map(({ name, route }) => [route, name]))
 
-  /** Calls an endpoint and keeps what it answers. */
+  /** Calls an endpoint and records the response. */
   async function ask<R extends Route>(route: R, call: RouteCall<R>): Promise<RouteResult<R>> {
     const { status, body, text } = await workspace.call(route, call)
     expect(status, text).toBeLessThan(300)
@@ -254,7 +254,7 @@ async function firstEvent({ api: { app }, token }: TestWorkspace): Promise<unkno
   }
 }
 
-/** The same whenever it is recorded: what is drawn by lot is named by its place. */
+/** Replaces the random parts of a recording, so that every recording is the same. */
 function settled(answers: Recording): Recording {
   const seen = new Map<string, string>()
   const nth = (text: string, make: (n: number) => string) => {
@@ -274,7 +274,7 @@ function settled(answers: Recording): Recording {
     .replaceAll(/(?<=\/l\/)[A-Za-z0-9_-]+/g, (link) => nth(link, (n) => `AExampleOfALink${hex(n, 8)}`))
     .replaceAll(/(?<="authenticationToken":")[^"]+/g, 'ExampleOfAToken0123456789')
     .replaceAll(/(?<="workspaceName":"|"name":")workspace \d+/g, 'Polyglot')
-    // Digests: devices are numbered by the worker that runs this and other files.
+    // The IDs of devices depend on the files that the same worker ran before.
     .replaceAll(/(?<="device(?:Id)?":")[0-9a-f]{12}(?=")/g, '03204de92e11')
     .replaceAll(/(?<="nextCursor":")[^"]+/g, 'ExampleOfACursor')
     .replaceAll(/(?<="durationMs":)\d+/g, '48')

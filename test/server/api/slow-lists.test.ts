@@ -4,7 +4,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 
-/** Two letters have no trigram: every row is looked into, for each of them. */
+/** Two letters are too short for the trigram index, so the search reads every row for each term. */
 const costly = ['zx', 'qj', 'vq', 'xk', 'jq']
 
 describe.each(dialects)('on %s', (dialect) => {

@@ -9,10 +9,10 @@ import { png } from './templates/pictures.ts'
 
 const routesWithIds = allRoutes.filter(({ route }) => route.params)
 
-/** A query that would work, for routes that need one. */
+/** A valid query for each route that requires one. */
 const queries: Record<string, object> = { 'projects.figures': { from: '2026-01-01T00:00:00Z', by: 'month' } }
 
-/** A body that would work, for routes that need one. */
+/** A valid body for each route that requires one. */
 const bodies: Record<string, object> = {
   'projects.update': { name: 'Mine now' },
   'templates.update': { name: 'Mine now', projectId: null },
@@ -75,7 +75,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     stranger = await api.workspace()
     const { id: nextDoor } = await makeProject(owner, 'Next door')
     neighbour = new TestWorkspace(api, owner.id, await api.token(owner.id, { projectIds: [nextDoor] }))
-    // The first use of a token is noted in its row.
+    // The first request of a token changes the time of its last use.
     await neighbour.ok(contract.tokens.current, {})
     const project = await makeProject(owner)
     const template = await publishedTemplate(owner, { projectId: project.id })

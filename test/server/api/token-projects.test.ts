@@ -90,7 +90,7 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     const overTime = (await door.ok(contract.scans.stats, { query })) as ScanStatsByTime
     expect(overTime.items.reduce((sum, { totalScans }) => sum + totalScans, 0)).toBe(3)
 
-    // A reference that another project used is neither told nor written over.
+    // A reference of another project is neither revealed nor overwritten.
     const taken = { body: { passId: own.pass.id, externalRef: 'theirs' } }
     expect(await door.refused(contract.scans.create, taken)).toMatchObject({ status: 409 })
     const back = { params: { id: scan.id }, body: { externalRef: 'theirs' } }

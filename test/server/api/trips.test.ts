@@ -19,7 +19,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const commits = (trips: string[][]) => trips.flat().filter((sql) => /^begin/i.test(sql)).length
 
   test('a request makes at most this number of database round trips', async () => {
-    // Longer than a workspace counts as a neighbour that was here before: it is that of another test.
+    // Two seconds later, the workspaces of other tests no longer count as active.
     stopTime(performance.now() + 2_000)
     const workspace = await api.workspace()
     const template = await publishedTemplate(workspace)
@@ -31,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(passes.update, { params: { id }, body: { label: 'Ada Lovelace' } })
     const works: Record<Endpoint, () => Promise<unknown>> = {
       'GET of a pass': () => workspace.ok(passes.get, { params: { id } }),
-      // A page that is not full says how many there are.
+      // If a page is not full, its total needs no query.
       'list of passes': () => workspace.ok(passes.list, { query: { limit: 1 } }),
       create: () => makePass(workspace, template.id),
       scan: () => scan(workspace, { qrPayload: code, scanContextKey: 'second' }),
@@ -77,7 +77,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const store = api.services.store.forJobs(workspace.id)
     const limits = { limit: 25, leaseSeconds: 10, workspaceId: workspace.id }
 
-    /** Takes what waits in a queue and does it. */
+    /** Claims the due jobs of a queue and runs them. */
     async function work(queue: RegularQueue): Promise<unknown> {
       const jobs = await store.statement((tx) => tx.jobs.claim(queue, api.now, limits))
       expect(jobs).toHaveLength(1)
@@ -110,7 +110,7 @@ describe.each(dialects)('on %s', (dialect) => {
         .map((made) => made[queue]!)
         .reduce((one, other) => (other[2] < one[2] ? other : one)),
     )
-    // One of Google's trips marks the send, so that unchanged objects are not sent again (decision 0015).
+    // One round trip of Google's jobs records the send, so that unchanged objects are not sent again (decision 0015).
     const [issuing, webhooks, pushes, google] = dialect === 'sqlite' ? [8, 10, 7, 13] : [7, 8, 5, 13]
     expect(least).toEqual([
       ['issuing', 1, issuing],
@@ -129,7 +129,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const create = () => workspace.ok(passes.createBatch, { body: { passes: hundred() } })
     const store = api.services.store.forJobs(workspace.id)
 
-    /** Takes what waits, by a claim, and issues it. */
+    /** Claims the due jobs that issue passes, and runs them. */
     async function issue(): Promise<{ claimed: number; commits: number }> {
       const { batchSize } = queueOptions.issuing.bulk
       const limits = { priority: 'bulk' as const, limit: batchSize, leaseSeconds: 10, workspaceId: workspace.id }
@@ -141,19 +141,19 @@ describe.each(dialects)('on %s', (dialect) => {
     // The first pass fills the caches of the token, the template, and the queue.
     await create()
     await issue()
-    // Its two reads follow each other where another workspace was here within the last second.
+    // The reads are sent one after the other if another workspace used the queue within the last second.
     const reads = 2
     const turns = dialect === 'sqlite' ? 4 : 1
     expect((await tripsOf(create)).length).toBeLessThanOrEqual(reads + turns * (TRIPS[dialect].create - 1))
     const { claimed, commits: made } = await issue()
     expect(claimed).toBe(100)
-    // The first takes 50, and each as many more as go into 10 ms, but at least 25.
+    // The first claim takes 50 jobs. Each later claim takes as many as fit into 10 ms, but at least 25.
     expect(made).toBeLessThanOrEqual(3)
     const { items } = await workspace.ok(passes.list, { query: { limit: 100, status: ['ISSUED'] } })
     expect(items).toHaveLength(100)
   })
 
-  /** Does what is to be written together: nothing can be, until all of it has read what it reads before. */
+  /** Runs requests so that their writes form one group: no write starts before all requests have read. */
   async function atOnce<T>(work: () => Promise<T>): Promise<T> {
     let lastAt = performance.now()
     let underWay = 0
@@ -172,7 +172,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await everyone.pass()
     })
     const done = work()
-    // All that is under way then is the first write, however late a busy database answers a read.
+    // Only the first write is then in progress, even if a busy database answers a read late.
     while (underWay > 1 || performance.now() - lastAt < 200) await sleep(20)
     everyone.open()
     await holding
@@ -206,7 +206,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** Until the test is over. */
+/** Stops the clock until the end of the test. */
 function stopTime(now: number): void {
   const stopped = vi.spyOn(performance, 'now').mockReturnValue(now)
   onTestFinished(() => stopped.mockRestore())

@@ -15,7 +15,7 @@ test.each([
   onTestFinished(() => clock.mockRestore())
   const pace = createPace({ first: 250, most: 400 })
   const taken: number[] = []
-  // All the time of the work is spent in the commit.
+  // The commit takes all the time of the job.
   const store = {
     transaction: async <T>(work: (tx: Repositories) => Promise<T>) => {
       now += 1_000

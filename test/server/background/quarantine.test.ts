@@ -27,11 +27,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const [poison, ...innocents] = ids
     const notifications = await insert(services, 'send-notification', 3)
 
-    // The first process dies with all of them in flight.
+    // The first process is killed while all jobs are in flight.
     await claim(services, 'issuing')
     await claim(services, 'pushes', { priority: 'urgent' })
     await lapse(services)
-    // The next ones run them one at a time: they die of the poison only.
+    // The next workers run them one at a time, so that only the poisonous job kills them.
     const done: string[] = []
     for (let runs = 0; runs < 20; runs += 1) {
       const jobs = await claim(services, 'quarantine', { limit: 1 })

@@ -168,7 +168,7 @@ describe.each(dialects)('on %s', (dialect) => {
         ? explainSqlite(database.reader, statement)
         : explainPostgres(database.writer, statement))
       if (dialect === 'postgres') {
-        // Tables are small here: what counts is that no plan needs to sort or to read much of them.
+        // The tables are small here. The plans must neither sort nor read many rows.
         expect(plan.sorted, plan.text).toBeLessThan(50)
         continue
       }

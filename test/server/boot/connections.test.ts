@@ -171,7 +171,7 @@ test('closes a client that reads no response, after at most one of them', async 
 })
 
 test('waits for a slow handler', async () => {
-  // The handler answers when the timeout for unread answers is over.
+  // The handler responds after the timeout for unread responses.
   const handler: Handler = ({ socket }, response) => socket.once('timeout', () => response.end('late'))
   const { open } = await start(handler, { timeouts: { unreadMs: 300 } })
   const socket = await open()

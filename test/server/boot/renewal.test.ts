@@ -25,7 +25,7 @@ import {
   webServiceUrl,
 } from '../../wallets/apple/fixtures.ts'
 
-/** Within a minute of the certificates being made, so that all but the expired one are good. */
+/** A minute after the certificates were created, so that all but the expired one are valid. */
 const clock = () => new Date(Date.now() + 60_000)
 
 let first: AppleChain
@@ -217,7 +217,7 @@ test('openssl verifies each package made during a renewal, and later packages ha
   const during = Array.from({ length: 20 }, () => buildPackage(wallet, pass, at))
   put(renewed)
   lookTwice()
-  // Prepared before, signed after.
+  // The package was prepared before the renewal, and is signed after it.
   const between = prepared.complete(await wallet.signPackage(prepared, at))
   const after = await buildPackage(wallet, pass, at)
 
@@ -228,7 +228,7 @@ test('openssl verifies each package made during a renewal, and later packages ha
   expect((await wallet.preparePackage(pass, at)).digest).not.toBe(prepared.digest)
 })
 
-/** The chain that a package is signed by: openssl verifies it against one and no other. */
+/** Returns the certificate chain that openssl verifies the package against. Fails if there is not exactly one. */
 async function signerOf(file: Buffer): Promise<AppleChain> {
   const folder = await unpack(file)
   const verified = await Promise.all(

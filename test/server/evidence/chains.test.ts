@@ -111,12 +111,12 @@ function anotherKey(): string {
   return generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
 }
 
-/** Another value of the same kind. */
+/** Returns a different value of the same type. */
 function other(column: string, value: unknown, otherWorkspace: string): unknown {
   if (column === 'workspace_id') return otherWorkspace
   if (column === 'public_key') return anotherKey()
   if (value instanceof Uint8Array) return Buffer.from([...value.subarray(0, -1), value.at(-1)! ^ 1])
-  // A sequence that no other link has.
+  // A sequence number that no other entry has.
   if (typeof value === 'number') return column === 'adopted' ? 1 - value : value + 1_000
   if (typeof value === 'boolean') return !value
   if (typeof value === 'string' && !/(^|_)id$/.test(column)) return `${value}.`
@@ -148,7 +148,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { database, store } = await openChained(dialect)
     const beside = await insertWorkspace(store, 'beside')
     await dropTriggers(database)
-    // A row shows how a database returns each column; which row it is makes no difference to the database.
+    // One row per table suffices to see how the database returns each column.
     const isEveryRow = isLong || dialect === 'sqlite'
     for (const table of ['scans', 'audit_entries']) {
       const rows: Record<string, unknown>[] = await database.reader(table).select().orderBy('id')

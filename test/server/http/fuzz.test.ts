@@ -10,7 +10,7 @@ import { png } from '../api/templates/pictures.ts'
 import { issuedPass, makeProject } from '../fixtures.ts'
 import { type KnownIds, oddValues, valuesOf } from './json-values.ts'
 
-/** Requests on each database; many more by hand. */
+/** The number of requests on each database. Set PASSES_FUZZ_RUNS for more. */
 const runs = Number(process.env.PASSES_FUZZ_RUNS ?? times(100, 2_000))
 const title = 'whatever is sent, no answer is a 5xx, each fits its schema, and what the description refuses is refused'
 const JSON_BODY = '/requestBody/content/application~1json/schema'
@@ -54,12 +54,12 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     const waiting = await api.database.writer('passes').whereIn('status', ['QUEUED', 'ISSUING'])
     expect(waiting).toEqual([])
-    // It reached the handlers, and not only the door.
+    // Some requests reached the handlers.
     expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 404]))
   })
 })
 
-/** A few rows of every kind, by the parameter that names one. */
+/** Creates rows of every kind. Returns their IDs by the name of the path parameter. */
 async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
   const ids: KnownIds = {
     projectId: [],
@@ -105,7 +105,7 @@ async function someOfEach(workspace: TestWorkspace): Promise<KnownIds> {
   return ids
 }
 
-/** The parameter that the {id} of a path stands for. */
+/** The kind of row that {id} stands for, by the start of the path. */
 const idNames: Record<string, string> = {
   projects: 'projectId',
   templates: 'templateId',
@@ -148,7 +148,7 @@ function queries(route: Route, ids: KnownIds): fc.Arbitrary<Record<string, unkno
   const parameters = (schemaAt(route, '/parameters') as Parameter[]).filter((parameter) => parameter.in === 'query')
   const known = Object.fromEntries(parameters.map(({ name, schema }) => [name, valuesOf(schema, ids, name)]))
   const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name)
-  // Each alone is more often right than all of them together.
+  // The more filters a request has, the more often one of them is invalid, so use at most three.
   const some = fc.subarray(Object.keys(known), { maxLength: Math.min(3, parameters.length) }).chain((names) => {
     const wanted = new Set([...names, ...requiredKeys])
     return fc.record(Object.fromEntries(Object.entries(known).filter(([name]) => wanted.has(name))))

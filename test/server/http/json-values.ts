@@ -19,7 +19,7 @@ interface JsonSchema {
   minItems?: number
 }
 
-/** Values near the edges of what databases, wallets and templates take. */
+/** Values near the limits of databases, wallets, and templates. */
 export const oddValues = fc.oneof(
   fc.constantFrom<unknown>(
     '',
@@ -42,7 +42,7 @@ const shaped = fc.constantFrom(
   ...['#1a2b3c', 'key-1', 'name', 'tier', 'seat', '2027-05-31', '2027-05-31T19:30:00Z', 'Europe/Lisbon', '{{tier}}'],
 )
 
-/** Ids that are there, by the name of the property that would hold one: templateId, projectId. */
+/** IDs of existing rows by the name of a property that can hold them, such as templateId. */
 export type KnownIds = Record<string, string[]>
 
 /** Generates values of a JSON Schema. Occasionally, a nested value does not match it. */
@@ -82,7 +82,7 @@ function objects({ properties = {}, required = [], additionalProperties }: JsonS
 function strings({ format, pattern, minLength = 0, maxLength = 100 }: JsonSchema, ids: KnownIds, name: string) {
   if (format === 'uuid') return fc.constantFrom(...(ids[name] ?? Object.values(ids).flat()))
   if (pattern) {
-    // Assertions are more than stringMatching takes.
+    // fc.stringMatching does not support assertions.
     return fc.oneof(
       shaped,
       pattern.includes('(?!') || pattern.includes('(?=') ? shaped : fc.stringMatching(new RegExp(pattern)),

@@ -26,7 +26,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let identities = 0
 
-  /** Passes that phones and Google hold, the first of them of an identity of the database, the rest of the server itself. */
+  /** Creates installed passes. The first has an identity of the database, the others that of the server. */
   async function twoBrands() {
     const workspace = await api.workspace()
     const { store, google } = api.services
@@ -131,7 +131,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await update(workspace, broken, 'B-1')
       await update(workspace, sound, 'S-1')
       work({ push, identities: { ...registry, of }, google: undefined as never }, how)
-      // Before the worker is stopped, which waits for what hangs.
+      // Release the calls before the worker stops, because it waits for them.
       onTestFinished(() => hung.open())
       await expectTold(workspace, sound, 'apple')
       // A pass that was in one batch with passes of the broken identity can change again.
@@ -248,7 +248,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await update(workspace, broken, 'B-1')
       await update(workspace, sound, 'S-1')
       work({ google: ofBrands, identities: registry }, how)
-      // Before the worker is stopped, which waits for what hangs.
+      // Release the calls before the worker stops, because it waits for them.
       onTestFinished(() => hung.open())
       await expectTold(workspace, sound, 'google')
       await update(workspace, sound, 'S-2')
@@ -324,7 +324,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await eventually(async () => {
       const rows = await waiting()
       expect(rows.map(({ run_at }) => Number(run_at) > api.now.getTime())).toEqual([true, true])
-      // No call was tried, and no attempt is counted.
+      // The platform was not called, so no attempt is counted.
       expect(rows.map(({ attempts, claim_token }) => [attempts, claim_token])).toEqual([
         [0, null],
         [0, null],

@@ -32,7 +32,7 @@ test('an unusable identity affects only its own passes', async () => {
   const { id } = await workspace.ok(contract.projects.create, { body: { name: 'Broken' } })
   const broken = await addBroken(workspace)
   await workspace.ok(contract.projects.update, { params: { id }, body: { appleIdentityId: broken.id } })
-  // A definition is checked with the identity that its passes would have.
+  // Publishing checks a definition with the identity that its passes would have.
   await expect(issuedPass(workspace, { projectId: id })).rejects.toThrow()
   expect(await issuedPass(workspace)).toMatchObject({ status: 'ISSUED' })
 
@@ -44,7 +44,7 @@ test('an unusable identity affects only its own passes', async () => {
   const { id: failed } = await workspace.ok(contract.passes.create, { body })
   await api.runJobs()
   expect(await workspace.ok(contract.passes.get, { params: { id: failed } })).toMatchObject({ status: 'FAILED' })
-  // A pass that was made before the change keeps its identity.
+  // A pass that was created before the change keeps its identity.
   const stored = await api.services.store.passes.listByIds(workspace.id, [pass.id, failed])
   const identities = new Map(stored.map((one) => [one.id, one.appleIdentityId]))
   expect([identities.get(pass.id), identities.get(failed)]).toEqual([null, broken.id])

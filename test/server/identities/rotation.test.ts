@@ -82,7 +82,7 @@ test.each(dialects)(
     const { id: appleId } = await addApple(operator, { name: 'acme', from: files, at })
     const { id: googleId } = await addGoogle(operator, { name: 'acme-google', issuerId: '338', keyFile, at })
 
-    // Each takes the key to come, and then signs and seals with it.
+    // Each process knows both keys. `ahead` seals with the new one, `behind` with the old one.
     const behind = startProcess(databaseUrl, { current: old, previous: [next] })
     const ahead = startProcess(databaseUrl, { current: next, previous: [old] })
     await ahead.reseal()
@@ -103,7 +103,7 @@ test.each(dialects)(
       expect(told).toEqual([])
     }
 
-    // The old key is needed no more.
+    // The old key is no longer needed.
     const alone = startProcess(databaseUrl, { current: next, previous: [] })
     await alone.reseal()
     await alone.identities.of('apple', appleId)

@@ -122,7 +122,7 @@ async function gather({ body }: Response, topics: string[]): Promise<void> {
       topics.push(...lines.map((line) => JSON.parse(line).topic))
     }
   } catch {
-    // The test is over.
+    // The emulators close the stream at the end of the test.
   }
 }
 

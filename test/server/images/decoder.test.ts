@@ -9,7 +9,7 @@ import { png } from '../api/templates/pictures.ts'
 
 const log = pino({ level: 'silent' })
 const sizes = [{ width: 10, height: 10, scale: 1 as const }]
-/** Much longer than a response takes, even on a busy machine. */
+/** This is much longer than a response takes, even on a busy machine. */
 const killAfterSeconds = 60
 
 /** Returns a decoder whose program misbehaves in a way that the first byte of the image selects. */

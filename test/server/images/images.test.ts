@@ -95,7 +95,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { id, bytes } = (await upload(workspace, sent)).body as Image
     expect(bytes).toBe(picture.length)
     expect((await api.send('GET', `/images/${id}`)).bytes).toEqual(Buffer.from(picture))
-    // The same file again is the same image.
+    // Uploading the same file again returns the same image.
     expect(await upload(workspace, sent)).toMatchObject({ status: 200, body: { id, bytes } })
   })
 

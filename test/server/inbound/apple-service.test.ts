@@ -111,7 +111,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await pushed()
     expect(await call('POST', 'one')).toBe(200)
     expect(await pushed()).toEqual({ devices: ['one'], jobs: 1 })
-    // A push that went out before it came back is noted only now: it reached the phone where it was.
+    // A push that was sent before the phone was restored is recorded afterwards. It reached the previous phone.
     const before = await outdated()
     expect(await call('POST', 'one')).toBe(200)
     await setPushed(before)

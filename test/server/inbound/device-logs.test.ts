@@ -123,7 +123,7 @@ describe.each(dialects)('device logs on %s', (dialect) => {
     const rows = Array.from({ length: MAX_LOGS_OF_WORKSPACE + 10 }, (_, n) => ({
       id: `00000000-0000-7000-8000-${hex(n)}`,
       workspace_id: workspace.id,
-      // The logs of several passes, each small.
+      // The logs of several passes, each of them small.
       pass_id: `00000000-0000-7000-9000-${hex(n)}`,
       message: 'old',
     }))

@@ -57,7 +57,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const body = JSON.stringify(callback({ message }))
       expect((await app.request('/google/callbacks', { method: 'POST', headers, body })).status).toBe(200)
     }
-    // A removal before its save is neither.
+    // A removal before the save is neither an addition nor a removal.
     for (const type of ['del', 'save']) await call(type, randomUUID())
     const one = randomUUID()
     for (const nonce of [one, one, randomUUID()]) await call('save', nonce)

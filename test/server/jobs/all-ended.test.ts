@@ -31,7 +31,7 @@ test('a batch ends after its jobs of every kind, even if those of one kind canno
   await store.transaction((tx) => tx.jobs.insert(jobs, services.clock()))
   await eventually(() => expect([held.waiting(), givenUp]).toEqual([1, 1]))
   const stopped = worker.stop().then(() => order.push('stopped'))
-  // Behind the transaction that failed.
+  // This statement comes after the failed transaction.
   await store.transaction(async (tx) => tx.jobs.hasLapsed(services.clock()))
   held.open()
   await stopped

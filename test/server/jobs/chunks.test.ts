@@ -47,7 +47,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await jobHandlers[job.kind]([job], services)
   }
 
-  /** Runs a job of one whose lease ended, and that another server has taken since. */
+  /** Runs a job whose lease has ended, and which another server has claimed since. */
   async function runTooLate(place: QueuePlace): Promise<void> {
     const job = await claim(place)
     api.advance(11)
@@ -75,7 +75,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return () => api.database.writer('passes').where({ project_id: project.id })
   }
 
-  /** Disables a webhook that has more deliveries than one job ends at once. */
+  /** Disables a webhook that has more pending deliveries than one job ends. */
   async function disableWebhook() {
     const body = { url: 'https://hooks.example/', events: ['pass.issued' as const] }
     const { id } = await workspace.ok(contract.webhooks.create, { body })

@@ -29,7 +29,7 @@ interface WorkOptions extends Omit<WorkerOptions, 'handlers' | 'queues'>, Partia
   handlers: Partial<WorkerOptions['handlers']>
 }
 
-/** Creates the services of jobs, on a database with one template, with wallets whose check is `check`. */
+/** Opens the services that jobs need, on a database with one template. `check` replaces the check of the wallets. */
 export async function openServices(dialect: TestDialect, check: Wallet['check'] = async () => undefined) {
   let wake: OnDue = () => undefined
   const { url, database } = await openTestStore(dialect)
@@ -86,7 +86,7 @@ export async function openServices(dialect: TestDialect, check: Wallet['check'] 
   return services
 }
 
-/** Something that waits until it is let go. */
+/** Returns a promise that tests resolve with `open()`. */
 export function gate() {
   let open: () => void = () => undefined
   const opened = new Promise<void>((resolve) => {

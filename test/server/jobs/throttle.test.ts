@@ -42,7 +42,7 @@ test('wake-ups do not exceed the rate of a throttled queue, and other queues con
       return tx.jobs.insert(jobs, services.clock())
     })
   await insert('update-apple', 5)
-  // One in a thousand seconds.
+  // One job in 1,000 seconds.
   const worker = services.work({ handlers: { 'update-apple': handler, 'issue-pass': handler }, perSecond: 0.001 })
   await eventually(() => expect(begun).toEqual(['update-apple']))
   worker.wake(placeOf({ kind: 'update-apple' }))

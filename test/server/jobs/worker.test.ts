@@ -190,7 +190,7 @@ describe.each(dialects)('on %s', (dialect) => {
       await held.pass()
       await handler(jobs, context)
     }
-    // One renewal behind the other: of what one has locked another has no statement in common.
+    // Renew the leases one after the other: a renewal must not wait for a row that another one has locked.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     services.work({ handlers: { 'issue-pass': slow }, leaseSeconds: anHour, batchSize: 1, batches: 8 })

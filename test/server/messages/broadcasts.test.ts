@@ -23,7 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   const later = (seconds: number) => new Date(api.now.getTime() + seconds * 1000).toISOString()
 
-  /** A project with issued passes, and one of each that is none. */
+  /** Creates a project with issued passes, and one pass in each other status. */
   async function projectWith(issued: number) {
     const project = await makeProject(workspace)
     const template = await publishedTemplate(workspace, { projectId: project.id })

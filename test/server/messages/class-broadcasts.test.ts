@@ -122,7 +122,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('passes').where({ id: passIds[0]! }).update({ project_id: other.id })
     expect(await workspace.refused(create, { params, body: text })).toMatchObject(refusal)
     expect(await workspace.refused(create, { params, query: { dryRun: true }, body: text })).toMatchObject(refusal)
-    // A scheduled broadcast uses objects, and reports it.
+    // A scheduled broadcast sends to objects, and reports that.
     api.advance(60)
     await api.runJobs()
     const named = { params: { ...params, broadcastId: scheduled.id } }
@@ -146,7 +146,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(api.runJobs()).rejects.toThrow('killed')
     isKilled = true
     expect(await notified(passIds[0]!)).toMatchObject([{ google: { status: 'PENDING' } }])
-    // Jobs come back before the sending is free again, and wait for it.
+    // The jobs return before the message can be sent, and wait.
     for (let turn = 0; turn < 4; turn += 1) {
       api.advance(20)
       await store.transaction((tx) => tx.jobs.release(api.now))

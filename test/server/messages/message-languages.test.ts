@@ -69,7 +69,7 @@ describe.each(dialects)('on %s', (dialect) => {
       [body.en, 'Tonight', body.en],
       [body.ar, 'Hoje', body.ar],
     ])
-    // A second one takes its place, in all of them.
+    // A second notification replaces the first one in all languages.
     await workspace.ok(create, { params, body: { body: { pt: 'Sala 2', en: 'Hall 2' } } })
     await api.runJobs()
     expect((await shown(id)).map(([apple, , google]) => [apple, google])).toEqual([

@@ -40,12 +40,12 @@ describe.each(dialects)('on %s', (dialect) => {
       await admin.writer.raw(
         `begin read write; alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = ${isReadOnly}; commit`,
       )
-      // Sessions take the setting when they begin.
+      // The setting applies to new sessions only, so end the current ones.
       await admin.writer.raw(`select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()`)
     }
     await set(true)
-    // The first look of PostgreSQL meets a connection that ended.
+    // The first check on PostgreSQL uses a connection that has ended.
     await look()
     expect((await look()).isWritable()).toBe(false)
     await set(false)

@@ -17,7 +17,7 @@ import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
 import { testConfig } from '../../support/config.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
-/** Checks that need what no test machine has, against emulators that speak the same protocols. */
+/** Runs the checks that need services of Apple and Google against emulators of the same protocols. */
 
 const at = new Date('2026-07-01T12:00:00Z')
 let apple: SandboxApple
@@ -104,7 +104,7 @@ test("with writes allowed, reports Google's response to a class and stores wheth
     { status: 'PASSED', message: expect.stringContaining('no location') },
     refused,
   ])
-  // On the database, for who does not write.
+  // A check that writes at the platform is skipped if doctor must not write.
   expect(await look(false)).toMatchObject([{ status: 'SKIPPED' }, refused])
   faults.replace(['google-400'])
   expect(await look(true)).toMatchObject([{ status: 'FAILED', message: expect.stringContaining('400') }, refused])

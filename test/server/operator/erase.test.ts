@@ -14,7 +14,7 @@ import { definition, issuedPass } from '../fixtures.ts'
 
 /** A text that appears in no other row in any case, and whose trigrams appear in no other name. */
 const PLANTED = 'xq7zkvjw'
-/** Random codes hold any three letters now and then: it is looked for where names are. */
+/** Random codes can contain any three letters, so only the columns with names are searched for the trigram. */
 const TRIGRAM = PLANTED.slice(0, 3)
 const SAID = `Ada ${PLANTED} Lovelace`
 
@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(contract.notifications.create, { params, body: { body: { en: SAID }, sendAt } })
     const context = { gate: SAID, lane: SAID, location: SAID, sessionId: SAID, note: SAID }
     const { scan } = await workspace.ok(contract.scans.create, { body: { qrPayload: PLANTED, context } })
-    // Its message tells the place of the first use.
+    // The message of the second scan names the context of the first use.
     await workspace.ok(contract.scans.create, { body: { passId: id, context } })
     const reversal = { reason: SAID, context }
     await workspace.ok(contract.scans.reverse, { params: { id: scan.id }, body: reversal })
@@ -112,7 +112,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const before = { ledger: await ledger(workspace, id), stats: await stats() }
     if (dialect === 'postgres') {
-      // PostgreSQL keeps the statistics of a table that became empty.
+      // PostgreSQL keeps the statistics of a table that became empty, so create another pass.
       await issuedPass(await api.workspace(), { variables: { seat: 'A-17' } })
       await api.database.writer.raw('analyze')
     }
@@ -128,7 +128,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(result.erased).toMatchObject({ variables: 3, notifications: 2, scans: 4 })
     expect(result.erased.events).toBeGreaterThanOrEqual(7)
     expect(await tablesWith(api.database, PLANTED)).toEqual([])
-    // PostgreSQL keeps rows that an open transaction of another connection can still see.
+    // PostgreSQL keeps rows as long as an open transaction of another connection can see them.
     await eventually(async () => {
       if (dialect === 'postgres') await vacuum(api.database)
       expect(await filesWith(api.database, PLANTED)).toEqual([])

@@ -97,7 +97,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
 const lease = { limit: 100, leaseSeconds: 10 }
 
-/** A pass with one job, which gave up. */
+/** Inserts a pass with one failed job. */
 async function insertFailed({ store, database, clock }: TestServices, workspaceId: string, kind: JobKind) {
   const version = await insertTemplate(store, workspaceId)
   const [id] = await insertPasses(store, workspaceId, [newPass(version)])

@@ -85,7 +85,7 @@ test('renews a certificate when Kubernetes swaps its files, and not if they are 
   const { files, putChain } = mountSecrets()
   putChain(first)
   await addApple(config, { name: 'acme', from: files, at: new Date() })
-  // A container does this when it is started again.
+  // A restarted container checks the files again.
   expect(await renewIfNew(config, 'acme', { files, at: new Date() })).toBeUndefined()
   const { taken, told } = watch(config, 'acme', { files })
   for (const [n, chain] of [renewed, first].entries()) {

@@ -1,4 +1,4 @@
-/** A text of a file, and the text that replaces it. */
+/** A text in a file, and its replacement. */
 type Edit = readonly [text: string, replacement: string]
 
 /** The files that a third wallet adds, by path. @param service the address of the service of its platform */

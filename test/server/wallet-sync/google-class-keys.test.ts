@@ -46,13 +46,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, template, make, refused, update }
   }
 
-  /** Opens the link of a pass, so that Google holds it. */
+  /** Opens the link of a pass, so that Google has its object. */
   async function open({ hostedLinks }: Pass): Promise<void> {
     const answer = await api.send('GET', new URL(hostedLinks.google!).pathname)
     expect(answer.status, answer.text).toBe(302)
   }
 
-  /** A pass that Google holds, on a phone. */
+  /** Returns the phone's view of a pass that is saved at Google. */
   async function viewOf({ id }: Pick<Pass, 'id'>): Promise<PhoneView> {
     const issuerId = api.services.wallets.google!.classOf({
       templateId: '',
@@ -89,7 +89,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const other = await shown(lear)
     expect(other.says).toBe('Lear, Door B')
     expect(other.classId).not.toBe(first.classId)
-    // The same key in another version is another class.
+    // The same key in another version makes another class.
     await publishVersion(workspace, template.id, performance({ class: { finePrint: text('{{door}}') } }))
     const late = await make({ show: 'Hamlet', door: 'C' })
     await open(late)
@@ -178,7 +178,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await classJobs()).toHaveLength(1)
     await api.runJobs()
     expect((await shown(passes[1]!)).says).toBe('Hamlet, Door B')
-    // The values of the other pass still say A.
+    // The values of the class still come from the other pass.
     await update(passes[1]!, { seat: '7', door: 'A' })
     await update(passes[1]!, { door: 'B' })
     expect(await classJobs()).toHaveLength(0)

@@ -22,7 +22,7 @@ const ofKind = (kind: GoogleKind): DefinitionInput => ({ ...showing('seat'), goo
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** Opens the link of a pass, so that Google holds it, and returns what the save link names. */
+  /** Opens the link of a pass, so that Google has it. Returns the IDs in the save link. */
   async function open({ hostedLinks }: Pass) {
     const answer = await api.send('GET', new URL(hostedLinks.google!).pathname)
     expect(answer.status, answer.text).toBe(302)
@@ -74,7 +74,7 @@ describe.each(dialects)('on %s', (dialect) => {
       rows: ['Ada Lovelace gate', 'Ada Lovelace block', 'Ada Lovelace door'],
     })
     expect(await open(passes[1]!)).toEqual({ ...moves, classId: late.classId })
-    // A change of the one that stayed is shown in the rows of its version.
+    // The pass of the old version still shows its fields.
     await workspace.ok(contract.passes.update, { params: { id: passes[0]!.id }, body: { label: 'B' } })
     await api.runJobs()
     expect(await shown(stays)).toMatchObject({ classId: before.classId, rows: ['B seat', 'B row'] })

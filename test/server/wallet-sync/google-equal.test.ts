@@ -71,7 +71,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { ids, update, stateOf } = await held(1)
     const [id] = ids as [string]
     const google = watch()
-    // It arrives, and its response is lost.
+    // The request arrives, but its response is lost.
     const { updateObject } = api.services.google!.api
     google.objects.mockImplementationOnce(async (...call) => {
       await updateObject(...call)
@@ -100,7 +100,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const older = { ...pass, walletVersion: pass.walletVersion - 1, variables: { seat: '7' } }
     const { updateObject } = api.services.google!.api
     google.objects.mockImplementationOnce(async (...call) => {
-      // The second has begun before the first is noted.
+      // The second update begins before the first one is recorded.
       await eventually(() => expect(google.objects).toHaveBeenCalledTimes(versions))
       await updateObject(...call)
     })
@@ -121,7 +121,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const pass = (await store.passes.find(workspace.id, id))!
     const { updateObject } = api.services.google!.api
     google.objects.mockImplementationOnce(async (...call) => {
-      // Its process is killed later, when Google has taken something else.
+      // Its process is killed later, after Google accepted something else.
       await store.transaction((tx) => tx.googleObjects.markSending(workspace.id, id, 'sending another'))
       await updateObject(...call)
     })

@@ -22,7 +22,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     return { workspace, ids }
   }
 
-  /** The passes whose phones were in memory at once. */
+  /** Returns the number of passes whose phones each call of the method read. */
   function parts(method: 'list' | 'listOutdated'): () => number[] {
     const read = vi.spyOn(api.services.store.registrations, method)
     onTestFinished(() => read.mockRestore())

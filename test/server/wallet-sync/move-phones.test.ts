@@ -57,7 +57,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     const before = await passJson(workspace, first)
     await move(workspace, 2)
     expect(await find(workspace)).toMatchObject({ passesASecond: 2 })
-    // To begin again with the same address changes the pace only where one is given.
+    // Starting the move to the same address again changes only the pace, and only if one is given.
     await move(workspace)
     expect(await find(workspace)).toMatchObject({ passesASecond: 2 })
     expect(await passJson(workspace, first)).toEqual({ ...before, webServiceURL: URL_THERE })
@@ -70,13 +70,13 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
       await tick(1)
       told.push((await find(workspace))!.progress.passes)
     }
-    // The first second of the pace is there from the start.
+    // The full pace applies from the first second.
     expect(told).toEqual([4, 5, 5, 5])
     const silent = { moved: 0, silent: 6, refused: 0, waiting: 0 }
     expect(await find(workspace)).toMatchObject({ toldAt: expect.any(Date), progress: silent })
     const jobs = api.database.writer('jobs').where({ workspace_id: workspace.id })
     expect(await jobs).toEqual([])
-    // Google has nothing to learn, and lacks nothing.
+    // Google's object does not contain the address, so it does not change.
     const [object] = await api.services.store.googleObjects.list(workspace.id, [first.id])
     expect(object!.sentAt).toEqual(googleBefore[0]!.sentAt)
     expect(object!.sentVersion).toBe((await stored(workspace, first))!.walletVersion)
@@ -135,7 +135,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     const workspace = await api.workspace()
     const { store } = api.services
     const check = (url: string) => checkTarget(store, workspace.id, { url, passTypeIdentifier: undefined })
-    // Unknown before the first start of a server.
+    // The address is unknown before the first start of a server.
     expect(await check('https://own.example/apple')).toBe(false)
     for (let starts = 0; starts < 2; starts++) await noteAddress(store, 'https://OWN.example:443')
     await expect(check('https://own.example/apple')).rejects.toThrow('already the address of this server: its packages')

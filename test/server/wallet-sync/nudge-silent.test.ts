@@ -24,14 +24,14 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
       const { walletVersion } = (await tx.passes.find(workspace.id, pass.id))!
       await tx.registrations.setFetched(workspace.id, pass.id, walletVersion, api.now)
     })
-  /** Devices of a pass that a run of the schedule pushes. */
+  /** Returns the devices of a pass that one run of the schedule pushes to. */
   const nudged = async (workspace: TestWorkspace, { id }: Pass) => {
     await nudgeSilent(api.services)
     await api.runJobs()
     const devices = await api.services.store.registrations.list(workspace.id, [id])
     return devices.filter(({ pushedAt }) => pushedAt?.getTime() === api.now.getTime()).length
   }
-  /** Returns the minutes, of those given, at which phones were pushed, with the number of phones. */
+  /** Returns the minutes with pushes, among the given ones, and the number of pushed phones. */
   const watch = async (workspace: TestWorkspace, pass: Pass, minutes: number[]) => {
     const start = api.now.getTime()
     const pushes: [number, number][] = []
@@ -61,7 +61,7 @@ describe.each(dialects)('silent phones, on %s', (dialect) => {
     expect(await workspace.ok(contract.wallets.nudge, { body: {} })).toMatchObject({ devices: 2 })
     await api.runJobs()
     expect(await watch(workspace, pass, looks)).toEqual([])
-    // Another version is another matter.
+    // A new version starts the schedule again.
     await change(workspace, pass, 'Ada')
     expect(await watch(workspace, pass, looks)).toHaveLength(3)
   })

@@ -20,7 +20,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   const stored = async (workspace: TestWorkspace, id: string) =>
     (await api.services.store.passes.find(workspace.id, id))!
 
-  /** The packages of a process that has signed nothing yet, and how many signatures it makes. */
+  /** Creates the package cache of a process that has signed nothing yet, and counts its signatures. */
   function freshPackages(options: PackagesOptions = {}, hold: Promise<void> = Promise.resolve()) {
     const apple = api.services.wallets.apple!
     const signed: string[] = []
@@ -78,7 +78,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       ],
       ['"voided":true', () => workspace.ok(contract.passes.void, { params, body: {} })],
     ]
-    // Phones show notifications of the passes that they have.
+    // Phones send notifications of the passes that they have.
     const headers = { authorization: `ApplePass ${(await stored(workspace, pass.id)).appleToken}` }
     const registration = `/apple/v1/devices/holder/registrations/${type}/${pass.id}`
     await api.send('POST', registration, { headers, body: { pushToken: 'push' } })
@@ -197,7 +197,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         // The ETag takes precedence over the date.
         [{ 'if-none-match': '"other"', 'if-modified-since': modified }, 200],
         [{ 'if-modified-since': 'yesterday' }, 200],
-        // A later one is of another server, which the phone was with before.
+        // A later time comes from another server, which the phone used before.
         [{ 'if-modified-since': new Date(Date.parse(modified) + 60_000).toUTCString() }, 200],
       ] as const) {
         const answer = await ask(target, condition)

@@ -12,7 +12,7 @@ import { eventually, gate } from '../jobs/fixtures.ts'
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** A pass whose link was opened, so that Google holds it, and which then changed. */
+  /** Creates a pass whose link was opened, so that Google has it, and changes it. */
   async function changedPass() {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)
@@ -56,7 +56,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const jobsOf = (subject: string): Promise<Record<string, unknown>[]> =>
     api.database.writer('jobs').where({ subject, kind: 'update-google' })
 
-  /** Runs the job of a pass against a Google that answers every update so. */
+  /** Runs the job of a pass while Google responds to every update with `update`. */
   async function runWith(subject: string, update: GoogleSync['update']): Promise<void> {
     const { store, google } = api.services
     const claim = { limit: 100, leaseSeconds: 10 }
@@ -101,7 +101,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const walletsOf = () => workspace.ok(contract.passes.wallets, { params: { id } })
     const lastError = { platform: 'google', code: 'GOOGLE_API_FAILED', message, at: api.now.toISOString() }
     expect(await walletsOf()).toMatchObject({ google: { state: 'stale' }, lastError })
-    // The next change is sent, and what Google takes is no longer refused.
+    // The next change is sent. Google accepts it, so the pass is no longer rejected.
     await update('Katherine')
     await api.runJobs()
     expect(await walletsOf()).toMatchObject({ google: { state: 'current' }, lastError: null })

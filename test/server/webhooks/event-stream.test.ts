@@ -15,7 +15,7 @@ describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   const store = () => api.services.store
 
-  /** Writes an event as its cause would, in a separate transaction. */
+  /** Writes an event in a separate transaction, like the change that causes it. */
   const happen = async (workspace: TestWorkspace, subject = newId(api.now)) => {
     const data = { id: subject, externalPassId: 'order-1', reason: null }
     const event = { type: 'pass.voided' as const, subject, data, correlationId: null }
@@ -23,7 +23,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return subject
   }
 
-  /** A stream of the app in this process: messages as they come. */
+  /** Follows the event stream of the app in this process. Returns its messages as they arrive. */
   const follow = async (workspace: TestWorkspace, { since, query = '' }: { since?: string; query?: string } = {}) => {
     const headers = { authorization: `Bearer ${workspace.token}`, ...(since && { 'last-event-id': since }) }
     const response = await api.app.fetch(new Request(`https://passes.example/v1/events${query}`, { headers }))
@@ -114,7 +114,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await rejection(past!.id)).toMatchObject({ status: 409, errorCode: 'CONFLICT', details: { oldest: null } })
     await happen(workspace)
     const [, , kept] = await eventuallyAll(await follow(workspace, { since: NIL }), 3)
-    // The same before and after the sweep.
+    // The rejection is the same before and after the sweep.
     expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
     await store().transaction((tx) => tx.retention.deleteEvents(new Date(before.getTime() + 1), 10))
     expect(await rejection(past!.id)).toMatchObject({ status: 409, details: { oldest: kept!.id } })
@@ -177,7 +177,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('concurrent events of two servers arrive once, in the same order for all followers', async () => {
     const workspace = await api.workspace()
     const followers = [await follow(workspace), await follow(workspace)]
-    // Commits of another server wake no follower here.
+    // Commits of another server do not wake followers of this one.
     const elsewhere = createStore(api.database)
     const written: string[] = []
     const write = async (at: typeof elsewhere) => {
@@ -272,7 +272,7 @@ describe('on postgres', () => {
     expect(await list()).toEqual([])
     commit()
     await first
-    // A reader on PostgreSQL waits for each transaction of the server that began before, those of other tests included.
+    // On PostgreSQL, a reader waits for all transactions that began before it, including those of other tests.
     await eventually(async () => expect(await list()).toEqual([early, late]))
 
     await database.writer.raw(`update events set position = '999999999999' where subject = ?`, [late])

@@ -44,7 +44,7 @@ const addresses = {
   '6to4 and Teredo': ['[2002:7f00:1::]', '[2002:a00:1::1]', '[2001:0:4136:e378:8000:63bf:3fff:fdd2]'],
 }
 
-/** Written so that only a parser of URLs sees what they are. */
+/** Hosts whose meaning only a URL parser sees. */
 const disguises = [
   '2130706433',
   '0x7f000001',
@@ -193,7 +193,7 @@ test('reads at most 64 KiB of a response', async () => {
   })
   expect(await open({ allowInsecure: true }).post(receiver.url)).toEqual({ responseCode: 200, error: null })
   await closed
-  // The buffers of the sockets on both sides add to the bytes that were read.
+  // Allow for bytes in the buffers of both sockets, which were sent but not read.
   expect(written).toBeLessThan(16 * 1024 * 1024)
 })
 
@@ -242,7 +242,7 @@ test.each([
     error: responseCode === null ? 'More than 64 KiB arrived without a complete response.' : null,
   })
   await closed
-  // The buffers of both sockets hold what was sent and not read.
+  // Allow for bytes in the buffers of both sockets, which were sent but not read.
   expect(written).toBeLessThan(16 * 1024 * 1024)
 })
 

@@ -20,7 +20,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     receiver = await startReceiver()
   })
 
-  /** To the time of the next attempt, which is then made. */
+  /** Advances the clock to the next attempt, and waits until it is made. */
   const nextAttempt = async (id: string): Promise<number> => {
     const { nextAttemptAt } = await readDelivery(workspace, id)
     const seconds = (Date.parse(nextAttemptAt!) - api.now.getTime()) / 1000

@@ -17,7 +17,7 @@ export function sendTest(workspace: TestWorkspace, webhookId: string) {
   return workspace.ok(contract.webhooks.test, { params: { id: webhookId } })
 }
 
-/** Queues many at once. */
+/** Queues many test events in one transaction. */
 export async function queueTests({ api, id: workspaceId }: TestWorkspace, webhookId: string, count: number) {
   const target = { id: webhookId, generation: 1 }
   const event = { type: 'webhook.test', subject: webhookId, data: { webhookId }, correlationId: null } as const
@@ -34,7 +34,7 @@ export function redeliver(workspace: TestWorkspace, id: string) {
   return workspace.ok(contract.deliveries.redeliver, { params: { id } })
 }
 
-/** Whether a signature is that of a secret, at a moment. */
+/** Whether the signature was made with the secret at that time. */
 export function isSigned({ body, signature }: Received, secret: string, at: Date): boolean {
   return verify(body, signature, secret, { at }).ok
 }

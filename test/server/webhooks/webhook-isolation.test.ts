@@ -21,7 +21,7 @@ describe.each(dialects)('on %s', (dialect) => {
     receiver = await startReceiver()
   })
 
-  /** A server's worker, stopped after the test. */
+  /** Starts a worker, and stops it after the test. */
   const work = (services: Partial<Services> = {}) => {
     const options = { handlers: jobHandlers, onDiscard, queues: queueOptions, pollSeconds: 0.05 }
     const worker = startWorker({ ...api.services, ...services }, options)
@@ -111,7 +111,7 @@ describe.each(dialects)('on %s', (dialect) => {
     held.open()
     await eventually(() => expect(receiver.received).toHaveLength(100))
     expect(sum(await pages())).toBe(100)
-    // Seven full ones, or fewer that are longer.
+    // There are seven full pages, or fewer longer ones.
     expect((await pages()).length).toBeLessThanOrEqual(7)
   })
 
@@ -123,7 +123,7 @@ describe.each(dialects)('on %s', (dialect) => {
     work()
     await eventually(() => expect(held.waiting()).toBe(8))
     await workspace.ok(contract.webhooks.disable, { params: { id: webhook.id } })
-    // The sender looks at its endpoint again after a moment.
+    // The sender reads its endpoint again after a moment.
     const disabledAt = performance.now()
     await eventually(() => expect(performance.now() - disabledAt).toBeGreaterThan(200))
     held.open()

@@ -4,7 +4,7 @@ import { overOrBlocked } from '../../support/eventually.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { makeWebhook, sendTest } from './webhook-fixtures.ts'
 
-/** On SQLite one transaction follows the other. */
+/** On SQLite, transactions never overlap. */
 describe('on postgres', () => {
   const api = useApi('postgres', { outbound: { allowInsecure: true } })
   let workspace: TestWorkspace

@@ -22,7 +22,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.database.writer('jobs').delete()
   })
 
-  /** The job that comes next. */
+  /** Claims the next job. */
   const claim = () => api.services.store.transaction((tx) => tx.jobs.claim('webhooks', api.now, claimed))
 
   const waiting = () => api.database.writer('jobs').where({ claim_token: null })
@@ -190,7 +190,7 @@ describe.each(dialects)('on %s', (dialect) => {
     useFakeTime()
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.writeHead(204).end()))
-    // Not to those of the erasure itself.
+    // The events of the erasure itself are delivered.
     const webhook = await makeWebhook(workspace, receiver, 'pass.updated')
     const { id, externalPassId } = await issuedPass(workspace)
     await api.runJobs()
@@ -204,7 +204,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const turn = deliverWebhooks(await claim(), api.services)
     await eventually(() => expect(held.waiting()).toBe(8))
     await erasePass({ store, database: api.database }, workspace.id, id, api.now)
-    // An endpoint is looked at again when it was last seen some time ago.
+    // The sender reads the endpoint again after some time.
     vi.advanceTimersByTime(100)
     held.open()
     await turn
@@ -230,7 +230,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const failed = expect(turn).rejects.toThrow('not to be had')
     await eventually(() => expect(held.waiting()).toBe(8))
     vi.advanceTimersByTime(100)
-    // One is answered and makes room; before the next is sent the endpoint is looked at.
+    // One response frees a place. The sender reads the endpoint before it sends the next delivery.
     receiver.reply(204)
     await sendTest(workspace, id)
     held.open()

@@ -108,7 +108,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await status(links[0]!), await status(links[1]!), await status(links[2]!)]).toEqual([410, 200, 200])
     const fresh = (await read(workspace, a.id)).hostedLinks.group
     expect([await status(fresh), (await read(workspace, b.id)).hostedLinks.group]).toEqual([200, fresh])
-    // A later pass of the group comes with the link of now.
+    // A pass that joins the group later gets the current link.
     expect((await make(workspace, template.id, group)).hostedLinks.group).toBe(fresh)
     expect((await changed(workspace, others[0]!.id, { label: 'Grace' })).hostedLinks.group).toBe(links[1])
   })

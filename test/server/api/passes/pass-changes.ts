@@ -33,7 +33,7 @@ export async function changed(workspace: TestWorkspace, id: string, body: PassUp
   return answer
 }
 
-/** The error of a PATCH that must be refused. */
+/** Sends a PATCH that must be rejected. Returns its error. */
 export function notChanged(workspace: TestWorkspace, id: string, body: unknown) {
   return workspace.refused(update, { params: { id }, body: body as PassUpdate })
 }
@@ -42,7 +42,7 @@ export function read(workspace: TestWorkspace, id: string): Promise<Pass> {
   return workspace.ok(get, { params: { id } }) as Promise<Pass>
 }
 
-/** Everything that is stored about a pass: to see that a request left no trace. */
+/** Returns everything that is stored about a pass, to check that a request changed nothing. */
 export async function traces(workspace: TestWorkspace, passId: string) {
   const db = workspace.api.database.writer
   const of = (table: string, column: string) => db(table).where({ workspace_id: workspace.id, [column]: passId })

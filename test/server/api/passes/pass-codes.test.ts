@@ -45,7 +45,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(fresh).not.toBe(old)
     expect((await scanOf(workspace, old)).reasonCode).toBe('stale_identifier')
     expect((await scanOf(workspace, fresh)).reasonCode).toBe('valid')
-    // A second try of the same request: nothing is written.
+    // A retry of the same request writes nothing.
     expect((await rotate(workspace, id, '"1"')).status).toBe(412)
     expect(await codeOf(workspace, id)).toBe(fresh)
   })

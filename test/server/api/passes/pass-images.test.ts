@@ -12,7 +12,7 @@ import { png } from '../templates/pictures.ts'
 
 let shade = 0
 
-/** Each is another picture. */
+/** Uploads a different image on each call. */
 async function upload(workspace: TestWorkspace): Promise<string> {
   shade += 1
   const body = await png({ width: 90, height: 90, color: `#${shade.toString(16).padStart(6, '0')}` })

@@ -15,7 +15,7 @@ const TYPE = 'pass.test.api'
 const token = 'abcdefghijklmnop'
 let number = 0
 
-/** A pass as another provider has it. */
+/** Returns an import item as another provider has the pass. */
 function item(parts: Partial<PassImport> = {}) {
   number += 1
   const serialNumber = `M/${number} é`
@@ -241,7 +241,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     for (const part of [nearly.slice(0, 100), nearly.slice(100, 200), nearly.slice(200)]) {
       expect(new Set(await outcomes(workspace, templateId, part))).toEqual(new Set([true]))
     }
-    // Written in several parts: a phone counts, too.
+    // This import is written in several parts, because registrations of phones count too.
     const others = Array.from({ length: 99 }, (_, n) => ({ deviceLibraryIdentifier: `beside-${n}`, pushToken }))
     const passes = Array.from({ length: 6 }, () => item({ devices: [full, ...others] }))
     for (const dryRun of [true, false]) {
@@ -412,7 +412,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     const squatted = item()
     expect(await outcomes(stranger, theirs, [squatted])).toEqual(['FORBIDDEN'])
     expect(await outcomes(workspace, templateId, [squatted])).toEqual(['FORBIDDEN'])
-    // Codes alone name nothing that others could have.
+    // An import by codes alone reveals nothing about other workspaces.
     const printed = { externalPassId: 'printed', label: 'Ada', scanPayload: 'printed-2' }
     expect(await outcomes(stranger, theirs, [printed])).toEqual([true])
 
@@ -428,7 +428,7 @@ describe.each(dialects)('on %s, a workspace that has the server for itself', (di
     const wrong = { ...squatted, passTypeIdentifier }
     expect(await outcomes(workspace, templateId, [wrong], { identityId: shared.id })).toEqual(['VALIDATION_ERROR'])
     expect(await outcomes(workspace, templateId, [wrong], { identityId: ours.id })).toEqual([true])
-    // The same number is another pass under another identity, and is taken where both are given one.
+    // The same serial number is free under another identity, and taken under the same one.
     expect(await outcomes(stranger, theirs, [squatted], { identityId: shared.id })).toEqual([true])
     const third = item({ serialNumber: squatted.serialNumber })
     expect(await outcomes(workspace, templateId, [third], { identityId: shared.id })).toEqual(['DUPLICATE_PASS'])

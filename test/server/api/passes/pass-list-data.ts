@@ -42,7 +42,7 @@ export interface ListedPass extends PassFacts {
   id: string
 }
 
-/** The moment of every request below: passes expire before, at and after it. */
+/** The time of every request below. Passes expire before, at, and after it. */
 export const now = new Date('2026-03-01T12:00:00.000Z')
 
 const moments = fc.constantFrom(
@@ -159,7 +159,7 @@ export function passFacts(templates: Template[]): fc.Arbitrary<Omit<PassFacts, '
 
 export const externalPassId = (n: number) => `${['ext', 'EXT', 'Ünï', '%_\\"'][n % 4]}-${n}`
 
-/** Templates in two projects and in none, two of them of one name. */
+/** Creates templates in two projects and without a project. Two of them have the same name. */
 export async function makeTemplates(workspace: TestWorkspace): Promise<Template[]> {
   const [one, two] = [await makeProject(workspace, 'one'), await makeProject(workspace, 'two')]
   return Promise.all(
@@ -175,7 +175,7 @@ export async function makeTemplates(workspace: TestWorkspace): Promise<Template[
   )
 }
 
-/** Writes passes as the server would have left them, all in one transaction. */
+/** Inserts passes like the server would, in one transaction. */
 export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]): Promise<ListedPass[]> {
   const { store } = workspace.api.services
   const versions = await store.templateVersions.listNewestPublished(workspace.id, [
@@ -235,7 +235,7 @@ const claimedJob = (workspaceId: string, subject: string) => ({
   created_at: now.getTime(),
 })
 
-/** Leaves a workspace without passes, ready for others. */
+/** Deletes all passes of a workspace. */
 export async function deletePasses(workspace: TestWorkspace): Promise<void> {
   await workspace.api.database.writer.transaction(async (tx) => {
     const wallets = ['held_passes', 'apple_registrations', 'google_objects']
@@ -246,5 +246,5 @@ export async function deletePasses(workspace: TestWorkspace): Promise<void> {
   })
 }
 
-/** A prefix that no other pass of a test has. */
+/** Returns a prefix that no other pass of the test has. */
 export const uniquePrefix = () => randomBytes(4).toString('hex')

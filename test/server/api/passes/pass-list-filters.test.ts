@@ -25,7 +25,7 @@ const { list } = contract.passes
 
 const PASSES = 24
 
-/** Parts of what is there, in any case, and what patterns and search engines treat specially. */
+/** Parts of existing labels in upper and lower case, and characters that are special to patterns and search engines. */
 const terms = fc.oneof(
   fc
     .tuple(fc.constantFrom(...labels, ...PassStatus.options, externalPassId(2), externalPassId(3)), fc.nat(), fc.nat(5))
@@ -111,7 +111,7 @@ function filters(templates: Template[]): fc.Arbitrary<Query> {
   return parts.chain((chosen) => fc.tuple(...chosen)).map((chosen) => asOneWindow(Object.assign({}, ...chosen)))
 }
 
-/** Giving a bound in both spellings is refused. */
+/** Removes one spelling of a bound, because requests with both are rejected. */
 function asOneWindow({ createdSince, createdUntil, ...query }: Query): Query {
   const isFree = query.createdFrom === undefined && query.createdTo === undefined
   return { ...query, ...(isFree && createdSince && { createdSince }), ...(isFree && createdUntil && { createdUntil }) }

@@ -87,7 +87,7 @@ function shownStatus({ status, expiresAt }: ListedPass): string {
   return status === 'ISSUED' && expiresAt !== null && expiresAt <= now ? 'EXPIRED' : status
 }
 
-/** Letter by letter, so that no letter is folded by its neighbours. */
+/** Folds each letter alone, because some letters fold differently next to others. */
 function withoutCase(text: string): string {
   return [...text.normalize('NFC')].map((letter) => letter.toUpperCase().toLowerCase()).join('')
 }
@@ -99,7 +99,7 @@ function holdsNumber(number: number, filter: string): boolean {
   return number === Number(value)
 }
 
-/** One of the values for every key. Of two names that differ by white space alone the later counts. */
+/** Whether the pass has one of the values of every key. If names differ only in white space, the last one counts. */
 function holdsVariables({ variables }: ListedPass, pairs: string[]): boolean {
   const stored = new Map(
     Object.entries(variables).map(([name, value]) => [

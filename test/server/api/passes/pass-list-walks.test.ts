@@ -116,7 +116,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await workspace.ok(list, { query: next })).items[0]!.externalPassId).toBe('b')
   })
 
-  /** Changes a row as another request would. */
+  /** Changes a row like a concurrent request. */
   async function write({ id }: ListedPass, change: Partial<ListedPass>): Promise<void> {
     const { label, status, expiresAt, updatedAt } = change
     await api.database

@@ -247,7 +247,7 @@ describe.each(dialects)('on %s', (dialect) => {
       { ...open, scans: [day] },
       { ...open, status: 'VOID' as const },
       { ...open, redemption: { windows: [{ start: '2027-01-02T10:00Z' }] } },
-      // In Tokyo, over before the day begins in UTC.
+      // In Tokyo, the event ends before the day begins in UTC.
       {
         ...open,
         expiresAt: new Date(`${day}T08:00:00+09:00`),

@@ -227,7 +227,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
   }
 })
 
-/** Unpacks with unzip, which checks every CRC on the way. */
+/** Unpacks an archive with unzip, which checks every CRC. */
 async function unpack(archive: Buffer): Promise<string> {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'pass.pkpass'), archive)

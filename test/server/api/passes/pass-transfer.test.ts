@@ -142,7 +142,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const ada = phone('ada-2', before)
     expect((await ada.register(phones.apns.newDeviceToken(type))).status).toBe(201)
     expect((await transfer(workspace, id, { label: 'Grace Hopper' })).status).toBe(200)
-    // Killed with the job in its hands: others take it over when its lease is past.
+    // The worker was killed while it had the job. Others claim it when its lease ends.
     const claim = { limit: 100, leaseSeconds: 10 }
     const { store } = api.services
     expect(await store.transaction((tx) => tx.jobs.claim('google', api.now, claim))).toHaveLength(1)
@@ -164,7 +164,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id } = await issuedPass(workspace)
     const before = await stored(workspace, id)
     expect((await transfer(workspace, id, { label: 'Grace Hopper' })).status).toBe(200)
-    // Read before the transfer, sent after it.
+    // This pass was read before the transfer, and is sent after it.
     await api.services.google!.ensure(before, api.now)
     await api.runJobs()
     expect(await api.services.store.googleObjects.list(workspace.id, [id])).toEqual([])

@@ -18,7 +18,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     api.advance(60)
     const body = { label: 'Grace', variables: { seat: '2031-01-01', extra: 1, none: null } }
     const dry = await change(workspace, id, body, { dryRun: true })
-    // The revision is not stored: an If-Match must come from a read.
+    // The response has no ETag, because the new revision is not stored.
     expect([dry.status, dry.headers.get('etag')]).toEqual([200, null])
     expect(dry.body).toMatchObject({ revision: 2, expiresAt: '2031-01-01T23:59:59.999Z', label: 'Grace' })
     expect(await traces(workspace, id)).toEqual(before)

@@ -38,7 +38,7 @@ class Model {
   events = 1
   variables = new Map<string, unknown>([['seat', 'A1']])
 
-  /** The status of the answer; only a change that is accepted and real moves the model. */
+  /** Returns the expected status. Only an accepted change of a value changes the model. */
   apply({ label, variables = {}, dryRun }: Command): number {
     const merged = new Map(this.variables)
     for (const [name, value] of Object.entries(variables)) {

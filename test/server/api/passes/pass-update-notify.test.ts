@@ -53,7 +53,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await change(id, gate('$& B7'), true)).toBe(true)
     expect(await traces(workspace, id)).toEqual(before)
     expect(await change(id, { variables: { gate: '$& B7', seat: '14C', meal: 'cake' }, notify: true })).toBe(true)
-    // Sent again after a lost answer, it is no change.
+    // A retry after a lost response changes nothing.
     expect(await change(id, gate('$& B7'))).toBe(false)
     expect(await change(id, { variables: { seat: null }, notify: true })).toBe(false)
     expect(await rung(id)).toEqual([['Now at gate $& B7\nSeat 14C', 'SKIPPED', 'SENT']])
@@ -84,7 +84,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await change(id, gate('B5'))).toBe(false)
     const states = (await rung(id)).map(([, , google]) => google)
     expect(states).toEqual(['SENT', 'SENT', 'SENT', 'SKIPPED', 'SKIPPED', 'SKIPPED'])
-    // The limit of the interface is of what targets Google.
+    // The limit of the API counts notifications to Google only.
     expect((await notify()).status).toBe(429)
   })
 })

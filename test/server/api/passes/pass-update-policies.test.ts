@@ -34,7 +34,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       { name: 'opens', value: '2027-06-02T00:30+02:00' },
       { name: 'uses', value: '4' },
     ])
-    // The label alone reaches both.
+    // A new label alone changes both fields.
     expect(await changed(workspace, id, { label: '2031-01-01' })).toMatchObject({
       expiresAt: '2031-01-01T23:59:59.999Z',
       redemption: { windows: [{ end: '2031-01-01T23:59:59.999Z' }] },

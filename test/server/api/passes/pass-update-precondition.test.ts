@@ -8,7 +8,7 @@ import { change, changed, traces } from './pass-changes.ts'
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** A pass at revision 3. */
+  /** Creates a pass at revision 3. */
   async function changedTwice() {
     const workspace = await api.workspace()
     const { id } = await issuedPass(workspace)

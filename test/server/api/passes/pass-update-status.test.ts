@@ -29,7 +29,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await traces(workspace, id)).toEqual(before)
   })
 
-  /** A pass whose empty seat makes a description that no phone would take. */
+  /** Creates a pass whose empty seat makes its description invalid. */
   async function failedPass(workspace: TestWorkspace) {
     const broken = {
       ...definition({ variables: [{ name: 'seat', label: 'Seat', default: 'x' }], design }),

@@ -153,7 +153,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       'variables.seat',
       'variables.zone',
     ])
-    // The version that it still renders wants none of that.
+    // The pass still shows a version without these variables.
     await notChanged(workspace, id, { templateVersion: 'latest', variables: { zone: 'N' } })
     expect(await traces(workspace, id)).toEqual(before)
     const body = { templateVersion: 2, variables: { zone: 'N', gate: null, seat: '1' } }

@@ -187,7 +187,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { insert } = Passes.prototype
     const written = vi.spyOn(Passes.prototype, 'insert')
     onTestFinished(() => written.mockRestore())
-    // On SQLite others have their turn at the writer in between.
+    // On SQLite, other writers take turns between the parts.
     const turns = dialect === 'sqlite' ? [20, 20, 20] : [60]
     for (const _ of turns.slice(1)) written.mockImplementationOnce(insert)
     written.mockRejectedValueOnce(new ApiError('SERVICE_UNAVAILABLE', { headers: { 'retry-after': '1' } }))

@@ -22,7 +22,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
   const list = (workspace: TestWorkspace, query: object = {}) => workspace.ok(wallets.list, { query })
   const fetchLatest = (workspace: TestWorkspace, pass: Pass, version: number) =>
     api.services.store.transaction((tx) => tx.registrations.setFetched(workspace.id, pass.id, version, api.now))
-  /** Read a pass at a time, by pages that end within a pass, what is listed and counted is the same. */
+  /** Expects the same lists and counts if a page ends in the middle of a pass. */
   async function expectSameInParts({ id: workspaceId }: TestWorkspace, items: WalletItem[]) {
     const inParts = new Wallets({ db: api.database.reader }, 1)
     const seen: string[] = []
@@ -121,7 +121,7 @@ describe.each(dialects)('wallets, on %s', (dialect) => {
     expect(await workspace.refused(wallets.list, { query: { olderThan: 1 } })).toMatchObject({
       message: expect.stringContaining('stale'),
     })
-    // The last one that is looked at is the only one behind.
+    // Only the device that the query reads last is outdated.
     const oldest = held.at(-1)!
     await change(workspace, oldest, 'Grace')
     const stale = await new Wallets({ db: api.database.reader }, 1).list(workspace.id, { stale: true }, { limit: 1 })

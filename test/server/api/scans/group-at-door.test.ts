@@ -12,7 +12,7 @@ const { passes, scans } = contract
 describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
   const api = useApi(dialect)
 
-  /** Passes of a group, in the order of their ids. */
+  /** Creates the passes of a group, in the order of their IDs. */
   async function group(workspace: TestWorkspace, groupKey: string | null, size: number): Promise<Pass[]> {
     const { id } = await publishedTemplate(workspace, { definition: scannable() })
     const bodies = Array.from({ length: size }, () => ({ ...passBody(id, { variables: { code: 'x' } }), groupKey }))
@@ -44,7 +44,7 @@ describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
 
     const { scan: taken } = await scan(workspace, { passId: b.id })
     for (const { id } of [b, c]) await workspace.ok(passes.void, { params: { id }, body: {} })
-    // A void pass counts only where it was let in.
+    // A void pass counts only if it was admitted before.
     expect(await seen({ passId: d.id })).toEqual({ size: 4, used: 3, open: named([e]) })
     expect(await seen({ passId: c.id })).toEqual({ size: 4, used: 3, open: named([e]) })
     const reversed = await workspace.ok(scans.reverse, { params: { id: taken.id }, body: {} })
@@ -58,7 +58,7 @@ describe.each(dialects)('the group of a scanned pass, on %s', (dialect) => {
     const many = await group(workspace, 'club', 101)
     await scan(workspace, { passId: many[0]!.id })
     const seen = await scan(workspace, { passId: many[100]!.id })
-    // Queued passes are not let in yet, but they may be, so they count as open.
+    // Queued passes are not admitted yet, but can be later, so they count as open.
     expect(seen.pass!.group).toEqual({ size: 100, used: 0, open: named(many.slice(0, 20)), hasMore: true })
     const [lone] = await group(workspace, null, 1)
     await scan(workspace, { passId: lone!.id })

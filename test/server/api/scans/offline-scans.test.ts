@@ -81,17 +81,17 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await accepted(workspace, pass.id)).toBe(1)
   })
 
-  // On SQLite the short one is read first anyway.
+  // On SQLite, the short report is always read first.
   test.runIf(dialect === 'postgres')('records a short report before the rest of a long one', async () => {
     const workspace = await api.workspace()
     const reportOf = (count: number) => Array.from({ length: count }, () => decided({ qrPayload: `code ${refs}` }))
-    // The long ones are there first.
+    // The long reports arrive first.
     const [one, other, few] = await Promise.all([
       send(workspace, ...reportOf(100)),
       send(workspace, ...reportOf(100)),
       send(workspace, ...reportOf(MAX_LOCKED_REPORTS)),
     ])
-    // Ids are given in the order in which scans are recorded.
+    // IDs are in the order in which the scans are recorded.
     const lastOf = (results: typeof few) =>
       results
         .map(({ scan }) => scan.id)

@@ -132,7 +132,7 @@ describe.each(dialects)('on %s', (dialect) => {
       case 'expire': {
         const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
         const body = { variables: { until: expiresAt } }
-        // A void pass is not updated any more.
+        // The update does not change a void pass.
         return n % 5 === 0 && workspace.call(contract.passes.update, { params: { id: passId }, body })
       }
       case 'reverse': {

@@ -6,7 +6,7 @@ import { oneDialect } from '../../../support/databases.ts'
 import { makeProject } from '../../fixtures.ts'
 import { queuedPass, scan, scannablePass } from './scan-support.ts'
 
-/** The decisions that a scan can have, in the order of the checks, each met with the real service. */
+/** Every decision of a scan, in the order of the checks, made by the real service. */
 describe.each(oneDialect)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
@@ -335,7 +335,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { message } = (await told('uk', {})) as { message: string }
     expect(message).toMatch(/^Вичерпано: використань 2 з 2, перше: 1.+2026.+12:00:00 UTC\.$/)
     expect(await told(undefined, {})).toMatchObject({ message: expect.stringMatching(/^Used up: 2 of 2 uses/) })
-    // It has the form of a language and is none.
+    // This language tag is well-formed but unknown.
     expect(await told('de-a, fr-1', {})).toMatchObject({ message: expect.stringMatching(/^Aufgebraucht: 2 von 2/) })
     const explained = await workspace.call(scans.explain, { params: { id: pass.id } }, { 'accept-language': 'he' })
     expect(explained.body).toMatchObject({ message: expect.stringMatching(/^נוצל במלואו: 2 מתוך 2/) })

@@ -8,12 +8,12 @@ import { dialects } from '../../../support/databases.ts'
 import { makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
 import { scan, scannable } from './scan-support.ts'
 
-/** One evening: two projects, five passes, and something of everything that can happen at a door. */
+/** One evening with two projects, five passes, and every event that can happen at a door. */
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
   let ids: Record<'concert' | 'play' | 'concertTemplate' | 'playTemplate' | 'a' | 'b' | 'c' | 'd' | 'homeless', string>
-  /** The whole ledger, newest first, and the 2.7 result of each item. */
+  /** All scans of the ledger, newest first, each with its result in the format of section 2.7. */
   let ledger: ScanItem[]
   const results = new Map<string, { result: string; context: string | null }>()
 
@@ -48,7 +48,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
     const first = await at(0, { qrPayload: 'a', scanContextKey: '2026-03-01', context: { gate: 'North' } })
     await at(1, { qrPayload: 'a', scanContextKey: '2026-03-01' })
-    // Recorded later than what follows, and made before.
+    // This scan was made before the following ones, but is recorded after them.
     await at(9, { qrPayload: 'a', scanContextKey: '2026-03-02' })
     await at(3, { qrPayload: 'b', context: { gate: 'North', lane: '2' } })
     await at(4, { qrPayload: 'b', projectId: ids.play, context: { gate: 'Süd "1"' } })
@@ -227,7 +227,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const { items } = (await stats({ groupBy: 'project' })) as { items: { projectId: string | null }[] }
     expect(await stats({ groupBy: ['project', 'project'] })).toEqual({ items })
     const by = new Map(items.map(({ projectId, ...figures }) => [projectId, figures]))
-    // In the order in which they were made, and null as the greatest.
+    // In the order of creation. Null sorts last.
     expect([...by.keys()]).toEqual([ids.concert, ids.play, null])
     for (const projectId of [ids.concert, ids.play]) expect(by.get(projectId)).toEqual(await stats({ projectId }))
     expect(by.get(null)).toMatchObject({ totalPasses: 1, redeemed: 1, totalScans: 3, totalDenied: 2 })
@@ -238,7 +238,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const at = (minute: number) => `2026-03-01T20:0${minute}:00.000Z`
     const north = { gate: 'North', totalScans: 2, totalDenied: 0, reversed: 1 }
     const south = { gate: 'Süd "1"', totalScans: 1, totalDenied: 1, reversed: 0 }
-    // An empty name is none.
+    // An empty gate counts as no gate.
     const none = { gate: null, totalScans: 7, totalDenied: 4, reversed: 0 }
     expect(await byGate()).toEqual({ items: [none, north, south] })
     expect(await byGate({ from: at(0) })).toEqual(await byGate())
@@ -315,7 +315,7 @@ describe.each(dialects)('on %s', (dialect) => {
       inBucket('2026-02-28T10:00:00.000Z', '2026-03-01T10:00:00.000Z'),
       inBucket('2026-03-01T10:00:00.000Z', '2026-03-02T10:00:00.000Z'),
     ])
-    // Half-hour zones, contexts and the whole evening: nothing is lost between buckets.
+    // No scan is lost between the buckets, in half-hour zones, in contexts, and over the whole evening.
     const evening = { from: '2026-03-01T19:45:00Z', to: '2026-03-01T21:00:00Z', zone: 'Asia/Kolkata' }
     const kolkata = await byTime({ ...evening, scanContextKey: '2026-03-01' })
     expect(kolkata.map(({ at, totalScans }) => [at.slice(11, 16), totalScans])).toEqual([

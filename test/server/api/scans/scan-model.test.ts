@@ -9,10 +9,10 @@ import { times } from '../../../support/long.ts'
 import { localDate, localTime, ReferencePass } from './scan-reference.ts'
 import { scan } from './scan-support.ts'
 
-/** Histories on each database; many more by hand. */
+/** The number of histories on each database. Set PASSES_SCAN_MODEL_RUNS for more. */
 const runs = Number(process.env.PASSES_SCAN_MODEL_RUNS ?? times(15, 200))
 
-/** In some of them midnight comes twice or never, and one changes its clocks by half an hour. */
+/** In some of these zones, midnight occurs twice or never. One of them changes its clocks by half an hour. */
 const zones = [
   'Europe/Berlin',
   'America/New_York',
@@ -123,7 +123,7 @@ test('the test histories produce every reason', () => {
   expect([...seen].sort()).toEqual([...reasons, 'already_scanned', 'revoked', 'not_valid_context'].sort())
 })
 
-/** The time of day on that date; moved on by no more than clocks jump, where they jump over it. */
+/** Expects the time of day on that date. If the clocks skip that time, expects one that is up to an hour later. */
 function expectDate(at: number, realTime: number, date: string, zone: string): void {
   expect(localDate(at, zone)).toBe(date)
   const wanted = localTime(realTime, zone).slice(11)
@@ -148,7 +148,7 @@ interface History {
   steps: (Attempt | { reverse: number })[]
 }
 
-/** Around a change of clocks, so that days of 23 and 25 hours and their weeks and months are the rule here. */
+/** Generates times around changes of clocks, so that most days have 23 or 25 hours. */
 const histories: fc.Arbitrary<History> = fc
   .constantFrom(...zones)
   .chain((zone) => fc.constantFrom(...clockChanges(zone)).map((change) => ({ zone, change })))

@@ -21,7 +21,7 @@ export class ReferencePass {
     this.expiresAt = expiresAt?.getTime() ?? null
   }
 
-  /** The reason code for a scan at an operational time; `date` is the validity date, `now` the clock. */
+  /** Returns the reason of a scan at an operational time. `date` is the validity date, and `now` the clock. */
   evaluate(at: number, context: string | undefined, date: string | undefined, now: number): string {
     const { windows, maxUses, perPeriod, minIntervalMinutes, activation } = this.policy
     if (this.isVoid) return 'revoked'
@@ -29,7 +29,7 @@ export class ReferencePass {
       const lastDate = dateOfPolicy(this.expiresAt, this.policy)
       if (now >= this.expiresAt || (date === undefined ? at >= this.expiresAt : lastDate < date)) return 'expired'
     }
-    // A decision as of a date is the same at every time of day.
+    // A decision for a date is the same at every time of that day.
     const asOf = date === undefined ? at : this.startOf(date, context)
     const first = Math.min(...this.accepted.map((scan) => scan.at))
     if (activation && asOf >= first + activation.validForHours * 3_600_000) return 'expired'
@@ -101,7 +101,7 @@ export class ReferencePass {
     return ofDate.find((index) => this.hasRoom(index, context)) ?? ofDate.at(-1) ?? -1
   }
 
-  /** The first by start first. */
+  /** Returns the windows by start. */
   private windowsAt(at: number, date: string | undefined, context: string | undefined): number[] {
     const open = this.all().filter((index) => this.start(index) <= at && at < this.end(index))
     if (date !== undefined) return open.filter((index) => index === this.selectedWindow(date, context))
@@ -126,7 +126,7 @@ export class ReferencePass {
     return this.isLimited() || context !== undefined ? !this.isFull(index) : !this.isTaken(index)
   }
 
-  /** By somebody without a scan context, where windows are contexts. */
+  /** Whether a scan without a context used the window, if windows are contexts. */
   private isTaken(index: number): boolean {
     return this.accepted.some((scan) => scan.window === index && scan.context === undefined)
   }
@@ -147,7 +147,7 @@ export class ReferencePass {
 
 const DAY = 86_400_000
 
-/** The same text for two moments exactly when they lie in one day, week or month of the time zone. */
+/** Returns the same text for two times if and only if they are in the same day, week, or month of the zone. */
 function periodKey(at: number, { unit, timezone }: NonNullable<RedemptionPolicy['perPeriod']>): string {
   const date = localDate(at, timezone)
   if (unit === 'day') return date
@@ -157,7 +157,7 @@ function periodKey(at: number, { unit, timezone }: NonNullable<RedemptionPolicy[
   return new Date(midnight - daysSinceMonday * DAY).toISOString().slice(0, 10)
 }
 
-/** YYYY-MM-DD in the zone of a policy: of its periods, else of its first window, else UTC. */
+/** Returns the date (YYYY-MM-DD) in the zone of the policy: that of its periods, or of its first window, or UTC. */
 export function dateOfPolicy(at: number, { perPeriod, windows = [] }: RedemptionPolicy): string {
   if (perPeriod) return localDate(at, perPeriod.timezone)
   const start = windows.flatMap((window) => window.start ?? [])[0] ?? 'Z'
@@ -166,12 +166,12 @@ export function dateOfPolicy(at: number, { perPeriod, windows = [] }: Redemption
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** YYYY-MM-DD on the clocks of a time zone. */
+/** Returns the date (YYYY-MM-DD) in a time zone. */
 export function localDate(at: number, timeZone: string): string {
   return localTime(at, timeZone).slice(0, 10)
 }
 
-/** YYYY-MM-DDTHH:MM on the clocks of a time zone. */
+/** Returns the local time (YYYY-MM-DDTHH:MM) in a time zone. */
 export function localTime(at: number, timeZone: string): string {
   const fields = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const
   const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('en-GB', { timeZone, ...fields, hourCycle: 'h23' })

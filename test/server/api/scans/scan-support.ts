@@ -24,13 +24,13 @@ export interface ScannableOptions {
   redemption?: RedemptionPolicy
   projectId?: string
   code?: string
-  /** Its expiry. */
+  /** The expiry of the pass. */
   until?: string
   label?: string
   parts?: Partial<DefinitionInput>
 }
 
-/** An issued pass with what a scanner reads off it. */
+/** Creates an issued pass. Returns it with its barcode message. */
 export async function scannablePass(workspace: TestWorkspace, options: ScannableOptions = {}) {
   codes += 1
   const { redemption, parts, code = `code-${codes}`, until, ...rest } = options
@@ -39,7 +39,7 @@ export async function scannablePass(workspace: TestWorkspace, options: Scannable
   return { ...pass, code }
 }
 
-/** A pass that no worker has taken up: QUEUED. */
+/** Creates a pass that no worker has claimed: it is QUEUED. */
 export async function queuedPass(workspace: TestWorkspace) {
   codes += 1
   const template = await publishedTemplate(workspace, { definition: scannable() })

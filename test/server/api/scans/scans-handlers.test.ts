@@ -159,7 +159,7 @@ describe.each(dialects)('on %s', (dialect) => {
     for (const [n, { scan }] of answers.entries()) {
       expect(await eventsOf(scan.id), `scan ${n}`).toHaveLength(scan.passId === null ? 0 : 1)
     }
-    // Three of one pass take three; those that came before the first was begun go with it.
+    // Three scans of one pass need three transactions. Scans that arrived before the first one began share it.
     expect(statements.filter((sql) => /^begin/i.test(sql)).length).toBeLessThanOrEqual(5)
   })
 

@@ -18,7 +18,7 @@ const { snapshot } = contract.scanner
 /** The maximum age of a snapshot that doors of a project share, in seconds. */
 const SHARED_SECONDS = 20
 
-/** Chosen by a variable: what a scanner reads, and what a door shows. */
+/** A variable selects the scanned payload and the fields that a door shows. */
 const content = (maxUses: number) =>
   definition({
     variables: [
@@ -66,7 +66,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return pages
   }
 
-  /** A device that took the list whole and keeps it by changes alone. */
+  /** A device that loads the list once, and then only its changes. */
   async function device(workspace: TestWorkspace, query: Query) {
     const first = await pagesOf(workspace, query)
     const list = createDoorList(first.flatMap(({ items }) => items))
@@ -420,7 +420,7 @@ describe.each(dialects)('on %s', (dialect) => {
       (await makePass(workspace, template.id, { label, variables: { code: label } })).id
     const door = await doorOf(workspace, projectId)
     const { id: since } = await door.ok(snapshot, {})
-    // A cursor may hold any few letters, and no space.
+    // A cursor can contain any letters, but no space.
     const passes = [await made('Ada Lovelace'), await made('Grace'), await made('Mary')]
     api.advance(SHARED_SECONDS)
     const asked: Query[] = [{}, { since }, { limit: 1 }, { since, limit: 1 }]
@@ -512,7 +512,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-/** Digests of a pass come in no order. */
+/** Sorts items, and the digests of each, which have no defined order. */
 function sorted(items: Iterable<SnapshotItem>): SnapshotItem[] {
   return [...items]
     .sort((a, b) => (a.passId < b.passId ? -1 : 1))

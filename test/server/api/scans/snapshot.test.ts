@@ -31,7 +31,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return pages
   }
 
-  /** Accepted scans as the ledger leaves them, without a scan for each. */
+  /** Inserts accepted scans directly, without requests. */
   async function accept(workspace: TestWorkspace, passId: string, times: number[]) {
     const rows = times.map((scanned_at) => ({
       scan_id: newId(api.now),
@@ -40,7 +40,7 @@ describe.each(dialects)('on %s', (dialect) => {
       scan_context_key: '',
       scanned_at,
     }))
-    // The first alone: each is counted by whether one of the pass was there before, and looks through all that come with it.
+    // Insert one row alone first: the count of a row depends on earlier rows of its pass, including those of its statement.
     for (const part of [rows.slice(0, 1), rows.slice(1)]) {
       await api.database.writer.transaction((tx) => insertRows(tx, 'accepted_scans', part))
     }

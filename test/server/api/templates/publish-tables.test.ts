@@ -69,7 +69,7 @@ function answersOf(definition: DefinitionInput, passType: PassType): boolean[] {
 
 const roles = ['Class', 'Object'] as const
 const seen = new Set<RecordType>()
-/** Checks each mistake once that several kinds and roles have in common. */
+/** Checks each mistake that several kinds and roles share once. */
 const inGoogle = allKinds.flatMap((kind) =>
   roles.map((role) => {
     const mistakes = [...google.mistakesIn(typeOf(kind, role), [], seen)]
@@ -84,7 +84,7 @@ describe.each(allKinds)('of the kind %s', (kind) => {
     // Each style has all of its Apple fields with one of the kinds only.
     const isFull = allKinds.indexOf(kind) === styles.indexOf(passType)
     const full = google.fullOverrides(kind, typeOf)
-    // A definition has no room for every field of both.
+    // A definition cannot have every field of both.
     for (const own of [{ class: full.class }, { object: full.object }]) {
       const definition = define({
         google: { kind, class: neededOf(kind, 'Class'), object: neededOf(kind, 'Object'), ...own },
@@ -116,7 +116,7 @@ test.each(inGoogle)('publishing and the emulator agree on each mistake of a %s %
     if (!isTaken) refused += 1
   }
   expect(disagreed).toEqual([])
-  // The rest are removed values, and IDs, which the definition does not set.
+  // The other mistakes are removed values and IDs, which a definition does not set.
   expect(refused / mistakes.length).toBeGreaterThan(0.75)
 })
 

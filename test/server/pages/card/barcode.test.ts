@@ -6,7 +6,7 @@ import { barcodeHtml } from '../../../../src/server/pages/card/card.ts'
 import { barcodeSvg, drawAhead } from '../../../../src/server/pages/card/symbols.ts'
 import { readPicture } from '../../../support/read-picture.ts'
 
-/** Two messages that each format can hold. */
+/** Two valid messages for each format. */
 const messagesOf = (format: BarcodeFormat): [string, string] =>
   format === 'ean13'
     ? ['4006381333931', '0012345678905']

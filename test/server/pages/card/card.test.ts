@@ -11,7 +11,7 @@ import { hostileTexts, imageId, sampleCard } from './samples.ts'
 
 const picture = 'data:image/png;base64,AAAA'
 
-/** A page with the card on an iPhone alone. */
+/** Returns a page with the iPhone card only. */
 function cardPage(card: Card, imageUrl: (id: string) => string | undefined = () => picture) {
   const { images } = card
   return previewPage({ title: card.description, subtitle: '', apple: card, google: null, images, at }, { imageUrl })

@@ -14,7 +14,7 @@ const imageUrl = (id: string) => `data:image/png;base64,${id}`
 const fieldPath = (id: string) => ({ firstValue: { fields: [{ fieldPath: `object.textModulesData['${id}']` }] } })
 const rows = [{ twoItems: { startItem: fieldPath('seat'), endItem: fieldPath('gate') } }]
 
-/** An object and its class that say the same text in every place that takes one. */
+/** Returns an object and its class with the same text in every field. */
 function googleView(text: string, object: object = {}) {
   const localized = { defaultValue: { language: 'en', value: text } }
   const ofClass = {

@@ -144,7 +144,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       expect(definition.accept).toBeUndefined()
       const examples = (definition as Definition).variables.map(({ name, example }) => [name, example])
       const pass = await makePass(workspace, templateId, { variables: Object.fromEntries(examples) })
-      // The emulator checks class and object whole, and wants every logo of a server that is reached by https.
+      // The emulator checks the complete class and object, and fetches every logo of a server with an https address.
       const opened = await api.send('GET', new URL(pass.hostedLinks.google!).pathname)
       expect(opened.status, opened.text).toBe(302)
       await api.runJobs()

@@ -37,7 +37,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       expect(again.status).toBe(304)
       bytes += (await api.send('GET', path)).text.length
     }
-    // Uncompressed, and without the reader, which comes by itself.
+    // Uncompressed, and without the code reader, which is loaded separately.
     expect(bytes).toBeLessThan(400_000)
   })
 

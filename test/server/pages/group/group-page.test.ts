@@ -40,7 +40,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       return searchParams.has(name) ? [pathname + search] : []
     })
 
-  /** The pass.json of each package in a bundle that unzip and openssl take. */
+  /** Returns the serial number of each package in a bundle, after unzip and openssl checked it. */
   async function serialNumbers(bundle: Buffer): Promise<string[]> {
     const folder = await unpack(bundle)
     const { applePems } = sandboxIdentities()
@@ -72,14 +72,15 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(page.text).toContain('<span class="fact">Seat A-11</span>')
     const bundles = targets(page.text, 'bundle')
     expect(bundles).toHaveLength(2)
-    // They wait to be issued, and are now.
+    // The passes were queued for issuing, and are issued now.
     const [first, second] = [await open(bundles[0]!), await open(bundles[1]!)]
     expect(first.headers.get('content-type')).toBe('application/vnd.apple.pkpasses')
     const ids = made.map(({ id }) => id)
     expect((await serialNumbers(first.bytes)).toSorted()).toEqual(ids.slice(0, 10))
     expect(await serialNumbers(second.bytes)).toEqual(ids.slice(10))
 
-    // Between the page and the tap one pass leaves and another is void: the next ones are there all the same.
+    // Between the request of the page and the tap, one pass leaves the group and another is voided. The bundles still
+    // contain the next passes.
     const { update, void: makeVoid, revokeLinks } = contract.passes
     await workspace.ok(update, { params: { id: ids[0]! }, body: { groupKey: null } })
     await workspace.ok(makeVoid, { params: { id: ids[10]! } })
@@ -107,10 +108,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const found: string[] = []
     for (const target of smaller) found.push(...(await serialNumbers((await open(target)).bytes)))
     expect([smaller.length, found.toSorted()]).toEqual([2, made.map(({ id }) => id)])
-    // Regardless of whether the response was sent, its place is free again.
+    // The request no longer counts, regardless of whether the response was sent.
     await eventually(() => expect(left).toHaveBeenCalledTimes(full.mock.calls.length))
     full.mockRestore()
-    // So do the next pages.
+    // The following pages do too.
     const large = await makeGroup(workspace, 21)
     const { text } = await open(`${large.path}?each=4`)
     expect(targets(text, 'bundle')).toHaveLength(5)

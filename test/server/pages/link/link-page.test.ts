@@ -21,7 +21,7 @@ const inFacebook = `${android} [FB_IAB/FB4A;FBAV/440.0]`
 
 const design = { organizationName: 'Harbour Cinema', description: 'Ticket to the late show' }
 
-/** The services, as passes were of these wallets. */
+/** Returns the services with these wallets. */
 function rendering(services: Services, wallets: Wallets): Services {
   return { ...services, wallets, identities: { ...services.identities, walletsOf: async () => wallets } }
 }
@@ -162,7 +162,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const answer = await open(pass, userAgent)
     expect(answer.status).toBe(status)
     expect(answer.text.includes('Open in your browser')).toBe(status === 200)
-    // It copies the link there, and sends no one on.
+    // The script of the page copies the link, and does not redirect.
     const [, script] = /<script src="([^"]+)"/.exec(answer.text) ?? []
     if (status === 302) return expect(script).toBeUndefined()
     expect(script).toMatch(/\/copy\.\w+\.js$/)
@@ -257,7 +257,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
         expect(answer.text).toContain('<h1 dir="auto">Late show</h1>')
       }
     }
-    // It was looked at, not opened.
+    // The page was opened, but no wallet.
     expect(await workspace.ok(contract.passes.get, { params: { id: queued.id } })).toMatchObject({ status: 'QUEUED' })
   })
 
