@@ -37,7 +37,7 @@ test('with half of the doors offline, no scan is lost and each double admission 
   const timed = await showTickets(phones, {
     scans: 240,
     tickets: 300,
-    // Some are on their way whenever a network is cut.
+    // Requests are in flight whenever the network is cut.
     async pace(n, before) {
       if (n - judged < 25) return
       judged = n

@@ -71,7 +71,7 @@ test('a door that scans continuously reconnects and uploads its offline decision
   phone.onRequest = ({ url }) => {
     if (!url.endsWith(contract.scanner.report.path)) return
     reports += 1
-    // The next in the queue, while what was decided is on its way.
+    // Scan the next code while the previous decision is being sent.
     const code = codes.shift()
     if (code) scans.push(engine.scan(camera(code)))
   }
@@ -154,7 +154,7 @@ test('reverses a scan in the ledger at once, or offline after the reconnection',
   const second = await engine.scan(camera(pass.code))
   expect(second).toMatchObject({ result: 'accepted', verified: 'offline' })
   expect(await engine.undo(second)).toMatchObject({ result: 'reversal', isPending: true })
-  // At once: it is no second reading of the scan that was reversed.
+  // Scan at once: the reading is not a repetition of the reversed scan.
   api.advance(1)
   expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
   await phone.settle()
@@ -179,7 +179,7 @@ test('a revoked door reports it, keeps neither token nor list, and passes pendin
   expect(phone.engine.state).toMatchObject({ door: null, pending: 1 })
   expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'error', failure: 'not_claimed' })
   expect(await phone.engine.search('Ada', 5)).toEqual([])
-  // A page that is reloaded still says why.
+  // A reloaded page still shows the reason.
   await phone.open()
   expect(phone.engine.state).toMatchObject({ door: null, problems: [{ code: 'revoked' }] })
 
@@ -282,7 +282,7 @@ test('reports an undo that the server rejects, and keeps the entry', async () =>
   const pass = await scannablePass(workspace, { projectId })
   const phone = await claimedPhone(workspace, projectId)
   const { engine } = phone
-  // The server has it, as a scan of this door; the phone hands it in as one of the next door that it becomes.
+  // The server has the scan of this door. The phone uploads it again as the next door.
   phone.network = 'deaf'
   await engine.scan(camera(pass.code))
   await phone.revoke()
@@ -418,7 +418,7 @@ test('without the server finds names, lists candidates of ambiguous codes, and a
     ['accepted', 3],
   ])
   expect(await engine.look(passes[0]!.id)).toMatchObject({ group: { size: 3, used: 3, open: [] } })
-  // The question which pass is meant rejects no holder.
+  // The question which pass is meant does not count as a rejection.
   await phone.until(({ counts }) => counts.accepted === 3)
   expect(engine.state.counts.turnedAway).toBe(0)
   await engine.stop()

@@ -6,7 +6,7 @@ import type { DoorServer, Reply, SnapshotPage } from '../../src/door/engine/serv
 
 const generatedAt = '2026-03-01T12:00:00.000Z'
 
-/** A keeper of a stored list, whose server gives these replies one after another. */
+/** Creates the keeper of a stored list. The server responds with these replies in order. */
 function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
   const asked: Record<string, string>[] = []
   const list = { id: 'old', generatedAt }

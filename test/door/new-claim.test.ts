@@ -12,7 +12,7 @@ const api = useApi('sqlite')
 async function place() {
   const workspace = await api.workspace()
   const { id: projectId } = await makeProject(workspace)
-  // Before the list that holds it.
+  // The pass is created before the list is loaded.
   const pass = await scannablePass(workspace, { projectId })
   return { workspace, projectId, pass, phone: await claimedPhone(workspace, projectId) }
 }
@@ -147,7 +147,7 @@ test('a page in another tab continues as the new door of the phone, and takes no
   const tab = new Phone(workspace, phone)
   await tab.open()
   await claim(tab, projectId, 'South')
-  // The first tab finds out by being refused, or by being looked at again.
+  // The first tab learns it from a rejected request, or when it becomes visible again.
   await phone.revoke()
   api.advance(5)
   phone.engine.retry()

@@ -20,28 +20,28 @@ let phones = 0
 /** Whether a page is alive, by the ID of its runner. */
 const running = new Map<string, () => boolean>()
 
-/** A phone at the door of a project, with its own database and its own network, in this process. */
+/** A phone of a door in this process, with a separate database and network. */
 export class Phone {
   readonly workspace: TestWorkspace
   readonly id = newId(new Date())
-  /** The database of its browser. */
+  /** The name of the browser's database. */
   readonly database: string
   network: Network = 'up'
   marker: string | null = null
   /** The lead of its clock over the server's, in milliseconds. */
   clockSkewMs = 0
-  /** The IANA time zone that it is set to. */
+  /** The IANA time zone of the phone. */
   zone: string | undefined
-  /** Steps of the engine that are left before it is killed; none does where it is endless. */
+  /** The number of steps until the engine is killed. Infinity: it is not killed. */
   stepsToLive = Number.POSITIVE_INFINITY
-  /** Whether its browser promises to keep what is stored. */
+  /** Whether the browser promises to keep stored data. */
   isKept = true
   /** Whether its stores report that they are full. */
   isFull = false
   onLost: () => void = () => undefined
-  /** Runs before each method of the store, which waits for it. */
+  /** Runs before each method of the store. */
   beforeStore: (name: keyof EngineStore) => Promise<void> = async () => undefined
-  /** Called when somebody looks at the page again. */
+  /** Called when the page becomes visible again. */
   wake: () => void = () => undefined
   /** Called with each request that the phone sends. */
   onRequest: (request: Request) => void = () => undefined
@@ -72,12 +72,12 @@ export class Phone {
     })
   }
 
-  /** Whether a decision is one of this phone. */
+  /** Whether the phone made a decision. */
   made({ externalRef }: Decision): boolean {
     return this.engine.state.recent.some((decision) => decision.externalRef === externalRef)
   }
 
-  /** Resolves once the engine is in a state. */
+  /** Resolves when the engine is in the state. */
   until(isThere: (state: DoorEngine['state']) => boolean): Promise<void> {
     return new Promise((resolve) => {
       if (isThere(this.engine.state)) return resolve()
@@ -89,19 +89,19 @@ export class Phone {
     })
   }
 
-  /** Brings the network back and waits until everything is handed in. */
+  /** Restores the network and waits until all decisions are uploaded. */
   async settle(): Promise<void> {
     this.network = 'up'
     this.engine.retry()
     await this.until(({ connection, pending }) => connection === 'online' && pending === 0)
   }
 
-  /** Ends the token of this door. */
+  /** Revokes the token of this door. */
   async revoke(): Promise<void> {
     await this.workspace.ok(contract.doors.revoke, { params: { id: this.engine.state.door!.id } })
   }
 
-  /** Removes the database, as a browser does that is short of room. */
+  /** Removes the database, like a browser that needs space. */
   evict(): Promise<void> {
     return new Promise((resolve, reject) => {
       const request = indexedDB.deleteDatabase(this.database)

@@ -24,7 +24,7 @@ function serverOver(fetch: typeof globalThis.fetch) {
   return { server, onUnderstood }
 }
 
-/** An answer of the server whose body the network brings, or does not. */
+/** Returns a response of the server. Its body arrives only if `json` resolves. */
 const answer = (json: Promise<unknown>) =>
   Object.assign(new Response(null, { headers: { 'x-correlation-id': 'c' } }), { json: () => json })
 

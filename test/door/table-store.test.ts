@@ -112,7 +112,7 @@ describe.each(databases)('a store on %s', (_, create) => {
     await store.settle(...accepted('two', at(2), { ...online, recordedAt: at(2) }))
     await store.settle(...accepted('three', at(3)))
     expect(await minutesOf(store)).toEqual([1, 2, 3])
-    // A later list has what the server knew: a scan that it lacks was reversed elsewhere.
+    // A later list contains everything that the server knew. A missing scan was reversed elsewhere.
     await withList(store, at(10))
     expect(await minutesOf(other)).toEqual([3])
     await store.settleUploads([{ externalRef: 'three', recordedAt: at(20) }])
@@ -149,7 +149,7 @@ describe.each(databases)('a store on %s', (_, create) => {
     expect(await begin('south', 'ref-2', true)).toBe('ref-2')
     expect(await begin('north', 'ref-3', true)).toBe('ref-1')
     await store.settle(...accepted('ref-2', at(0)))
-    // North was killed.
+    // The process `north` was killed.
     expect(await begin('south', 'ref-4', false)).toBe('ref-1')
     expect(await begin('west', 'ref-5', true)).toBe('ref-5')
     const later = { key: 'code', runner: 'south', externalRef: 'ref-6', at: noon + 9 }

@@ -95,7 +95,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'images.lockKnown': (tx, intruder) => tx.images.lockKnown(intruder, [imageId]),
   'images.deleteOfPass': (tx, intruder, { pass }) => tx.images.deleteOfPass(intruder, pass),
   'images.list': (tx, intruder) => tx.images.list(intruder, [imageId]),
-  // The intruder has other limits than the defaults, which apply without a row.
+  // The intruder has no row, so it gets the defaults.
   'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
   'limits.set': (tx, intruder) => tx.limits.set(intruder, { passes: 1 }),
   'usage.lock': (tx, intruder) => tx.usage.lock(intruder),

@@ -103,7 +103,7 @@ export class Api {
   /** The address of the Google emulator for phones. */
   googleUrl!: string
   database!: Database
-  /** For another server on the same database. */
+  /** The address of the database, for another server. */
   databaseUrl!: string
   services!: RunningServices
   app!: ReturnType<typeof createApp>
@@ -170,7 +170,7 @@ export class Api {
     return answer
   }
 
-  /** A new workspace with an owner's token that has every scope. */
+  /** Creates a workspace. Its client has an owner's token with every scope. */
   async workspace(): Promise<TestWorkspace> {
     workspaces += 1
     const { store } = this.services
@@ -183,7 +183,7 @@ export class Api {
     return (await this.services.store.transaction((tx) => createToken(tx, workspaceId, token, this.now))).text
   }
 
-  /** Runs the outbox until nothing is due, as the worker would. */
+  /** Runs jobs like the worker until none is due. */
   async runJobs(): Promise<void> {
     const claim = { limit: 100, leaseSeconds: 10 }
     const { store } = this.services
@@ -222,7 +222,7 @@ async function firstPiece({ body }: Response): Promise<Buffer> {
 
 let workspaces = 0
 
-/** The requests of one workspace's token: typed calls of the contract, and requests that no typed client would send. */
+/** A client of one workspace. It sends typed calls of the contract, and requests that no typed client would send. */
 export class TestWorkspace {
   readonly api: Api
   readonly id: string
@@ -248,8 +248,8 @@ export class TestWorkspace {
   }
 
   /**
-   * Repeats a call while its response is 503, as clients do: of many requests at once, those that a busy machine serves
-   * last wait for the database until their time limit.
+   * Repeats a call while its response is 503, like clients. On a busy machine, some of many concurrent requests wait
+   * for the database until their timeout.
    */
   async served<R extends Route>(route: R, call: RouteCall<R>): Promise<Answer> {
     for (;;) {
@@ -272,7 +272,7 @@ export class TestWorkspace {
     return { ...(answer.body as ErrorBody), status: answer.status }
   }
 
-  /** Events about one row, oldest first. */
+  /** Returns the events of one row, oldest first. */
   async events(subject: string) {
     const where = { workspace_id: this.id, subject }
     const rows: Record<string, string>[] = await this.api.database.writer('events').where(where).orderBy('id')

@@ -19,7 +19,7 @@ export function readCompose(): { services: Record<string, ComposeService>; volum
   return parse(readFileSync(join(import.meta.dirname, '../../compose.yaml'), 'utf8'), { merge: true })
 }
 
-/** Services that run our program in a role. */
+/** Returns the services that run the program in a role. */
 export function servicesOf(role: 'api' | 'worker'): [name: string, service: ComposeService][] {
   return Object.entries(readCompose().services).filter(([, { command = [] }]) => {
     const at = command.indexOf('--role')

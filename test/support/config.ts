@@ -1,6 +1,6 @@
 import type { Config } from '../../src/server/config.ts'
 
-/** The settings of a server with the sandbox, on a free port and without limits, except those that a test overrides. */
+/** Returns the settings of a server with the sandbox, on a free port and without limits. Tests can replace them. */
 export function testConfig(settings: Partial<Config> & Pick<Config, 'databaseUrl'>): Config {
   return {
     host: '127.0.0.1',

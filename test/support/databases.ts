@@ -11,7 +11,7 @@ export type TestDialect = 'sqlite' | 'postgres'
 /** Set by `npm run test:quick`, which starts no PostgreSQL and skips the tests that need it. */
 const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
 
-/** Every guarantee of storage is tested on both databases: describe.each(dialects). */
+/** The databases for tests of storage: `describe.each(dialects)`. Every guarantee is tested on both. */
 export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sqlite', 'postgres']
 
 /** For tests whose SQL other tests run on both databases: one database, or both in the long form. */

@@ -45,7 +45,7 @@ export async function within<T>(milliseconds: number, expectation: () => T | Pro
   }
 }
 
-/** Waits until work is over, or waits for a row that another transaction of PostgreSQL holds. */
+/** Waits until the work ends, or until it waits for a row that another transaction of PostgreSQL has locked. */
 export async function overOrBlocked({ reader }: Database, work: Promise<unknown>): Promise<void> {
   let isOver = false
   const end = () => {

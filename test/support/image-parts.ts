@@ -48,7 +48,7 @@ export function frame(marker: number, { width = 8, height = 8, bits = 8 } = {}):
   )
 }
 
-/** A scan with a little data, a counted-off part of it included. */
+/** A scan with some data, including a block with a length. */
 export const scan = Buffer.concat([
   segment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])),
   Buffer.from([0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56]),

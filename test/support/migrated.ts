@@ -9,7 +9,7 @@ import { migrate } from '../../src/storage/db/migrate.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Databases with every table and no row, to be copied; the second is one of the PostgreSQL server, if there is one. */
+    /** Databases with every table and no row, which tests copy. The name is empty without a PostgreSQL server. */
     migrated: { sqliteFile: string; postgresName: string }
   }
 }

@@ -15,7 +15,10 @@ export const lacksPgbouncer = !existsSync(program)
 /** Fewer server connections than a passes server opens, so that it has to share them. */
 const POOL_SIZE = 8
 
-/** Starts PgBouncer before the server of a database, until the end of the test; resolves to the address through it. */
+/**
+ * Starts PgBouncer in front of a database server until the end of the test. Resolves to the address of the database
+ * through it.
+ */
 export async function startPgbouncer(databaseUrl: string, poolMode: string, poolSize = POOL_SIZE): Promise<string> {
   const { hostname, port, username, password } = new URL(databaseUrl)
   const ownPort = await freePort()
@@ -34,7 +37,7 @@ export async function startPgbouncer(databaseUrl: string, poolMode: string, pool
     'server_round_robin = 1',
   ]
   writeFileSync(file, `${settings.join('\n')}\n`, { mode: 0o644 })
-  // It refuses to run as root. It reads the file before it changes the user.
+  // PgBouncer does not run as root. It reads the file before it changes the user.
   const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = execa(program, [...asUser, file], { reject: false, buffer: false })
   onTestFinished(async () => {

@@ -17,7 +17,7 @@ for (const event of events) {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of a PostgreSQL server where tests may create databases, ending in a slash. */
+    /** The address of a PostgreSQL server where tests can create databases. Ends in a slash. */
     postgresUrl: string
     /** The SQL clause for copying a database. */
     copyStrategy: string
@@ -53,7 +53,7 @@ export interface PostgresOptions {
 export interface TestPostgres {
   /** Ends in a slash. */
   url: string
-  /** An immediate shutdown, as after a crash: connections are cut and nothing is written that was not. */
+  /** Stops the server immediately, like a crash: cuts connections and writes no pending data. */
   crash(): Promise<void>
   /** Starts the server again after a crash. It recovers its data. */
   start(): Promise<void>
@@ -63,7 +63,7 @@ export interface TestPostgres {
 /** Starts a separate PostgreSQL server, without an installation. */
 export async function startPostgres({ settings = [], port }: PostgresOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'passes-postgres-'))
-  // PostgreSQL refuses to run as root, so the package switches to another user, who needs access to the folder.
+  // PostgreSQL does not run as root, so the package uses another user, who needs access to the folder.
   chmodSync(folder, 0o777)
   const isRoot = process.getuid?.() === 0
   const chosen = port ?? (await freePort())

@@ -22,11 +22,11 @@ export interface Receiver {
   received: Received[]
   /** Sets the replies to the following requests. Each is used once, and the last one repeatedly. */
   reply(...replies: Reply[]): void
-  /** The most requests that were open at once. */
+  /** Returns the maximum number of concurrent requests. */
   mostInFlight(): number
 }
 
-/** Starts a customer's endpoint on loopback that keeps its deliveries. It is closed after the test. */
+/** Starts a webhook endpoint on loopback that stores its deliveries. It is closed after the test. */
 export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = []
   let replies: Reply[] = [204]

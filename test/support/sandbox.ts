@@ -20,11 +20,11 @@ import type { createSandboxGoogle } from '../../src/wallets/sandbox/google/googl
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Credentials as a server makes them on its first start, to be copied. */
+    /** Credentials as a server creates them at its first start, which tests copy. */
     sandboxFolder: string
     /** The folder where chains.ts stores its files. It is deleted with these credentials. */
     keptCredentials: string
-    /** The credentials with which tests sign in this process. */
+    /** The credentials that tests in this process sign with. */
     sandbox: { apple: SandboxApple; google: Awaited<ReturnType<typeof createSandboxGoogle>> }
   }
 }

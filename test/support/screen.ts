@@ -42,7 +42,7 @@ export class TextScreen {
         else if (sequence[2] === '1049') this.#cells = emptyCells(this.columns, this.rows)
         rest = rest.slice(sequence[0].length)
       } else if (rest[0] === '\u001B' && (rest[1] === '7' || rest[1] === '8')) {
-        // The place of a progress bar, which needs none here.
+        // Ignore the position of a progress bar.
         rest = rest.slice(2)
       } else if (rest[0] === '\u001B') {
         this.#rest = rest

@@ -6,13 +6,13 @@ import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
 import type { Databases } from './databases.ts'
 
-/** A promise with the way it is attacked. */
+/** A promise, and a function that attacks it. */
 export interface Scene {
   name: string
-  /** Number in the list of promises. */
+  /** The number of the promise in the list. */
   promise: number
   promised: string
-  /** Databases that it makes sense on; both by default. */
+  /** The databases that the scene applies to. Default: both. */
   only?: TestDialect
   run(arena: Arena): Promise<void>
 }
@@ -22,15 +22,15 @@ export interface Arena {
   dialect: TestDialect
   random: Random
   databases: Databases
-  /** The first of two sizes in a short run, the second in a long one. */
+  /** Returns the first number in a short run, and the second in a long one. */
   size(short: number, long: number): number
   /** Whether the scene must start no more work: the time is over, or the user pressed Ctrl-C. */
   isOver(): boolean
-  /** Counts what was done, by its name in the table. */
+  /** Adds to a count in the table. */
   did(what: string, count?: number): void
-  /** Keeps the longest of some waits in seconds, by its name in the table. */
+  /** Records the longest wait, in seconds, in the table. */
   took(what: string, seconds: number): void
-  /** Keeps the highest value, by its name in the table. */
+  /** Records the highest value in the table. */
   reached(what: string, value: number): void
   /** Marks the promise as broken if the condition is false. The table shows the first evidence. */
   check(holds: boolean, evidence: string): void
@@ -117,7 +117,7 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
   }
 }
 
-/** Ctrl-C reaches PostgreSQL, too: what is left to tidy goes with it, and must not keep the rest from being tidied. */
+/** Ctrl-C also ends PostgreSQL, so a failed cleanup must not prevent the other ones. */
 async function attempt(work: () => void | Promise<void>): Promise<void> {
   try {
     await work()

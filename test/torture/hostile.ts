@@ -66,7 +66,7 @@ function again(name: string, workers: number, attack: (send: Send) => Promise<vo
       })
       const text = await response.body.text()
       note(String(response.statusCode))
-      // Retry a little later, or the attack would overload this process instead.
+      // Wait, because immediate retries would overload this process instead.
       if (response.statusCode === 429) await sleep(50)
       return response.statusCode < 300 && text.startsWith('{') ? JSON.parse(text) : undefined
     } catch (error) {
@@ -315,7 +315,7 @@ const attacks: Record<string, () => Promise<unknown>> = {
   bodies: () => onSockets('bodies', 'POST /v1/scans HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n{', true),
 }
 
-/** Opens sockets that send a text, and optionally read the response. Each is opened again when it is closed. */
+/** Opens sockets that send a text, and optionally read the response. Opens a socket again when it is closed. */
 async function onSockets(name: string, text: string, reads: boolean): Promise<void> {
   const noted = { sent: 0, answers: {} as Record<string, number> }
   damage[name] = noted

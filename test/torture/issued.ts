@@ -5,7 +5,7 @@ import type { Arena } from './arena.ts'
 
 let made = 0
 
-/** A pass that can be scanned; resolves to its id. */
+/** Creates an issued pass with a barcode. Resolves to its ID. */
 export async function issuedPass(arena: Arena, { passes, ...client }: Client, redemption?: RedemptionPolicy) {
   const templateId = await publishTemplate({ passes, ...client }, redemption)
   made += 1

@@ -12,11 +12,11 @@ export interface Keyed<Answer> {
 /** A pass as its only writer knows it. */
 export interface PassRecord {
   externalPassId: string
-  /** Passes that were asked for together, in order. */
+  /** Passes with the same value were requested together, in order. */
   batch: string
-  /** Undefined until its creation was acknowledged. */
+  /** Undefined until the creation is acknowledged. */
   id?: string
-  /** Updates that were acknowledged. */
+  /** The number of acknowledged updates. */
   updates: number
   /** The number of updates whose result is unknown. */
   doubtful: number
@@ -37,7 +37,7 @@ export interface Journal {
   unexpected: string[]
   acknowledged: number
   doubtful: number
-  /** 503 with Retry-After. */
+  /** The number of 503 responses with Retry-After. */
   unavailable: number
 }
 

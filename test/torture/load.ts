@@ -20,7 +20,7 @@ export interface Target {
 }
 
 export interface Load {
-  /** Waits for what is in flight. */
+  /** Stops the load and waits for requests in flight. */
   stop(): Promise<void>
   /** Returns the number of requests that were rejected or interrupted without a response. */
   lost(): number
@@ -28,7 +28,7 @@ export interface Load {
 
 let loads = 0
 
-/** A project with a template, for passes of any scene. */
+/** Creates a project with a template for the passes of a scene. */
 export async function prepareTarget(
   server: Pick<ServerProcess, 'client' | 'database'>,
   journal: Journal,
@@ -38,7 +38,10 @@ export async function prepareTarget(
   return { templateId, projectId, database: server.database, servers: [server], journal }
 }
 
-/** Writes of all kinds, some at a time. Each lane is the only writer of its passes, so that it knows what they hold. */
+/**
+ * Starts writes of all kinds, several at a time. Each lane is the only writer of its passes, so that it knows their
+ * values.
+ */
 export function startLoad(arena: Arena, target: Target, { lanes, pauseMs }: { lanes: number; pauseMs: number }): Load {
   loads += 1
   let lost = 0
@@ -112,7 +115,7 @@ async function step(step: Step): Promise<Outcome> {
   const pass = step.own.length > 0 ? random.pick(step.own.slice(-30)) : undefined
   const chance = random.next()
   if (!pass || chance < 0.2) return create(step, 1)
-  // More passes than one transaction writes.
+  // More passes than one transaction creates.
   if (chance < 0.23) return create(step, 40)
   if (chance < 0.231) return broadcast(step)
   if (pass.voided !== 'no') return create(step, 1)

@@ -48,7 +48,7 @@ const server = await startServer({
   config: testConfig({
     port: Number(port),
     databaseUrl,
-    // Tokens for Google carry the time of the machine, which an emulator with another clock refuses.
+    // Google's tokens contain the time of the machine, and an emulator with another clock rejects them.
     platforms: ['apple'],
     serverKey,
     allowInsecureWebhooks: true,
@@ -57,7 +57,7 @@ const server = await startServer({
 })
 process.send!({ url: server.url, token: server.firstToken })
 
-/** SQLite then refuses with SQLITE_FULL what needs another page. */
+/** SQLite then rejects every statement that needs another page with SQLITE_FULL. */
 function limit(writer: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
     // The pool might have closed the connection already.

@@ -10,7 +10,7 @@ export interface MovedServer {
   url: string
   client: Client
   database: string
-  /** Resolves when it is done. */
+  /** Sends a command. Resolves when it is done. */
   tell(order: Order): Promise<void>
   /** The exit code or signal of the process. `undefined` while it runs. */
   exitCode(): number | string | undefined

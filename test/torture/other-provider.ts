@@ -26,7 +26,7 @@ interface OtherPass {
   devices: Map<string, string>
 }
 
-/** Another provider that runs. */
+/** A running provider. */
 export interface OtherProvider {
   /** The address, without a trailing slash. */
   url: string

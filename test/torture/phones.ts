@@ -3,7 +3,7 @@ import { listenForPushes, newPhone, saveOnAndroid, type TestPhone } from '../e2e
 import type { ServerProcess } from '../e2e/support/server.ts'
 import type { Arena } from './arena.ts'
 
-/** An issued pass that an iPhone holds, and maybe an Android phone. */
+/** An issued pass on an iPhone, and possibly on an Android phone. */
 export interface HeldPass {
   id: string
   phone: TestPhone

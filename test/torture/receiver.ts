@@ -8,22 +8,25 @@ import type { Arena } from './arena.ts'
 /** A delivery, which can arrive several times. */
 export interface Counters {
   type: Envelope['type']
-  /** The pass of a lifecycle event, the scan of a scan event. */
+  /** The pass of a lifecycle event, or the scan of a scan event. */
   subject: string
   times: number
-  /** Each time the same bytes. */
+  /** Whether all requests had the same bytes. */
   isSame: boolean
 }
 
 export interface TallyReceiver {
   url: string
-  /** By delivery id. */
+  /** The deliveries by ID. */
   deliveries: Map<string, Counters>
-  /** Requests that came more than once for one delivery. */
+  /** Returns the number of repeated requests. */
   repeats(): number
 }
 
-/** A customer's endpoint that counts: it forgets the bodies, since a long run sends very many. */
+/**
+ * Starts a webhook endpoint that counts its deliveries. It does not keep the bodies, because a long run sends very
+ * many.
+ */
 export async function startTallyReceiver(arena: Arena): Promise<TallyReceiver> {
   const deliveries = new Map<string, Counters>()
   const hashes = new Map<string, string>()
@@ -32,7 +35,7 @@ export async function startTallyReceiver(arena: Arena): Promise<TallyReceiver> {
     try {
       for await (const chunk of request) chunks.push(chunk)
     } catch {
-      // The sender was killed with the request half out: nothing was received.
+      // The sender was killed during the request, so nothing was received.
       return
     }
     const body = Buffer.concat(chunks)

@@ -32,7 +32,7 @@ function asTime(seconds: number): string {
   return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`
 }
 
-/** For people on a terminal: a row is a paragraph, since what was done is long. */
+/** Formats the results for a terminal. Each row is a paragraph, because its counts are long. */
 export function printed(rows: Row[]): string {
   return rows
     .map(({ promise, promised, database, done, result, evidence }) => {

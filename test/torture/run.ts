@@ -25,7 +25,7 @@ if (options.isHelp) {
 await execa('node', ['scripts/build.js', '--if-needed'], { stdout: ['inherit', 2], stderr: 'inherit' })
 
 const interruption = new AbortController()
-// The package that runs PostgreSQL would end this process at once, and without the table.
+// The PostgreSQL package would end this process immediately, before the table is printed.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
 const interrupted = once(interruption.signal, 'abort')
 let interruptedAt = 0
@@ -35,7 +35,7 @@ const startedAt = new Date()
 const begun = performance.now()
 const secondsSoFar = () => (performance.now() - begun) / 1000
 const databases = await openDatabases(options.dialects).catch((error: unknown) => {
-  // Ctrl-C reaches its processes, too.
+  // Ctrl-C also ends the processes of the scenes.
   if (interruption.signal.aborted) process.exit(130)
   throw error
 })
@@ -56,7 +56,9 @@ function stop(): void {
   note('stopping; press Ctrl-C again to stop immediately')
 }
 
-/** Every scene once; in the long form again and again, larger from the second time on, until the time is over. */
+/**
+ * Runs every scene once. The long form repeats them until the time is over, with larger sizes from the second time on.
+ */
 async function runAll(dialect: TestDialect, databases: Databases): Promise<Row[]> {
   const chosen = scenes
     .filter(({ name }) => options.only.length === 0 || options.only.includes(name))

@@ -14,7 +14,7 @@ import { sigterm } from './scenes/sigterm.ts'
 import { stale } from './scenes/stale.ts'
 import { updates } from './scenes/updates.ts'
 
-/** One or more for each promise, in their order. */
+/** At least one scene for each promise, in the order of the promises. */
 export const scenes: Scene[] = [
   kills,
   killedSets,

@@ -12,7 +12,7 @@ export async function listJobs(database: string): Promise<Backlog['counts']> {
   return (JSON.parse(String(stdout)) as Backlog).counts
 }
 
-/** Waits until nothing is left to run, and breaks the promise where something stays or gave up. */
+/** Waits until no job is left. The promise is broken if a job stays or has failed. */
 export async function settle(arena: Arena, database: string, seconds: number): Promise<number> {
   let counts: Backlog['counts'] = []
   const took = await arena.waitUntil('all jobs are run', seconds, async () => {
@@ -42,7 +42,7 @@ export async function drain(
     const made = await fannedOut()
     counts = await listJobs(database)
     const jobs = counts.reduce((sum, { waiting, running, failed }) => sum + waiting + running + failed, 0)
-    // Each message that is made is one job more; it counts for two, so that to make it and to send it are progress.
+    // Each created message adds a job. Subtract it twice, so that creating and sending it both count as progress.
     return isStuck(jobs - 2 * made) || jobs === 0
   })
   arena.check(counts.length === 0, `jobs remain: ${JSON.stringify(counts)}`)

@@ -9,7 +9,7 @@ export interface Target {
   url: string
   token: string
   projectId: string
-  /** Pass ids by phone number. */
+  /** The pass IDs by the number of the phone. */
   passIds: readonly string[]
 }
 

@@ -63,7 +63,9 @@ function checkPass(arena: Arena, record: PassRecord, pass: Pass | undefined): vo
   arena.check(isVoid || pass.status === 'ISSUED', `${what} is ${pass.status} after all jobs were run`)
 }
 
-/** A batch is whole or not there; on SQLite each of its equal parts, of 25 passes at most, from the beginning. */
+/**
+ * Checks that each batch exists completely or not at all. On SQLite, the first parts of at most 25 passes can exist.
+ */
 function checkBatches(arena: Arena, journal: Journal, passes: Map<string, Pass>): void {
   const batches = new Map<string, boolean[]>()
   for (const { batch, externalPassId } of journal.passes.values()) {
@@ -136,7 +138,7 @@ async function checkCounts(arena: Arena, { database: url }: Target): Promise<voi
   await database.close()
 }
 
-/** One event for each thing that happened, told at least once and always in the same bytes. */
+/** Checks that each change has one event, which was delivered at least once and always with the same bytes. */
 function checkEvents(
   arena: Arena,
   journal: Journal,
@@ -153,7 +155,7 @@ function checkEvents(
   }
   for (const { id, externalPassId, revision, status } of passes) {
     const wasVoided = journal.passes.get(externalPassId)?.voided !== 'no'
-    // One that was voided before its turn was never issued.
+    // A pass that was voided while it was queued was never issued.
     expect('pass.issued', id, wasVoided ? 0 : 1, 1)
     expect('pass.updated', id, revision - 1)
     expect('pass.voided', id, status === 'VOID' ? 1 : 0)

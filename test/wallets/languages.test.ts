@@ -226,7 +226,7 @@ test('phones show localized notifications and typed values in their language', a
   expect(backFields).toEqual([
     { key: 'message', label: 'Harbour', value: 'Rain today', changeMessage: '%@' },
     { key: 'price', label: 'price', value: 1234.5, currencyCode: 'EUR' },
-    // An iPhone writes both by itself in its own language; of a per cent with a fraction it shows none, so that is a text.
+    // An iPhone formats both values in its language. It shows no fraction of a percentage, so that value is a text.
     expect.objectContaining({ value: '2027-05-31T00:00:00Z', dateStyle: 'PKDateStyleLong', ignoresTimeZone: true }),
     { key: 'share', label: 'share', value: '2.5%' },
   ])

@@ -3,7 +3,7 @@ import { planApply } from '../../../src/cli/apply/plan.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/client-errors.ts'
 
-/** Deletes the one webhook that no file names, from a server that answers with this error. */
+/** Deletes the only webhook that the files do not contain. The server responds with this error. */
 async function prune(error: Error) {
   const webhook = { id: 'w', url: 'https://hooks.example/a' }
   const list = async () => ({ items: [webhook], total: 1, hasMore: false, nextCursor: null })

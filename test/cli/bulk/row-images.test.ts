@@ -11,7 +11,7 @@ import { useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { serveApp } from '../../support/served-app.ts'
 
-// The command sees HTTP only; what each database answers is tested with the interface.
+// The command uses HTTP only. Tests of the API check the responses on each database.
 describe('over HTTP', () => {
   const api = useApi('sqlite')
 
@@ -80,7 +80,7 @@ describe('over HTTP', () => {
     expect((await issue()).summary.counts).toMatchObject({ created: 4, failed: 0 })
     expect(await photos()).toEqual([ids[0], ids[0], undefined, ids[1]])
     expect(await uploads()).toBe(2)
-    // The same files are the same images.
+    // The same files get the IDs of the existing images.
     expect((await issue()).summary.counts).toMatchObject({ present: 4 })
 
     write([

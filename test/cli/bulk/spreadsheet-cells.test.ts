@@ -60,7 +60,7 @@ test('escapes cells that spreadsheets would run as formulas, and reads all cells
   const rows = fc.array(fc.tuple(fc.oneof(hostile, fc.string()), hostile), { minLength: 1, maxLength: 5 })
   await fc.assert(
     fc.asyncProperty(rows, dialects, async (cells, dialect) => {
-      // Rows without content are left out when they are read.
+      // Rows without content are skipped.
       const written = cells.map(([a, b]) => [`id${a}`, b, a])
       const text = formatRows([['one', 'two', 'three'], ...written], dialect)
       const csv = await openCsv(Readable.from([Buffer.from(text)]), dialect)

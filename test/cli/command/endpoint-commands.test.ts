@@ -9,7 +9,7 @@ const operations = Object.entries(contract).flatMap(([resource, routes]) =>
 
 const src = new URL('../../../src/', import.meta.url)
 
-/** The ids of the commands of the tables in cli/resource and cli/operator. */
+/** The IDs of the commands in the tables of cli/resource and cli/operator. */
 const fromTables = new Set<string>()
 for (const folder of ['cli/resource/', 'cli/operator/']) {
   for (const file of readdirSync(new URL(folder, src))) {

@@ -11,7 +11,7 @@ interface Command {
   pluginName: string
 }
 
-/** Made by the build from the commands themselves. */
+/** The build creates the manifest from the commands. */
 const manifest = new URL('../../../oclif.manifest.json', import.meta.url)
 const { commands } = JSON.parse(readFileSync(manifest, 'utf8')) as { commands: Record<string, Command> }
 const ours = Object.entries(commands)

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../support/databases.ts'
 
 const program = new URL('../../../bin/run.js', import.meta.url).pathname
 
-/** The files that a run of the built program loads, as Node's own coverage lists them. */
+/** Returns the files that a run of the built program loads, according to the coverage of Node.js. */
 async function filesLoadedBy(args: string[]): Promise<string[]> {
   const folder = temporaryFolder()
   const { exitCode } = await execa('node', [program, ...args], { env: { NODE_V8_COVERAGE: folder }, reject: false })

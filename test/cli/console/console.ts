@@ -17,7 +17,7 @@ export function openDoor(client: Client, folder: string, options: Partial<DoorOp
   })
 }
 
-/** Leaves the list of all passes in a folder, as a console that was open there. */
+/** Stores the list of all passes in a folder, like a console that was open there. */
 export async function storeList(client: Client, folder: string): Promise<void> {
   const door = await openDoor(client, folder)
   await door.flush(60_000)

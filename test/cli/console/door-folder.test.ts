@@ -26,7 +26,7 @@ test('a door of a named project opens offline once it has been opened online', a
   const first = await start(reached, 'Summer')
   expect(first.place).toMatchObject({ projectId, projectName: 'Summer' })
   expect(await start(away, 'Summer')).toEqual({ ...first, isReached: false })
-  // By its id it is the same door, whose list is there already.
+  // The ID identifies the same door, whose list is already stored.
   expect(await start(reached, projectId)).toEqual(first)
   await expect(start(reached, 'Winter')).rejects.toThrow('No project is called Winter')
   expect((await start(reached, undefined)).folder).not.toBe(first.folder)

@@ -28,7 +28,7 @@ test.each(['online', 'offline'])(
     await api.runJobs()
     const folder = temporaryFolder()
     if (state === 'offline') await storeList(client, folder)
-    // The rules turn this pass away like any other: the list of the door does not know yet.
+    // The rules reject this pass like any other pass, because the list does not contain it yet.
     const ofEve = results.find(({ pass }) => pass?.label === 'Eve')!.pass!
     const nobody = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
     const outcomes: Outcome[] = []

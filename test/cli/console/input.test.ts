@@ -61,7 +61,7 @@ test('reassembles payloads and keys from any chunks, and nothing else', () => {
   const item = fc.tuple(payload, fc.nat(40), fc.option(sequence, { nil: '' }), enter)
   fc.assert(
     fc.property(fc.array(item), fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }), (items, sizes) => {
-      // A key in the middle of a payload, too: hands and scanners do not wait for each other.
+      // Press a key in the middle of a payload too, because staff type while a scanner sends.
       const text = items.map(([text, at, keys, end]) => text.slice(0, at) + keys + text.slice(at) + end).join('')
       const pieces: string[] = []
       for (let start = 0, n = 0; start < text.length; n += 1) {

@@ -19,7 +19,9 @@ import { temporaryFolder } from '../../support/databases.ts'
 // biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
 const api = useApi('sqlite')
 
-/** Whether a console that knows what the server knows decides as the server does, word for word and moment for moment. */
+/**
+ * Expects that a console with the server's data makes the same decisions as the server, with the same texts and times.
+ */
 async function compare(workspace: TestWorkspace, projectId: string, asked: Partial<Attempt>): Promise<string> {
   const attempt: Attempt = {
     payload: null,

@@ -18,7 +18,7 @@ const api = useApi('sqlite')
 
 type Query = { since?: string; cursor?: string; limit?: number }
 
-/** A console on a folder, as it starts and refreshes its list once. */
+/** Opens a console on a folder, and loads its list once. */
 async function consoleOn(
   folder: string,
   workspace: TestWorkspace,

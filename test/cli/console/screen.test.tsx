@@ -8,7 +8,7 @@ import { Screen } from '../../../src/cli/console/run-console.tsx'
 import { screenLines, type View } from '../../../src/cli/console/screen-lines.ts'
 import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 
-// ink draws nothing but a last frame where it sees a CI server, and looks when it is loaded.
+// Ink reads CI when it is loaded. With it, Ink draws only the last frame.
 vi.hoisted(() => vi.stubEnv('CI', 'false'))
 
 const now = new Date('2026-03-01T20:14:07.000Z')

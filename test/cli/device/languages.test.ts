@@ -17,7 +17,7 @@ import { createChain, serial, startService } from './service.ts'
 
 const at = new Date('2026-07-01T12:00:00Z')
 
-/** A card in Portuguese, English and Arabic, whose terms have no Arabic. */
+/** Creates a card in Portuguese, English, and Arabic. Its terms are not translated to Arabic. */
 async function card(points: string, images: DefinitionInput['design']['images'] = {}): Promise<WalletPass> {
   const definition = parseDefinition({
     languages: { default: 'pt-BR', others: ['en', 'ar'] },

@@ -33,7 +33,7 @@ export function walletOf(chain: SandboxApple, webServiceUrl: string) {
   return createAppleWallet({ identity, webServiceUrl, loadImageFiles })
 }
 
-/** A ticket whose seat, and whose news on the back, show a banner when they change. */
+/** Returns a ticket that shows a banner when its seat or the news on its back change. */
 export function ticket(variables: Record<string, string>, more: TestPass = {}) {
   return testPass({
     ...more,
@@ -53,7 +53,7 @@ export function ticket(variables: Record<string, string>, more: TestPass = {}) {
   })
 }
 
-/** An answer that a test wants instead of the usual one, by method and the path after /apple/v1. */
+/** Replaces the response to a request. Receives the method and the path after /apple/v1. */
 export type Override = (request: { method: string; path: string }) => { status: number; json?: unknown } | undefined
 
 /** Starts a small PassKit service with a sandboxed APNs. It behaves like a server with one pass. */
@@ -63,7 +63,7 @@ export async function startService(chain: SandboxApple) {
   const logs: string[] = []
   const state = {
     pass: ticket({ seat: 'A-1' }),
-    /** Counts changes; also the tag and, in seconds, the Last-Modified. */
+    /** The number of changes. It is also the tag and, in seconds, the Last-Modified. */
     version: 1,
     override: (() => undefined) as Override,
     archive: undefined as Buffer | undefined,
@@ -143,7 +143,7 @@ export async function startService(chain: SandboxApple) {
     apns,
     registrations,
     logs,
-    /** The calls of the web service since the last time, the device's own id left out. */
+    /** Returns the calls of the web service since the last call of this function, without the device ID. */
     calls: () => calls.splice(0),
     change(variables: Record<string, string>, more: TestPass = {}) {
       state.pass = ticket(variables, more)

@@ -10,7 +10,7 @@ beforeAll(async () => {
   chain = await createChain()
 })
 
-/** Events as they come, one at a time. */
+/** Returns the events of the phone as they arrive. */
 function follow(folder: string) {
   const phone = phoneOf(deviceFor(folder, 'apple'))
   const stop = new AbortController()

@@ -11,12 +11,12 @@ import { useApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { serveApp } from '../../support/served-app.ts'
 
-// The command sees HTTP only; what each database answers is tested with the interface.
+// The command uses HTTP only. Tests of the API check the responses on each database.
 describe('over HTTP', () => {
   const api = useApi('sqlite')
   const header = ['externalPassId', 'label', 'seat', 'day']
 
-  /** Ada has T-1, Grace's T-2 is void, and T-3 is of another template. */
+  /** Creates T-1 of Ada, T-2 of Grace, which is void, and T-3 of another template. */
   async function setUp() {
     const workspace = await api.workspace()
     const { client, url } = await serveApp(api, workspace.token)

@@ -5,7 +5,7 @@ import { newId } from '../../../src/core/ids.ts'
 
 interface Row {
   id: string
-  /** The sort key of the list. */
+  /** The key of the order. */
   scannedAt: string
   recordedAt: string
 }
@@ -17,7 +17,7 @@ const row = (scanned: number, recorded = scanned): Row => {
 }
 
 test('shows each new row once: bursts, late rows, late commits, and across an outage', async () => {
-  // A thousand scans of the hour before.
+  // 1,000 scans in the hour before.
   const ledger = Array.from({ length: 1_000 }, (_, n) => row(-3_600 + n * 3))
   const sorted = () => ledger.toSorted((a, b) => (a.scannedAt < b.scannedAt ? 1 : -1))
   let isAway = false
@@ -31,9 +31,9 @@ test('shows each new row once: bursts, late rows, late commits, and across an ou
   }
   const steps = [
     () => ledger.push(...Array.from({ length: 250 }, (_, n) => row(n / 100))),
-    // Scans that a door made offline long ago and uploads now.
+    // Scans that a door decided offline long ago and uploads now.
     () => ledger.push(row(-3_000, 5), row(-10, 5), row(6)),
-    // Committed after a younger one.
+    // A scan that is committed after a later one.
     () => ledger.push(row(2, 2)),
     () => {
       isAway = true

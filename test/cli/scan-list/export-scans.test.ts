@@ -21,7 +21,7 @@ const shape = {
   ],
 }
 
-/** A list of the numbers below `total`, whose cursors say which comes next. */
+/** Yields pages of the numbers below `total`. Each cursor is the next number. */
 async function* numbers(total: number, size: number, cursor = '0'): AsyncGenerator<Page<number>> {
   for (let offset = Number(cursor); offset < total || offset === 0; offset += size) {
     const items = Array.from({ length: Math.min(size, total - offset) }, (_, index) => offset + index)

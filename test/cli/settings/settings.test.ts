@@ -240,7 +240,7 @@ test.each([
   [8, {}, '2'],
   [24, {}, '3'],
   [24, { FORCE_COLOR: '2' }, '2'],
-  // Bold and inverse are no colour, and all that is left to tell yes from no by.
+  // Bold and inverse are not colors. Without colors, only they distinguish accepted from denied.
   [24, { NO_COLOR: '1' }, '1'],
   [24, { FORCE_COLOR: '0' }, '1'],
 ])('on a terminal of %i bits with %j, Ink uses color level %s', (depth, given, level) => {

@@ -29,7 +29,7 @@ const template = `{
 }
 `
 
-/** A template file, and a file of strings made from it, to be changed. */
+/** Creates a template file and its strings file, which tests change. */
 async function files() {
   const folder = temporaryFolder()
   copyFileSync(icon, join(folder, 'icon.png'))

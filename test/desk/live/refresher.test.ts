@@ -12,7 +12,7 @@ test('each source is read at most once a second, regardless of the number of eve
     await vi.advanceTimersByTimeAsync(1)
   }
   await vi.advanceTimersByTimeAsync(5_000)
-  // At once, after one, two and three seconds.
+  // Immediately, and after one, two, and three seconds.
   expect(reads.toSorted()).toEqual([...Array(4).fill('figures'), ...Array(4).fill('scans')])
 })
 
@@ -61,6 +61,6 @@ test('reads nothing after its end', async () => {
   await vi.advanceTimersByTimeAsync(10_000)
   refresher.ask(['a'])
   await vi.advanceTimersByTimeAsync(10_000)
-  // Only the reads that had begun before the end.
+  // Only the reads that began before the end.
   expect(reads).toBe(1)
 })

@@ -52,7 +52,7 @@ test('each source requests only what its scope allows, and only reads', async ()
     )
     const facts = { api, projectId: 'p', passId: 'p', from: '', paceFrom: '', zone: 'UTC' }
     await (load as (facts: unknown) => Promise<unknown>)(facts).catch((error: unknown) => {
-      // The cards are bytes, which this stand-in does not return.
+      // Cards are bytes, which this client does not return.
       if (name !== 'cards') throw error
     })
     expect(asked.length, name).toBeGreaterThan(0)

@@ -99,7 +99,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('text sorts by code point', async () => {
     const { store, workspaceId } = await setUp()
-    // U+1F600 comes after U+FF5E, though its UTF-16 starts with a lower unit.
+    // U+1F600 comes after U+FF5E, although its first UTF-16 unit is smaller.
     const sorted = ['A', 'Z', '_', 'a', 'aa', 'b', 'z', 'Ä', 'ß', 'é', 'я', '中', '～', '😀']
     await insertProjects(store, workspaceId, sorted.toReversed())
     const page = await store.projects.list(workspaceId, { ...byName, limit: 100 })

@@ -64,8 +64,8 @@ const keptCounts = new Set([
 ])
 
 /**
- * Filters without a separate index. Passes are read in the order of the sort until the page is full. This is fast if many
- * passes match, and reads the whole workspace if almost none do.
+ * Filters without a separate index. Passes are read in the order of the sort until the page is full, which is slow
+ * only if few passes match.
  */
 const walked: { name: string; filters: Filters; why: string }[] = [
   { name: 'a short term', filters: { search: ['zx'] }, why: 'fewer than three characters make no trigram' },

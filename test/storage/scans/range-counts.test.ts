@@ -65,7 +65,7 @@ test('counts each use of a pass with 366 overlapping windows on one date once', 
   const policy = policyOf(Array.from({ length: 366 }, (_, n) => ({ start: n, length: 2000 - 2 * n })))
   const { counted, places } = planOf(policy, { validityDate: '2027-05-31' })
   expect(places).toHaveLength(366)
-  // The possible times share the list of windows that can be exhausted.
+  // The possible times have the same list of windows that can be exhausted.
   expect(new Set(places.map(({ exhaustible }) => exhaustible)).size).toBe(1)
   expect(counted.filter(({ isWindow }) => isWindow)).toHaveLength(366)
   const segments = segmentsOf(counted)

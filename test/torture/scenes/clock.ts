@@ -18,7 +18,7 @@ export const clock: Scene = {
 
 const HOUR = 3_600_000
 
-/** A server whose clock is more than 30 s off PostgreSQL's runs no jobs. */
+/** A server whose clock differs from PostgreSQL's by more than 30 s runs no jobs. */
 const ON_POSTGRES = 20_000
 
 /** Moves the clock forward and back under load. On SQLite, also checks scheduled sends before and after a jump. */

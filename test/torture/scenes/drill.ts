@@ -39,7 +39,7 @@ export type DrillArena = Omit<Arena, 'start'> & {
   start(options: ServerOptions): Promise<TestServer & { stop(): Promise<unknown> }>
 }
 
-/** The server that phones use, with the address that packages name. */
+/** The server that phones use. Packages name its address. */
 interface Home {
   database: string
   env: Env

@@ -81,7 +81,7 @@ async function renewUnderKills(arena: Arena): Promise<void> {
       await server.kill()
       arena.did('kills')
       server = await start()
-      // Identities of new passes are read by a process that has just begun.
+      // A restarted process reads the identities of new passes.
       for (const brand of brands) await issueMore(arena, server, brand)
     }
   }
@@ -106,7 +106,9 @@ async function renewUnderKills(arena: Arena): Promise<void> {
   checkGoogle(arena, join(sandbox, 'google-wallet'))
 }
 
-/** A project with both identities, and passes of it on phones of both kinds, which are updated and scanned from now on. */
+/**
+ * Creates a project with both identities, and passes on phones of both kinds. Starts to update and scan them.
+ */
 async function openBrand(
   arena: Arena,
   server: ServerProcess,
@@ -259,7 +261,7 @@ async function checkCallbacks(arena: Arena, { client }: ServerProcess, [first, s
   arena.did('callbacks', every.length * (2 * first!.googles.length + second!.googles.length))
 }
 
-/** Every class and object that was ever written, as the emulator kept it. */
+/** Checks every version of a class or object that the emulator stored. */
 function checkGoogle(arena: Arena, file: string): void {
   for (const { value } of readJournal(file) ?? []) {
     const { put } = value as { put?: { role: string; resource: { id: string } } }

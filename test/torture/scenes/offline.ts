@@ -48,7 +48,7 @@ function base(round: number, name: string, at: number) {
 
 type Scans = Parameters<ServerProcess['client']['scanner']['report']>[0]['body']['scans']
 
-/** In pieces of any size, as a device does whose connection comes and goes. */
+/** Upload in parts of any size, like a device with an unstable connection. */
 async function upload(arena: Arena, servers: ServerProcess[], scans: Scans): Promise<void> {
   for (let rest = scans; rest.length > 0; ) {
     const count = arena.random.between(1, rest.length)

@@ -48,7 +48,7 @@ async function killWorkers(arena: Arena): Promise<void> {
   checkDeliveries(arena, receiver, count)
 }
 
-/** A notification and a change of every pass. */
+/** Sends a notification and a change of every pass. */
 async function sendAll({ client }: ServerProcess, held: HeldPass[], round: number): Promise<void> {
   for (const { id } of held) {
     const platforms: ('apple' | 'google')[] = round < GOOGLE_CAP ? ['apple', 'google'] : ['apple']
@@ -66,7 +66,7 @@ async function checkNotifications(arena: Arena, { client }: ServerProcess, held:
     arena.check(!failed, `a notification of ${id} is ${JSON.stringify(failed)}`)
     // Pushes of two updates can be merged. A notification always has its own push.
     arena.check(pushes() >= count, `the phone of ${id} got ${pushes()} pushes for ${count} notifications`)
-    // One for each notification, each update, and each kill of either.
+    // One push for each notification and update, and for each killed attempt of either.
     arena.check(pushes() <= 4 * count, `the phone of ${id} got ${pushes()} pushes in ${count} rounds`)
     repeated += Math.max(0, pushes() - 2 * count)
     arena.did('pushes', pushes())

@@ -91,7 +91,7 @@ async function hangInTransaction(arena: Arena, api: ServerProcess, held: HeldPas
   await hung.close()
 }
 
-/** Everything that a stale acknowledgement could touch. */
+/** Returns everything that a stale acknowledgement could change. */
 async function look({ client }: ServerProcess, held: HeldPass[]): Promise<string[]> {
   const lines: string[] = []
   for (const { id } of held) {

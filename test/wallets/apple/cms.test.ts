@@ -90,7 +90,7 @@ test('openssl rejects the signature if a byte of the content differs', async () 
   }
 })
 
-// Every part that carries meaning. (Readers skip some bytes between, such as versions and empty parameters.)
+// Changes each meaningful byte. Readers ignore some other bytes, such as versions and empty parameters.
 test.each([
   ['the pass certificate', () => partOf(chain.identity.certificate.der), 41],
   ['the WWDR certificate', () => partOf(chain.identity.wwdr.der), 41],

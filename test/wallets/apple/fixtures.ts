@@ -25,7 +25,7 @@ export interface TestIdentity extends SandboxApple {
 
 const identities = new Map<number, Promise<TestIdentity>>()
 
-/** The nth is the same for all tests of a day: its keys take longer to make than most tests. */
+/** Returns the nth identity, which all tests of a day share, because creating its keys takes longer than most tests. */
 export function createTestIdentity(nth = 0): Promise<TestIdentity> {
   const known = identities.get(nth) ?? makeTestIdentity(nth)
   identities.set(nth, known)
@@ -45,7 +45,7 @@ async function makeTestIdentity(nth: number): Promise<TestIdentity> {
   return { ...chain, identity }
 }
 
-/** A package as it is sent. */
+/** Returns a package as it is sent to phones. */
 export async function buildPackage(wallet: AppleWallet, pass: ApplePass, at: Date): Promise<Buffer> {
   const unsigned = await wallet.preparePackage(pass, at)
   return unsigned.complete(await wallet.signPackage(unsigned, at))
@@ -59,7 +59,7 @@ export interface TestPass {
   voided?: boolean
 }
 
-/** A pass as issuing would render it, from a definition that went through the contract's schema. */
+/** Returns a rendered pass of a definition that the schema of the contract has parsed. */
 export function testPass({
   passType = 'generic',
   definition,
@@ -100,7 +100,7 @@ export async function unpack(archive: Buffer): Promise<string> {
 }
 
 /** Has openssl verify the signature of an unpacked package, as of a time. Rejects if it is invalid. */
-/** Has openssl verify the signature of an unpacked package, as of a time; rejects where it refuses. */
+/** Verifies the signature of an unpacked package at a time with openssl. Rejects if the signature is invalid. */
 export function verifySignature(folder: string, rootPem: string, { options = [] as string[], time = at } = {}) {
   const root = join(temporaryFolder(), 'root.pem')
   writeFileSync(root, rootPem)

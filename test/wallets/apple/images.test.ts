@@ -12,7 +12,7 @@ import { picture } from './fixtures.ts'
 
 const background = '#336699'
 
-/** Serves files of pictures by name and counts how often each is read. */
+/** Serves image files by name, and counts the reads of each. */
 function library(pictures: Record<string, Buffer | Error>) {
   const reads: string[] = []
   const loadImageFiles = async (id: string, sizes: readonly ImageSize[]) => {
@@ -138,7 +138,7 @@ test('caches the most recently used sets within the size limit', async () => {
   reads.length = 0
   const imageSets = createImageSets(loadImageFiles, { maxBytes: bytesOfOne * 2 })
   for (const icon of ['a', 'b', 'a', 'c', 'a', 'b']) await imageSets({ images: { icon }, background })
-  // c took the place of b, since a had been used after it.
+  // c replaced b, because a was used after b.
   expect(reads).toEqual(['a', 'b', 'c', 'b'])
 })
 

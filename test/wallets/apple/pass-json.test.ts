@@ -8,7 +8,7 @@ import { passTypeIdentifier, type TestPass, teamIdentifier, testPass, webService
 
 const identity = { passTypeIdentifier, teamIdentifier }
 
-/** As a phone gets it: through JSON and back. */
+/** Returns pass.json as a phone parses it. */
 function build(options: TestPass, card: Partial<Card> = {}) {
   const pass = testPass(options)
   const json = buildPassJson({ ...pass, card: { ...pass.card, ...card } }, identity, webServiceUrl)
@@ -16,7 +16,7 @@ function build(options: TestPass, card: Partial<Card> = {}) {
   return JSON.parse(JSON.stringify(json)) as Record<string, any>
 }
 
-/** Types, not what is a matter of create and publish. */
+/** Checks the types only. Creating and publishing check the rest. */
 const refusedByPhones = (json: unknown) => PassJson.safeParse(json).error?.issues.filter(isRefusedByPhones) ?? []
 
 const field = (key: string, value = '{{v}}', more = {}) => ({ key, label: `L ${key}`, value, ...more })

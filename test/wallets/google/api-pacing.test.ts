@@ -19,7 +19,8 @@ test('requests keep to the rate, except those for tokens', async () => {
   await api.upsertClass('generic', classResource)
   await Promise.all(objects.map((each) => api.upsertObject('generic', each)))
   const [first, last] = [google.requests[0]!, google.requests.at(-1)!]
-  // The objects' turns begin after the class has arrived and are ten times 20 ms apart, to the timers' millisecond.
+  // The requests for objects begin after that for the class, and are 20 ms apart each. Allow for the precision of
+  // timers.
   expect(last.at - first.at).toBeGreaterThan(190)
 })
 

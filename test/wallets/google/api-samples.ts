@@ -8,7 +8,7 @@ export const classResource = { id: '3388.template-1', issuerName: 'Example Arts'
 export const object = { id: '3388.1', classId: '3388.template-1', state: 'ACTIVE', hexBackgroundColor: '#102030' }
 export const message = { id: 'm1', header: 'News', body: 'The gate has moved.' }
 
-/** A client of the local server, at a rate that holds no test up. */
+/** Returns a client of the local server without a noticeable rate limit. */
 export function apiOf(google: GoogleServer, options: Partial<GoogleApiOptions> = {}) {
   return createGoogleApi({ identity, endpoints: google.endpoints, requestsPerSecond: 10_000, ...options })
 }

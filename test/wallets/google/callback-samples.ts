@@ -27,7 +27,7 @@ export const message = {
   expTimeMillis: at.getTime() + HOUR,
 }
 
-/** Exactly what the signatures of a callback cover; each may be replaced by something that Google would not sign. */
+/** The parts that the signatures of a callback cover. A test can replace each by one that Google would not sign. */
 export interface SignedParts {
   message?: object
   signedMessage?: string
@@ -42,7 +42,7 @@ export interface SignedParts {
   messagePrivateKey?: KeyObject
 }
 
-/** A callback as Google makes it: the equals signs of base64 are written as escapes inside the signed texts. */
+/** Returns a callback like Google's, in which the equals signs of base64 are escaped in the signed texts. */
 export function callback(parts: SignedParts = {}) {
   const {
     sender = 'GooglePayPasses',
@@ -83,7 +83,7 @@ function signed(key: KeyObject, parts: string[]): string {
   return sign('sha256', hash, key).toString('base64')
 }
 
-/** The file that Google publishes its root keys in. */
+/** Returns the file in which Google publishes its root keys. */
 export function keysFile(...keys: { publicKey: KeyObject; expiresAt?: Date; protocolVersion?: string }[]) {
   return {
     keys: keys.map(({ publicKey, expiresAt = later(24 * HOUR), protocolVersion = 'ECv2SigningOnly' }) => ({
@@ -94,7 +94,7 @@ export function keysFile(...keys: { publicKey: KeyObject; expiresAt?: Date; prot
   }
 }
 
-/** A good callback with something about it changed after it was signed. */
+/** Returns a valid callback that was changed after it was signed. */
 export function changed(change: (body: Callback) => void): Callback {
   const body = callback()
   change(body)

@@ -51,11 +51,11 @@ const wrongPlain: Record<PlainType, unknown[]> = {
 
 export interface Mistake {
   path: Path
-  /** Undefined takes the field away. */
+  /** Undefined removes the field. */
   value: unknown
 }
 
-/** Each way in which the table knows that a resource of the type is wrong; the fields of a type that it has twice once. */
+/** Yields each mistake in a resource that the table defines. Fields that occur twice in a type are used once. */
 export function* mistakesIn(type: RecordType, path: Path = [], seen = new Set<RecordType>()): Generator<Mistake> {
   if (seen.has(type)) return
   seen.add(type)
@@ -98,7 +98,7 @@ function withoutId(list: unknown): unknown {
   return rest
 }
 
-/** A resource with a mistake in it, and of the other fields those that it cannot be without. */
+/** Returns a resource with the mistake, and otherwise only with required fields. */
 export function withMistake(type: RecordType, { path, value }: Mistake): Record<string, unknown> {
   const needed = [...type.fields].filter(([name, { isRequired }]) => isRequired || name === path[0])
   const record = Object.fromEntries(needed.map(([name, field]) => [name, rightValue(field)]))

@@ -17,27 +17,27 @@ export interface CannedAnswer {
   headers?: Record<string, string>
 }
 
-/** An answer for the next request, or what happens instead of one. */
+/** The response to the next request, or a function that handles it. */
 type Answer = CannedAnswer | ((response: ServerResponse) => void)
 
 export interface GoogleServer {
   endpoints: GoogleEndpoints
   /** The requests to the REST API with a valid token. */
   requests: SeenRequest[]
-  /** Bodies of all that the token endpoint was asked. */
+  /** The bodies of the requests to the token endpoint. */
   tokenRequests: string[]
-  /** Claims of the assertions that were traded for a token. */
+  /** The claims of the assertions that were exchanged for a token. */
   assertions: Record<string, unknown>[]
-  /** Classes and objects by path: /genericObject/3388.1 */
+  /** Classes and objects by path, such as /genericObject/3388.1. */
   resources: Map<string, Record<string, unknown>>
-  /** Instead of the usual answer, once each and in turn. */
+  /** Replaces the next responses, one for each request. */
   answerNext(...answers: Answer[]): void
   answerNextToken(...answers: Answer[]): void
   revokeTokens(): void
   close(): Promise<void>
 }
 
-/** Google's token endpoint and Wallet REST interface as far as it is known, on loopback. */
+/** Starts an emulator of Google's token endpoint and Wallet REST API on loopback. */
 export async function startGoogleServer(publicKey: KeyObject): Promise<GoogleServer> {
   const tokens = new Set<string>()
   const answers: Answer[] = []
@@ -121,7 +121,7 @@ function resource({ method, path, body }: SeenRequest, resources: GoogleServer['
   give(response, { status: 200, body: resources.get(key)! })
 }
 
-/** Objects are patched key by key and null takes a key away. */
+/** Patches objects key by key. Null removes a key. */
 function patched(current: Record<string, unknown>, patch: Record<string, unknown>): Record<string, unknown> {
   const result = new Map(Object.entries(current))
   for (const [key, value] of Object.entries(patch)) {
@@ -135,7 +135,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** An error as the Wallet API words it. */
+/** Returns an error in the format of the Wallet API. */
 export function rejection(status: number, reason: string, headers?: Record<string, string>): CannedAnswer {
   return { status, headers, body: { error: { code: status, message: `No: ${reason}.`, errors: [{ reason }] } } }
 }

@@ -121,7 +121,7 @@ test('sends no empty text to Google for any card', () => {
 
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
-  // Ids and colours come from the definition, whose schema refuses empty ones.
+  // The definition sets IDs and colors, and its schema rejects empty ones.
   if (typeof value !== 'object' || value === null) return []
   const skipped = new Set(['id', 'hexBackgroundColor'])
   return Object.entries(value).flatMap(([key, item]) => (skipped.has(key) ? [] : textsIn(item)))

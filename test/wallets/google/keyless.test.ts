@@ -121,13 +121,13 @@ test('workload identity creates classes and signs save links without a key', asy
   expect(verify('sha256', input, publicKey, Buffer.from(signature, 'base64url'))).toBe(true)
   const said = JSON.parse(Buffer.from(claims, 'base64url').toString())
   expect(said).toMatchObject({ iss: email, aud: 'google', typ: 'savetowallet', payload: { genericObjects: [{}] } })
-  // One token serves both, and nothing went past.
+  // One token serves both requests, and no other request was sent.
   expect([tokens, calls.length]).toEqual([1, seen.length])
   expect(JSON.parse(seen.find(({ path }) => path.includes('generateAccessToken'))!.body).scope).toEqual([
     'https://www.googleapis.com/auth/wallet_object.issuer',
     'https://www.googleapis.com/auth/cloud-platform',
   ])
-  // One that is taken no longer is replaced.
+  // A token that is no longer accepted is replaced.
   tokens += 1
   await api.insertClass('generic', { id: `${issuerId}.b` })
   expect(tokens).toBe(3)

@@ -9,7 +9,7 @@ beforeAll(async () => {
   chain = await sandboxChain({ passTypeIdentifier: topic, teamIdentifier: 'SANDBOX123' })
 })
 
-/** Anything but exactly {}: for that the library sends no body at all. */
+/** The space matters: for exactly {}, the library sends no body. */
 class PassChanged extends Notification {
   compile(): string {
     return '{ }'

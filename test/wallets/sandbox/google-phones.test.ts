@@ -92,7 +92,7 @@ test('reports each save and removal with a signature chain to the published root
   const { url, received } = await receiver()
   const google = await startGoogle({ callbackUrl: url })
   await save(google, saveJwt(full))
-  // Saving what the phone has already is nothing new.
+  // Saving a pass that the phone already has is not an addition.
   await save(google, saveJwt(reference))
   await received(1)
   expect((await remove(google)).status).toBe(204)

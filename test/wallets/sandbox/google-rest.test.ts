@@ -21,7 +21,7 @@ import { call } from './support.ts'
 const HOUR_MS = 3_600_000
 const path = `/genericObject/${issuerId}.pass-1`
 
-/** With one class and one object. */
+/** Creates a class and an object. */
 async function filled(google: Google) {
   const rest = await authorized(google)
   expect((await rest('POST', '/genericClass', genericClass())).status).toBe(200)

@@ -22,7 +22,7 @@ export interface StartOptions {
   callbackUrl?: string
 }
 
-/** A emulator with a clock that a test may set forward. */
+/** Starts an emulator with a clock that tests can advance. */
 export async function startGoogle({ faults = [], stateFile, callbackUrl = 'http://127.0.0.1:9' }: StartOptions = {}) {
   let aheadMs = 0
   const google = await startSandboxGoogle({
@@ -84,7 +84,7 @@ export async function askToken(google: Google, given: string) {
   return { status: response.status, json: (await response.json()) as Record<string, unknown> }
 }
 
-/** Calls of the REST interface with a good token. */
+/** Sends requests to the REST API with a valid token. */
 export async function authorized(google: Google) {
   const iat = google.seconds()
   const { json } = await askToken(google, assertion({ iat, exp: iat + 3600 }))

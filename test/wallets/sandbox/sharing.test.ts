@@ -13,7 +13,7 @@ interface Addresses {
 
 interface Group {
   folder: string
-  /** Those that play at this moment. */
+  /** The emulators that run now. */
   playing: Set<number>
   join(player: number, options?: { mayPlay: boolean }): Promise<SharedEmulator<Addresses>>
 }
@@ -27,7 +27,7 @@ function group(): Group {
     async join(player, { mayPlay } = { mayPlay: true }) {
       async function start() {
         playing.add(player)
-        // Two that play at the same time would write over each other's files.
+        // Two that run at the same time would overwrite each other's files.
         expect(playing.size).toBe(1)
         return {
           addresses: { player },
@@ -114,7 +114,7 @@ test('one of several concurrent claims gets the lease, and an outdated claim nev
   const second = await claims.claim(won[0], made(30))
   const third = await claims.claim(second, made(31))
   expect(third?.number).toBe(3)
-  // Evaluated when the first claim held: its file is gone, and the number free.
+  // This claim was made while the first one was held. The first one's file is gone now, and its number is free.
   expect(await claims.claim(won[0], made(40))).toBeUndefined()
   expect(await claims.find()).toEqual(third)
 })

@@ -9,7 +9,7 @@ export interface JsonAnswer {
   json: unknown
 }
 
-/** One JSON exchange over a real socket. */
+/** Sends a JSON request over a real socket. Returns the response. */
 export async function call(
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   url: string,
@@ -25,7 +25,7 @@ export async function call(
   return { status: answer.statusCode, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) }
 }
 
-/** The lines of a stream as they come, one at a time. */
+/** Returns the lines of a stream as they arrive. */
 export async function listen(url: string): Promise<() => Promise<unknown>> {
   const stop = new AbortController()
   onTestFinished(() => stop.abort())

@@ -37,7 +37,7 @@ describe('a timestamp', () => {
     '',
     'now',
     '1780000000',
-    // In UTC these lie outside of the years that ISO 8601 writes with four digits.
+    // In UTC, these times are outside the years that ISO 8601 writes with four digits.
     '9999-12-31T23:59:59-01:00',
     '0000-01-01T00:00:00+01:00',
   ])('rejects %j', (value) => {

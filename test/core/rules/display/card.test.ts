@@ -106,7 +106,7 @@ test('the scan code is the default barcode message', () => {
 })
 
 test('shows times in their zone: of definition, departure, or policy (periods, then windows), else UTC', () => {
-  // The zone of this machine is never used.
+  // The zone of this machine must have no effect.
   vi.stubEnv('TZ', 'America/St_Johns')
   onTestFinished(() => void vi.unstubAllEnvs())
   const moment = '2027-05-31T19:30:00Z'

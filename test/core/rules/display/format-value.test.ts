@@ -6,7 +6,7 @@ import { formatValue, type ValueLocale, type ValueType } from '../../../../src/c
 const lisbon = { language: 'en', timeZone: 'Europe/Lisbon' }
 const plain = { language: 'en' }
 
-/** Intl writes with spaces of several widths. */
+/** Intl formats with spaces of several widths. */
 const withPlainSpaces = (text: string) => text.replaceAll(/[\u00a0\u202f]/g, ' ')
 
 const cases: [as: ValueKind, value: string, shown: string, locale?: ValueLocale, type?: ValueType][] = [
@@ -67,7 +67,7 @@ test.each(cases)(
 test.each<[string, ValueKind, object, ValueType?]>([
   ['1250', 'number', { value: 1250, numberStyle: 'PKNumberStyleDecimal' }],
   ['15', 'percent', { value: 0.15, numberStyle: 'PKNumberStylePercent' }],
-  // An iPhone would round what its style cannot show.
+  // An iPhone would round values that its style cannot show.
   ['2.5', 'percent', { value: '2.5%' }],
   ['12.50', 'currency', { value: 12.5, currencyCode: 'EUR' }, { currency: 'EUR' }],
   ['9007199254740993', 'number', { value: '9,007,199,254,740,993' }],

@@ -97,7 +97,7 @@ test('rejects one default text with two translations, which iPhones cannot hold,
       /^design\.fields\.back\.2\.label: "Porta" is "Porta" in en here and "Gate" at design\.fields\.back\.0\.label/,
     ),
   ])
-  // Semantic tags contain the name of a venue, and neither its address nor instructions for the door.
+  // Semantic tags contain the name of a venue, but not its address or instructions for the door.
   const quay = (en: string) => ({ pt: 'Cais', en })
   const other = { event: { venue: { name: quay('Dock'), address: quay('Wharf') } }, door: { notice: quay('Pier') } }
   expect(issuesOf({ languages, design: { ...design, organizationName: quay('Quay') }, ...other })).toEqual([

@@ -47,7 +47,7 @@ test('counts a translation only in its language', () => {
 test.each(['apple', 'google'] as const)('limits the names and values of the overrides for %s', (platform) => {
   const max = MAX_OVERRIDE_VALUES
   const of = (count: number) => {
-    // The names around the list and their values are four, or two.
+    // Subtract the names around the list and their values: four, or two.
     const list = Array.from({ length: count - (platform === 'apple' ? 2 : 4) }, () => [])
     return withFields({}, platform === 'apple' ? { apple: { userInfo: list } } : { google: { object: { x: list } } })
   }

@@ -91,7 +91,7 @@ test('computes the size of a rendered text to the byte', () => {
         ['b', b],
       ])
       const bytes = Buffer.byteLength(fill(photo, scope))
-      // A further placeholder fills the text up to its bound.
+      // Another placeholder fills the text up to its limit.
       const full = new Map([...scope, ['full', 'x'.repeat(MAX_TEXT_BYTES - bytes)]])
       const find = compileSizes({ photo: `${photo}{{full}}` })
       expect(find(bytesIn(full))).toEqual([])

@@ -47,11 +47,11 @@ describe('an expiry', () => {
     ['Asia/Tokyo', '2031-05-20', '2031-05-20T14:59:59.999Z'],
     ['Pacific/Kiritimati', '2031-05-20', '2031-05-20T09:59:59.999Z'],
     ['america/NEW_YORK', '2031-05-20', '2031-05-21T03:59:59.999Z'],
-    // The days on which clocks change, of 23 and of 25 hours, and one that begins at 1:00.
+    // Days of 23 and 25 hours, on which the clocks change, and one that begins at 1:00.
     ['Europe/Berlin', '2027-03-28', '2027-03-28T21:59:59.999Z'],
     ['Europe/Berlin', '2027-10-31', '2027-10-31T22:59:59.999Z'],
     ['America/Santiago', '2027-09-04', '2027-09-05T03:59:59.999Z'],
-    // Its end would lie in the year 10000.
+    // The end would be in the year 10000.
     ['America/New_York', '9999-12-31', '9999-12-31T23:59:59.999Z'],
   ])('in %s given as %s ends at %s', (timeZone, date, expected) => {
     const definition = { expiresAt: '{{until}}', timeZone }

@@ -17,7 +17,7 @@ function schemaAccepts(definition: Definition): (variables: Variables) => boolea
   return ajv.compile(variablesSchema(definition)) as (variables: Variables) => boolean
 }
 
-/** Checks variables as a create does. */
+/** Checks variables like a create request. */
 function serverAccepts(definition: Definition): (variables: Variables) => boolean {
   const check = compilePass(definition)
   return (variables) => !('issues' in check({ ...facts, variables }))
@@ -91,7 +91,7 @@ const definitions = fc
     redemption: fc.option(policies, { nil: undefined }),
   })
   .map((parts) => parseDefinition({ design: { organizationName: 'O', description: 'D' }, ...parts }))
-  // An invalid default prevents publishing the definition, and so does a text whose placeholders have no clear type.
+  // A definition with an invalid default, or with a text whose placeholders have no clear type, cannot be published.
   .filter((definition) => checkDefinition(definition).length === 0)
 
 const tries = fc.array(fc.record({ a: texts, b: texts, c: texts, other: fc.jsonValue() }, { requiredKeys: [] }), {

@@ -13,13 +13,13 @@ import {
 } from '../../../../src/core/rules/template/variables.ts'
 import { times } from '../../../support/long.ts'
 
-/** A user of the published schema: any validator of JSON Schema 2020-12 that looks at own properties only. */
+/** Checks with the published schema, like any validator of JSON Schema 2020-12 that considers only own properties. */
 function schemaAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
   const ajv = new Ajv2020({ ownProperties: true, strict: false, code: { optimize: false } })
   return ajv.compile(variablesSchema({ variables: declared })) as (variables: Variables) => boolean
 }
 
-/** Returns the check that a create makes first. */
+/** Returns the first check of a create request. */
 function serverAccepts(declared: VariableDefinition[]): (variables: Variables) => boolean {
   const check = compileVariables({ variables: declared })
   return (variables) => systemVariableError(Object.keys(variables)) === undefined && check(variables).length === 0
@@ -47,7 +47,7 @@ const declarations = fc.uniqueArray(
   { selector: (variable) => variable.name, maxLength: 6 },
 ) as fc.Arbitrary<VariableDefinition[]>
 
-/** Text near every edge that a rule has: code points against units, lone surrogates, almost-formats. */
+/** Texts near every limit of a rule: code points and units, lone surrogates, almost valid formats. */
 const texts = fc.oneof(
   fc.string({ maxLength: 45 }),
   fc.string({ unit: 'binary', maxLength: 45 }),

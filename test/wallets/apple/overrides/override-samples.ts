@@ -28,13 +28,13 @@ const leftOut = new Map<z.ZodType, string[]>([
   [FeaturedAction, ['placeIdentifier']],
 ])
 
-/** Every key of the overrides of a style. */
+/** Returns overrides with every key of a style. */
 export function fullOverrides(passType: PassType): Record<string, unknown> {
   const otherStyles = ['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'].filter(
     (one) => one !== passType,
   )
   const full = rightValue(Overrides, []) as Record<string, unknown>
-  // The service says whether a pass is void.
+  // The service sets whether a pass is void.
   return Object.fromEntries(Object.entries(full).filter(([key]) => key !== 'voided' && !otherStyles.includes(key)))
 }
 
@@ -48,14 +48,14 @@ function rightValue(type: z.ZodType, path: Path): unknown {
     return Object.fromEntries(keys.map((key) => [key, rightValue(inner.shape[key] as z.ZodType, [...path, key])]))
   }
   if (path.at(-1) === 'contactVenueEmail') return 'desk@example.com'
-  // A key is one field's alone.
+  // Keys of fields must be unique.
   if (path.at(-1) === 'key') return path.join('-')
   if (path.at(-1) === 'url') return 'https://example.com/'
   const value = [...candidates, ...namesOf(inner)].find((candidate) => inner.safeParse(candidate).success)
   return path.at(-1) === 'value' ? 1 : value
 }
 
-/** Those that a word is one of, as its rejection lists them. */
+/** Returns the allowed words of a type, from the message of its rejection. */
 function namesOf(type: z.ZodType): string[] {
   const message = type.safeParse('no such thing').error?.issues[0]?.message
   return message?.startsWith('Must be one of ') ? message.slice('Must be one of '.length).split(', ') : []
@@ -66,7 +66,7 @@ export interface Mistake {
   value: unknown
 }
 
-/** Each way in which the tables know that overrides are wrong; the keys of a type that they have twice once. */
+/** Yields each mistake that the tables define. Keys that occur twice in a type are used once. */
 export function* mistakesIn(
   value: unknown,
   type: z.ZodType = Overrides,
