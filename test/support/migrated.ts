@@ -9,7 +9,7 @@ import { migrate } from '../../src/storage/db/migrate.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Databases with every table and no row, which tests copy. The name is empty without a PostgreSQL server. */
+    /** Databases with every table and no row, which tests copy. The second one exists only with a PostgreSQL server. */
     migrated: { sqliteFile: string; postgresName: string }
   }
 }
