@@ -340,6 +340,7 @@ const writers = [
   'cli/demo/story.ts',
   'cli/resource/template-file.ts',
   'cli/resource/template.ts',
+  'cli/template/write-files.ts',
   'commands/template/preview.ts',
 ]
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   closeSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   realpathSync,
@@ -65,9 +66,11 @@ function replaceSync(path: string, text: string, mode: number): void {
 
 /** A pending replacement of the content of a file. */
 export interface Replacement {
-  write(text: string): void
+  write(content: string | Uint8Array): void
   /** Replaces the file. */
   commit(): void
+  /** Creates the file. @throws EEXIST if the file exists */
+  commitNew(): void
   /** Closes the draft, and discards content that was not committed. Always call it. */
   close(): void
 }
@@ -80,13 +83,18 @@ export function beginReplacement(path: string, mode: number = FILE_MODE): Replac
   const draft = `${path}.${randomUUID()}`
   const file = openSync(draft, 'wx', mode)
   return {
-    write(text) {
-      const bytes = Buffer.from(text)
+    write(content) {
+      const bytes = Buffer.from(content)
       for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
     },
     commit() {
       fsyncSync(file)
       renameSync(draft, path)
+      syncFolder(dirname(path))
+    },
+    commitNew() {
+      fsyncSync(file)
+      linkSync(draft, path)
       syncFolder(dirname(path))
     },
     close() {

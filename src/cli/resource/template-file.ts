@@ -1,13 +1,16 @@
 import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Args, Flags } from '@oclif/core'
+import { exists } from '../../files/private-file.ts'
 import { outFlag, parsePath } from '../arguments/list-flags.ts'
-import { CliError, UsageError } from '../command/cli-error.ts'
+import { UsageError } from '../command/cli-error.ts'
 import { counted } from '../command/output.ts'
 import { programName } from '../command/program.ts'
 import { askText, canAsk, choose } from '../command/prompt.ts'
-import { keyOf, type StarterKind, starterKinds, starterTemplate } from '../template/starters.ts'
+import { keyOf, type StarterKind, starterFiles, starterKinds } from '../template/starters.ts'
 import { stringsFor, writeStrings } from '../template/strings-file.ts'
 import { readTemplateFile } from '../template/template-file.ts'
+import { writeTemplate } from '../template/write-files.ts'
 import { localCommand, type ResourceCommands } from './resource-command.ts'
 
 /** The commands `template …` that need no server. */
@@ -15,8 +18,8 @@ export const commands: ResourceCommands = {
   'template:init': localCommand({
     summary: 'Create a template file.',
     description:
-      'On a terminal, asks for missing values. The file is complete, so that you can push it with template push. An ' +
-      'existing file is not replaced.',
+      'On a terminal, asks for missing values. Also writes an icon of one color to images/KEY, so that you can push the ' +
+      'file with template push. An existing file is not replaced.',
     examples: [
       'template init',
       'template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
@@ -40,11 +43,15 @@ export const commands: ResourceCommands = {
       if (key === '')
         throw new UsageError(`No key can be derived from ${name}`, { hint: 'give one with --key, such as day-ticket.' })
       const file = args.file ?? `${key}.json`
-      await writeNew(file, `${JSON.stringify(starterTemplate(kind, { key, name, organization }), undefined, 2)}\n`)
-      return { file, kind, key }
+      const icon = `images/${key}/icon.png`
+      const { template, image } = starterFiles(kind, { key, name, organization, icon })
+      const path = join(dirname(file), icon)
+      const images = (await exists(path)) ? [] : [{ path, content: image }]
+      writeTemplate({ path: file, content: template }, images, { replaces: false, hint: 'choose another file.' })
+      return { file, kind, key, icon: path }
     },
     print: ({ file }) => `Wrote ${file}.`,
-    note: ({ file }) => `Next: change it, then ${programName()} template push ${file}`,
+    note: ({ file, icon }) => `Next: change it, replace ${icon}, then ${programName()} template push ${file}`,
   }),
   'template:strings': localCommand({
     summary: 'Export the texts of a template file for translation, and import translations.',
@@ -101,13 +108,4 @@ async function askKind(noInput = false): Promise<StarterKind> {
   const choices = starterKinds.map((value) => ({ name: value, value }))
   if (canAsk({ noInput })) return choose('Which kind?', choices)
   throw new UsageError('No kind was given', { hint: `give one with --kind: ${starterKinds.join(', ')}.` })
-}
-
-async function writeNew(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text, { flag: 'wx' })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    throw new CliError(`${path} already exists`, { hint: 'choose another file.' })
-  }
 }

@@ -1,5 +1,6 @@
 import type { DefinitionInput, PassType } from '../../core/contract/schemas/definition.ts'
 import { TemplateKey } from '../../core/contract/templates.ts'
+import { plainPng } from '../../files/plain-png.ts'
 import { UsageError } from '../command/cli-error.ts'
 import boardingPass from './starters/boarding-pass.json' with { type: 'json' }
 import coupon from './starters/coupon.json' with { type: 'json' }
@@ -25,10 +26,24 @@ export interface StarterFacts {
   key: string
   name: string
   organization: string
+  /** The path of the icon, relative to the template file. */
+  icon: string
+}
+
+/** The side of an icon that is sharp everywhere, in pixels: a wallet that requires a logo shows it, too. */
+const ICON_SIDE = 660
+
+/** Creates a template file and its icon, without which publishing can fail. @throws UsageError as `starterTemplate` */
+export function starterFiles(kind: StarterKind, facts: StarterFacts) {
+  const { background } = starters[kind].definition.design.colors
+  return {
+    template: `${JSON.stringify(starterTemplate(kind, facts), undefined, 2)}\n`,
+    image: plainPng(ICON_SIDE, ICON_SIDE, background),
+  }
 }
 
 /** Creates the content of a template file. @throws UsageError if the key is not valid */
-export function starterTemplate(kind: StarterKind, { key, name, organization }: StarterFacts) {
+export function starterTemplate(kind: StarterKind, { key, name, organization, icon }: StarterFacts) {
   if (!TemplateKey.safeParse(key).success) {
     throw new UsageError(`"${key}" cannot be a key`, {
       hint: '--key must be up to 64 lowercase letters, digits, or hyphens.',
@@ -41,7 +56,7 @@ export function starterTemplate(kind: StarterKind, { key, name, organization }: 
     key,
     name,
     passType: passType as PassType,
-    definition: { ...content, design: { ...content.design, organizationName: organization } },
+    definition: { ...content, design: { ...content.design, organizationName: organization, images: { icon } } },
   }
 }
 

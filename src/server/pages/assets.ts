@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { HTTPResponse } from 'h3'
-import { plainPng } from '../../wallets/apple/image-files.ts'
+import { plainPng } from '../../files/plain-png.ts'
 import { acceptedEncodings, namesTag } from '../http/negotiation.ts'
 
 /** A file that pages load. Its path contains its digest, so browsers can keep it forever. */

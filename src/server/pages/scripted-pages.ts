@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { plainPng } from '../../wallets/apple/image-files.ts'
+import { plainPng } from '../../files/plain-png.ts'
 import {
   contentTypeOf,
   IMMUTABLE,

@@ -1,8 +1,8 @@
-import { crc32, deflateSync } from 'node:zlib'
 import type { ImageRole, PassType } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
+import { plainPng } from '../../files/plain-png.ts'
 import { createLoadingCache } from '../loading-cache.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
@@ -55,33 +55,6 @@ function plainIcon(background: string): PackageFile[] {
 
 function fileName(role: AppleImageRole, scale: ImageSize['scale']): string {
   return scale === 1 ? `${role}.png` : `${role}@${scale}x.png`
-}
-
-const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-
-/** Creates a PNG of one color: a palette with one entry, and one bit per pixel that is always 0. */
-export function plainPng(width: number, height: number, color: string): Buffer {
-  const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0])
-  header.writeUInt32BE(width, 0)
-  header.writeUInt32BE(height, 4)
-  // Each line consists of one byte for its filter type (0 for none) and the bits of its pixels.
-  const lines = Buffer.alloc((1 + Math.ceil(width / 8)) * height)
-  return Buffer.concat([
-    PNG_SIGNATURE,
-    chunk('IHDR', header),
-    chunk('PLTE', Buffer.from(color.slice(1), 'hex')),
-    chunk('IDAT', deflateSync(lines)),
-    chunk('IEND', Buffer.alloc(0)),
-  ])
-}
-
-function chunk(kind: string, data: Buffer): Buffer {
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(data.length)
-  const body = Buffer.concat([Buffer.from(kind), data])
-  const checksum = Buffer.alloc(4)
-  checksum.writeUInt32BE(crc32(body))
-  return Buffer.concat([length, body, checksum])
 }
 
 type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>

@@ -166,7 +166,7 @@ test('lint reports every problem with line and column, without a server', async 
   expect(value.error.details.issues).toMatchObject([{ path: ['definition', 'expiresAt'], line: 21, column: 18 }])
 })
 
-test('init writes a template that push publishes, and overwrites no file', async () => {
+test('init writes a template that lint finds clean and push publishes, and overwrites no file', async () => {
   const server = await shared()
   const cwd = temporaryFolder()
   const args = ['template', 'init', '--kind', 'event-ticket', '--name', 'Day ticket', '--organization', 'Fair']
@@ -175,6 +175,8 @@ test('init writes a template that push publishes, and overwrites no file', async
     exitCode: 1,
     stderr: expect.stringContaining('already exists'),
   })
+  const linted = await run(['template', 'lint', 'day-ticket.json'], undefined, { cwd })
+  expect(linted).toMatchObject({ exitCode: 0, stdout: 'day-ticket.json: no problems found' })
   const pushed = await run(['template', 'push', 'day-ticket.json', '--publish', '--json'], server, { cwd })
   expect(JSON.parse(pushed.stdout)).toMatchObject({ outcome: 'created', stage: 'published' })
   expect(await run(['template', 'init'], undefined, { cwd })).toMatchObject({
