@@ -110,7 +110,7 @@ const isTranslation = (file) => /^src\/locales\/(?!en\/)[a-z]{2}\//.test(file)
 
 /** The area of the comments and strings of a file; `undefined` if its texts are not checked. */
 function areaOf(file) {
-  if (isTranslation(file) || file === 'src/core/response-examples.json') return undefined
+  if (isTranslation(file) || file === 'src/core/openapi/response-examples.json') return undefined
   if (/\.md$/.test(file)) return file.startsWith('bench/') ? 'tests and tools' : 'docs'
   if (/^src\/.*\.(tsx?|json|js|css)$/.test(file) || file === 'package.json') return 'src'
   if (/^(test|bench|scripts|examples)\/.*\.(tsx?|js)$/.test(file)) return 'tests and tools'

@@ -1,4 +1,4 @@
-import { openApiDocument } from '../core/openapi.ts'
+import { openApiDocument } from '../core/openapi/document.ts'
 import { UsageError } from './command/cli-error.ts'
 import { editDistance } from './command/failure.ts'
 

@@ -1,4 +1,5 @@
-import type { EventData, eventTypes } from '../core/events.ts'
+import type { EventData } from '../core/contract/event-data.ts'
+import type { eventTypes } from '../core/events.ts'
 import { type RejectionReason, type SignatureCheck, verify as verifySignature } from '../core/rules/crypto/signature.ts'
 
 /** The verifier for receivers of webhooks, without dependencies: the `./webhooks` export of the package. */

@@ -1,56 +1,5 @@
-import type { Pass } from './contract/passes.ts'
-import type { Platform } from './contract/schemas/platform.ts'
-import type { ScanItem } from './contract/schemas/scan-shapes.ts'
-import type { ErrorCode } from './errors.ts'
+import type { EventData, EventType } from './contract/event-data.ts'
 import { newId } from './ids.ts'
-
-/** The data of each event: the state that the event establishes. */
-export interface EventData {
-  'pass.issued': Pick<
-    Pass,
-    | 'id'
-    | 'externalPassId'
-    | 'templateId'
-    | 'templateVersionId'
-    | 'projectId'
-    | 'variables'
-    | 'redemption'
-    | 'expiresAt'
-    | 'createdAt'
-  > & {
-    /** Only if the pass is in a group. */
-    groupKey?: string
-  }
-  'pass.failed': Identifiers & { error: { code: ErrorCode; message: string } }
-  'pass.updated': Identifiers & { changedFields: ChangedField[] }
-  'pass.voided': Pick<Pass, 'id' | 'externalPassId'> & { reason: string | null }
-  'pass.installed': Holding
-  'pass.removed': Holding
-  'webhook.test': { webhookId: string }
-  'pass.scanned': ScanItem
-}
-
-type Identifiers = Pick<Pass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>
-
-/** The first wallet of a platform added the pass, or the last one removed it. */
-type Holding = Pick<Pass, 'id' | 'externalPassId' | 'projectId'> & {
-  platform: Platform
-  /** The number of devices that now hold the pass, or of users if the platform reports no devices. 0 if it was removed. */
-  devices: number
-}
-
-/** The top-level fields that an update changed. Receivers ignore unknown entries. */
-export type ChangedField =
-  | 'label'
-  | 'variables'
-  | 'redemption'
-  | 'expiresAt'
-  | 'templateVersionId'
-  | 'scanCode'
-  | 'groupKey'
-  | 'manual_requeue'
-
-export type EventType = keyof EventData
 
 /** The events that endpoints can subscribe to. */
 export const subscribableEvents = [
@@ -105,7 +54,7 @@ function identifiers(at: Date) {
   return { id, externalPassId, templateId, templateVersionId, projectId }
 }
 
-function holding(at: Date, devices: number): Holding {
+function holding(at: Date, devices: number): EventData['pass.installed'] {
   return { id: newId(at), externalPassId, projectId: newId(at), platform: 'apple', devices }
 }
 

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
 import { ErrorBody, ErrorBodyWithoutCode } from '../../src/core/contract/schemas/common.ts'
 import { type ErrorCode, errorTable } from '../../src/core/errors.ts'
-import { openApiDocument } from '../../src/core/openapi.ts'
+import { openApiDocument } from '../../src/core/openapi/document.ts'
 import type { Route } from '../../src/core/route.ts'
 
 /** Every route of the contract, so that tests of all routes include new ones. */

@@ -4,7 +4,11 @@ import { Uuid } from '../ids.ts'
 import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
 import { anyOf, listQuery } from './schemas/list-parameters.ts'
 
-const DeliveryEventType = z.enum(eventTypes)
+/** The type of an event. */
+export const DeliveryEventType = z.enum(eventTypes)
+
+/** The events that an endpoint can subscribe to: all except webhook.test. */
+export const SubscribableEvent = z.enum(subscribableEvents)
 
 /** PENDING while an attempt is due or scheduled, else the final result. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
@@ -90,10 +94,8 @@ export const deliveries = {
   }),
 }
 
-const FollowedEventType = z.enum(subscribableEvents)
-
 /** An event in the event stream: the envelope of a delivery, with the ID of the event. */
-const FollowedEvent = z.strictObject({ ...Envelope.shape, type: FollowedEventType })
+export const FollowedEvent = z.strictObject({ ...Envelope.shape, type: SubscribableEvent })
 
 /** Routes of the event stream. */
 export const events = {
@@ -109,7 +111,7 @@ export const events = {
       'stream ends if the token becomes invalid, if the client stops reading, or if the server stops. After that, ' +
       'reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
-    query: z.strictObject({ type: anyOf(FollowedEventType).optional() }),
+    query: z.strictObject({ type: anyOf(SubscribableEvent).optional() }),
     headers: z.object({ 'last-event-id': Uuid.optional() }),
     responses: { 200: FollowedEvent },
     errors: ['CONFLICT'],

@@ -5,7 +5,7 @@ import { listQuery } from './schemas/list-parameters.ts'
 import { Platform } from './schemas/platform.ts'
 
 /** An Apple pass type with its certificate, or a Google issuer with its service account, without the key. */
-const Identity = z.strictObject({
+export const Identity = z.strictObject({
   id: Uuid,
   platform: Platform,
   name: z.string().describe('Unique on the server.'),

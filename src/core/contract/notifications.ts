@@ -27,7 +27,8 @@ export const MessageOptions = z.strictObject({
 })
 export type MessageOptions = z.output<typeof MessageOptions>
 
-const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string().optional() })
+/** The delivery of a notification on one platform. */
+export const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string().optional() })
 
 /** A message to one pass, with its state on each platform. */
 export const Notification = z.strictObject({

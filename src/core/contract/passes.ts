@@ -29,7 +29,7 @@ const PassPreviewQuery = z
   })
 
 /** The content for each platform. `null` for a platform that is not configured or not requested. */
-const PassPreview = z.strictObject({
+export const PassPreview = z.strictObject({
   apple: z.looseObject({}).nullable(),
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
 })
@@ -119,7 +119,8 @@ export const BatchResult = z.strictObject({
 })
 export type BatchResult = z.output<typeof BatchResult>
 
-const BatchResults = z.strictObject({
+/** The results of a batch, in the order of the request. */
+export const BatchResults = z.strictObject({
   totalRequested: Count,
   totalCreated: Count,
   totalFailed: Count,
@@ -168,7 +169,8 @@ export const PassTransfer = z.strictObject({
 })
 export type PassTransfer = z.output<typeof PassTransfer>
 
-const UpdatedPass = Pass.extend({
+/** The response to an update of a pass. */
+export const UpdatedPass = Pass.extend({
   notified: z
     .boolean()
     .optional()

@@ -26,7 +26,7 @@ export const Project = z.strictObject({
 export type Project = z.output<typeof Project>
 
 /** The counts of a project. */
-const ProjectStats = z.strictObject({
+export const ProjectStats = z.strictObject({
   projectId: Uuid,
   templateCount: Count,
   livePassCount: Count,

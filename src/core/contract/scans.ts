@@ -160,7 +160,7 @@ export const ScanReversal = z.strictObject({
 export type ScanReversal = z.output<typeof ScanReversal>
 
 /** One check of a policy, in order. The first failed check decides. */
-const RedemptionCheck = z.strictObject({
+export const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
   facts: z.record(z.string(), z.unknown()).describe('The values that the check compared.'),
@@ -181,7 +181,7 @@ export const RedemptionExplanation = z.strictObject({
 export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
 /** The policy and the range of a replay. */
-const PolicyReplay = z
+export const PolicyReplay = z
   .strictObject({
     projectId: Uuid,
     templateId: Uuid.optional(),

@@ -27,7 +27,7 @@ export const TemplateVersionDetail = TemplateVersion.extend({
 })
 
 /** A sample pass of a version: the card that the previews draw, and the content for each configured platform. */
-const TemplatePreview = z.strictObject({
+export const TemplatePreview = z.strictObject({
   card: z.looseObject({}),
   apple: z.looseObject({}).nullable(),
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),

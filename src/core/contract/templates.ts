@@ -26,7 +26,7 @@ export const Template = z.strictObject({
 export type Template = z.output<typeof Template>
 
 /** A JSON Schema (draft 2020-12) of the variables of the published version. */
-const VariablesSchema = z.strictObject({
+export const VariablesSchema = z.strictObject({
   schema: z.looseObject({
     type: z.literal('object'),
     properties: z.record(z.string(), z.looseObject({ type: z.literal('string'), title: z.string() })),

@@ -49,11 +49,12 @@ export const PassWallets = z.strictObject({
 })
 export type PassWallets = z.output<typeof PassWallets>
 
-const StaleReason = z.enum(['not_pushed', 'refused', 'silent', 'behind'])
 /** The reason that a wallet is assumed to hold an outdated version. */
+export const StaleReason = z.enum(['not_pushed', 'refused', 'silent', 'behind'])
 export type StaleReason = z.output<typeof StaleReason>
 
-const WalletItem = z.strictObject({
+/** A wallet that holds a pass, with the version in the wallet and the current version. */
+export const WalletItem = z.strictObject({
   passId: Uuid,
   externalPassId: z.string(),
   platform: Platform,
@@ -77,11 +78,10 @@ const WalletItem = z.strictObject({
   ),
   lastError: z.string().nullable(),
 })
-/** A wallet that holds a pass, with the version in the wallet and the current version. */
 export type WalletItem = z.output<typeof WalletItem>
 
 /** A message from a device about a pass. It is not authenticated. */
-const DeviceLog = z.strictObject({
+export const DeviceLog = z.strictObject({
   id: Uuid,
   passId: Uuid,
   externalPassId: z.string(),
@@ -103,8 +103,7 @@ export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 const MAX_NUDGED = 1000
 
 /** The reachable and outdated phones of a workspace or project, compared with the objective. */
-export type Freshness = z.output<typeof Freshness>
-const Freshness = z.strictObject({
+export const Freshness = z.strictObject({
   objective: z.number(),
   withinSeconds: PositiveInt,
   phones: Count.describe('Apple devices with a pass. A device with several passes counts once per pass.'),
@@ -121,6 +120,7 @@ const Freshness = z.strictObject({
     .describe('The share of reachable phones that are not late, from 0 to 1. Null if no phone is reachable.'),
   isMet: z.boolean().nullable(),
 })
+export type Freshness = z.output<typeof Freshness>
 
 const MAX_OLDER_SECONDS = 366 * 86_400
 

@@ -1,14 +1,12 @@
 import { z } from 'zod'
 import { eventTypes, subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
-import { Delivery, DeliveryListFilters } from './deliveries.ts'
+import { Delivery, DeliveryListFilters, SubscribableEvent } from './deliveries.ts'
 import { pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
 import { listQuery } from './schemas/list-parameters.ts'
 
-/** The events that an endpoint can subscribe to: all except webhook.test. */
-const SubscribableEvent = z.enum(subscribableEvents)
-
-const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
+/** The status of a webhook. A disabled webhook receives no events. */
+export const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
 
 /** A customer's endpoint. */
 export const Webhook = z.strictObject({

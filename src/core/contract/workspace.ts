@@ -17,7 +17,7 @@ const limited = {
 }
 
 /** The workspace of the token, with its limits and usage. */
-const Workspace = z.strictObject({
+export const Workspace = z.strictObject({
   id: Uuid,
   name: z.string(),
   expiresAt: UtcTimestamp.nullable()
@@ -50,7 +50,7 @@ export const workspace = {
 }
 
 /** The token of the request, without its secret: its name, workspace, and permissions. */
-const CurrentToken = z.strictObject({
+export const CurrentToken = z.strictObject({
   id: Uuid,
   name: z.string(),
   role: z.enum(roles),

@@ -1,7 +1,7 @@
 import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
-import { describeRoutes, openApiDocument } from '../../core/openapi.ts'
+import { describeRoutes, openApiDocument } from '../../core/openapi/document.ts'
 import { mapInSlices } from '../../core/slices.ts'
 import { createLoadingCache } from '../../wallets/loading-cache.ts'
 import type { Services } from '../context.ts'

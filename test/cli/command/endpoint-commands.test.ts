@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { commandSamples } from '../../../src/core/openapi-examples.ts'
+import { commandSamples } from '../../../src/core/openapi/examples.ts'
 
 const operations = Object.entries(contract).flatMap(([resource, routes]) =>
   Object.keys(routes).map((operation) => `${resource}.${operation}`),

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openApiDocument } from '../../../src/core/openapi.ts'
+import { openApiDocument } from '../../../src/core/openapi/document.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
-import { examples } from '../../../src/core/openapi-examples.ts'
+import { examples } from '../../../src/core/openapi/examples.ts'
 import type { Route, RouteCall, RouteResult } from '../../../src/core/route.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { allRoutes, describedSuccess } from '../../support/conformance.ts'
@@ -19,7 +19,7 @@ import { png } from './templates/pictures.ts'
  *
  *    PASSES_RECORD_EXAMPLES=1 npx vitest run test/server/api/response-examples.test.ts
  */
-const FILE = join(import.meta.dirname, '../../../src/core/response-examples.json')
+const FILE = join(import.meta.dirname, '../../../src/core/openapi/response-examples.json')
 
 type Recording = Record<string, Record<string, unknown>>
 

@@ -29,7 +29,8 @@ export const EventFacts = z.strictObject({
 })
 export type EventFacts = InOneLanguage<z.output<typeof EventFacts>>
 
-const Stop = z.strictObject({
+/** The origin or destination of a trip. */
+export const Stop = z.strictObject({
   /** The IATA code of an airport, or the code that the carrier uses for a station. */
   code: said,
   name: called,

@@ -87,8 +87,17 @@ export const Count = z.int().min(0)
 /** An integer of at least 1. */
 export const PositiveInt = z.int().min(1)
 
+/** The page schemas by their item, because /openapi.json names each schema once. */
+const pages = new WeakMap<z.ZodType, z.ZodType>()
+
 /** Returns the schema of a list page. */
-export function pageOf<T extends z.ZodType>(item: T) {
+export function pageOf<T extends z.ZodType>(item: T): ReturnType<typeof createPage<T>> {
+  const page = (pages.get(item) ?? createPage(item)) as ReturnType<typeof createPage<T>>
+  pages.set(item, page)
+  return page
+}
+
+function createPage<T extends z.ZodType>(item: T) {
   return z.strictObject({
     items: z.array(item),
     total: Count,

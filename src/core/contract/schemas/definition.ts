@@ -79,7 +79,8 @@ export type ValueKind = z.output<typeof ValueKind>
 
 const FieldKey = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Must be 1 to 64 letters, digits, _ or -')
 
-const FieldDefinition = z.strictObject({
+/** A field of a card, with its label and value. */
+export const FieldDefinition = z.strictObject({
   key: FieldKey,
   label: translatable(text(0, 255)).default(''),
   value: translatable(text(0, 10_000)),
@@ -126,7 +127,7 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
   })
 
 /** An image: the same for all passes, from a variable of the pass, or selected by its state. */
-const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
+export const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
   error: 'Must be the ID of an uploaded image, {{variable}}, or { by, map, else } with such images',
 })
 export type ImageChoice = z.output<typeof ImageChoice>
@@ -135,7 +136,7 @@ export type ImageChoice = z.output<typeof ImageChoice>
 const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
 
 /** An image: the same in each language, or one per language. */
-const DesignImage = z.union(
+export const DesignImage = z.union(
   [
     ImageChoice,
     byLanguage(ImageChoice).refine(
@@ -152,7 +153,7 @@ const DesignImage = z.union(
 export type DesignImage = z.output<typeof DesignImage>
 
 /** A color: the same for all passes, or selected by the state of the pass. */
-const ColorChoice = z.union([Color, choiceOf(Color)], {
+export const ColorChoice = z.union([Color, choiceOf(Color)], {
   error: 'Must be a color such as #1a2b3c, or { by, map, else } with such colors',
 })
 export type ColorChoice = z.output<typeof ColorChoice>
@@ -173,7 +174,8 @@ export const imageRoles = [
 /** The position of an image on a card. */
 export type ImageRole = (typeof imageRoles)[number]
 
-const Design = z.strictObject({
+/** The card of a pass on both platforms: texts, colors, images, fields, and barcode. */
+export const Design = z.strictObject({
   organizationName: translatable(text(1, 255)),
   description: translatable(text(1, 1000)),
   logoText: translatable(text(0, 255)).optional(),
@@ -237,7 +239,8 @@ const appleReserved = [
   'expirationDate',
 ] as const
 
-const AppleOverrides = withoutProto(
+/** Keys of pass.json that replace what the service writes. */
+export const AppleOverrides = withoutProto(
   z.looseObject({
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
@@ -266,7 +269,8 @@ const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine
   }
 })
 
-const GoogleOverrides = z.strictObject({
+/** Options of Google Wallet, and keys of the class and the object that replace what the service writes. */
+export const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
   /** Passes share a class if this text, with their values, is the same. */
   classKey: text(1, 1024).optional(),
@@ -281,7 +285,7 @@ const GoogleOverrides = z.strictObject({
 })
 
 /** The content that a phone sends to NFC readers: Apple's VAS and Google's Smart Tap. */
-const Nfc = z.strictObject({
+export const Nfc = z.strictObject({
   /** At most 64 bytes of ASCII. It can contain placeholders. */
   message: text(1, 255),
   /** The readers' key for iPhones: on the curve P-256, as an X.509 SubjectPublicKeyInfo in base64. */
@@ -291,7 +295,7 @@ const Nfc = z.strictObject({
 })
 
 /** The details that the operator at the door sees. Wallets show none of them. */
-const Door = z.strictObject({
+export const DoorInstructions = z.strictObject({
   /** The names of variables to show with their labels. */
   show: z.array(VariableName).max(10).default([]),
   /** An instruction, such as an item to hand out. It can contain placeholders. */
@@ -312,7 +316,7 @@ export const Definition = z.strictObject({
   expiresAt: text(1, 255).nullable().default(null),
   redemption: RedemptionTemplate.optional(),
   photo: text(1, 2048).optional(),
-  door: Door.optional(),
+  door: DoorInstructions.optional(),
   event: EventFacts.optional(),
   trip: TripFacts.optional(),
   /** The key that the passes of a group share, such as the tickets of an order. It can contain placeholders. */

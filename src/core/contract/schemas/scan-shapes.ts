@@ -59,7 +59,7 @@ export const ScanContext = z.strictObject({
 export type ScanContext = z.output<typeof ScanContext>
 
 /** The context of a scan with the fields that the service adds. */
-const ScanMetadata = ScanContext.extend({
+export const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().describe(
     'The reason that the server would have returned. Set on an offline scan if the server would have decided ' +
       'differently, or if the time of the device was out of range.',

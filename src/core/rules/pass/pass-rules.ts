@@ -1,7 +1,7 @@
+import type { ChangedField } from '../../contract/event-data.ts'
 import type { PassStatus } from '../../contract/schemas/common.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import { ApiError, type Issue, listIssues } from '../../errors.ts'
-import type { ChangedField } from '../../events.ts'
 import { compileBarcode } from '../template/barcode.ts'
 import { compileFacts } from '../template/fact-rules.ts'
 import { compileLinks } from '../template/link-schemes.ts'

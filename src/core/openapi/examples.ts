@@ -1,6 +1,6 @@
-import type { Contract } from './contract/contract.ts'
-import type { ErrorCode } from './errors.ts'
-import type { Route, RouteCall } from './route.ts'
+import type { Contract } from '../contract/contract.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { Route, RouteCall } from '../route.ts'
 
 type BodyOf<R> = R extends Route ? (RouteCall<R> extends { body?: infer B } ? B : never) : never
 
@@ -128,7 +128,8 @@ interface CodeSample {
   source: string
 }
 
-const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
+/** The ID in samples without a recorded ID. */
+export const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
 
 /** Returns samples of a call from a shell, with the command line of this program, and with its client. */
 export function codeSamples(operationId: string, route: Route, request: SampleRequest, command: string): CodeSample[] {

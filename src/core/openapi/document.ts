@@ -1,14 +1,16 @@
-import { z } from 'zod'
-import { type Contract, contract } from './contract/contract.ts'
-import { BatchResult, Pass, PassCreate, PassImport } from './contract/passes.ts'
-import { ErrorBody, ErrorBodyWithoutCode } from './contract/schemas/common.ts'
-import { Definition } from './contract/schemas/definition.ts'
-import { type ErrorCode, errorTable } from './errors.ts'
-import { groupBy } from './group-by.ts'
-import { codeSamples, commandSamples, errorDetails, examples, type SampleRequest } from './openapi-examples.ts'
-import { DESCRIPTION, tags } from './openapi-text.ts'
+import type { z } from 'zod'
+import { type Contract, contract } from '../contract/contract.ts'
+import { requestEntities } from '../contract/entities.ts'
+import { Pass, UpdatedPass } from '../contract/passes.ts'
+import { ErrorBody, ErrorBodyWithoutCode } from '../contract/schemas/common.ts'
+import { type ErrorCode, errorTable } from '../errors.ts'
+import { groupBy } from '../group-by.ts'
+import { maxBodyBytesOf, type Route } from '../route.ts'
+import { codeSamples, commandSamples, errorDetails, examples, type SampleRequest } from './examples.ts'
 import answers from './response-examples.json' with { type: 'json' }
-import { maxBodyBytesOf, type Route } from './route.ts'
+import { components, toSchema } from './schemas.ts'
+import { DESCRIPTION, tags } from './text.ts'
+import { describeWebhooks } from './webhooks.ts'
 
 /** The cached descriptions of routes, because describing all routes takes half a second. */
 const described = new Map<Route, ReturnType<typeof describe>>()
@@ -34,6 +36,7 @@ export function openApiDocument() {
     tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
     paths: paths(),
+    webhooks: describeWebhooks(),
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An access token, `psk_…`.' },
@@ -51,18 +54,15 @@ export function openApiDocument() {
         },
       },
       examples: errorExamples(),
-      schemas: {
-        Error: toSchema(ErrorBody, 'output'),
-        ErrorWithoutCode: toSchema(ErrorBodyWithoutCode, 'output'),
-        Pass: toSchema(Pass, 'output'),
-        PassCreate: toSchema(PassCreate, 'input'),
-        PassImport: toSchema(PassImport, 'input'),
-        BatchResult: toSchema(BatchResult, 'output'),
-        Definition: toSchema(Definition, 'input'),
-        StoredDefinition: toSchema(Definition, 'output'),
-      },
+      schemas: schemas(),
     },
   }
+}
+
+/** Call it after all routes are described, which adds the schemas that the routes refer to. */
+function schemas() {
+  for (const schema of Object.values(requestEntities)) toSchema(schema, 'input')
+  return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /** The codes that any endpoint can return. */
@@ -145,6 +145,9 @@ function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | '
   })
 }
 
+/** The schema of a file. */
+const FILE = { type: 'string', format: 'binary' }
+
 const KIB = 1024
 const MIB = KIB * KIB
 
@@ -153,7 +156,7 @@ function requestBody(route: Route, example: unknown) {
   const size = maxBodyBytesOf(route)
   const description = size < MIB ? `At most ${size / KIB} KiB.` : `At most ${size / MIB} MiB.`
   if (rawBody) {
-    const content = Object.fromEntries(rawBody.contentTypes.map((type) => [type, {}]))
+    const content = Object.fromEntries(rawBody.contentTypes.map((type) => [type, { schema: FILE }]))
     return { requestBody: { description, 'x-max-bytes': size, required: true, content } }
   }
   if (!body) return {}
@@ -175,7 +178,7 @@ function contentTypeOf({ eventStream }: Route): string {
 
 const CORRELATION = { 'X-Correlation-Id': { $ref: '#/components/headers/CorrelationId' } }
 const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
-const PASS = { $ref: '#/components/schemas/Pass' }
+const PASSES: (z.ZodType | null)[] = [Pass, UpdatedPass]
 const SUCCESSES: Record<string, string> = { 201: 'Created', 202: 'Queued' }
 
 function successes(route: Route, examples: Partial<Record<string, unknown>>) {
@@ -185,13 +188,18 @@ function successes(route: Route, examples: Partial<Record<string, unknown>>) {
       schema
         ? {
             description: SUCCESSES[status] ?? 'Success',
-            headers: { ...CORRELATION, ...(schema === Pass && { ETag: { $ref: '#/components/headers/Revision' } }) },
+            headers: {
+              ...CORRELATION,
+              ...(PASSES.includes(schema) && { ETag: { $ref: '#/components/headers/Revision' } }),
+            },
             content: {
               [contentTypeOf(route)]: {
-                schema: schema === Pass ? PASS : toSchema(schema, 'output'),
+                schema: toSchema(schema, 'output'),
                 ...withExample(examples[status]),
               },
-              ...Object.fromEntries((route.files ?? []).map((type) => [type, {}])),
+              ...Object.fromEntries(
+                (route.files ?? []).map((type) => [type, { schema: type === 'text/html' ? { type: 'string' } : FILE }]),
+              ),
             },
           }
         : { description: 'Success, without content', headers: CORRELATION },
@@ -209,14 +217,14 @@ function failures(route: Route) {
   const byStatus = groupBy<ErrorCode, number>(codes, (code) => errorTable[code][0])
   // The body can be too large (413), or have an unsupported type (415).
   if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
-  const $ref = `#/components/schemas/${route.errorsWithoutCode ? 'ErrorWithoutCode' : 'Error'}`
+  const schema = toSchema(route.errorsWithoutCode ? ErrorBodyWithoutCode : ErrorBody, 'output')
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,
       {
         description: group.join(', '),
         headers: { ...CORRELATION, ...((status === 429 || status === 503) && RETRY_AFTER) },
-        content: { 'application/json': { schema: { $ref }, ...errorExamplesOf(route, group) } },
+        content: { 'application/json': { schema, ...errorExamplesOf(route, group) } },
       },
     ]),
   )
@@ -247,39 +255,4 @@ export function errorExample(errorCode: ErrorCode): ErrorBody {
     correlationId: '01985f0c-7d04-7a6b-9c35-1b2d3e4f5a06',
     details: { ...errorDetails[errorCode] },
   }
-}
-
-/** Returns the name of a schema that is large or shared by several routes, and therefore described once. */
-function nameOnce(schema: unknown, io: 'input' | 'output'): string | undefined {
-  if (schema === Definition) return io === 'input' ? 'Definition' : 'StoredDefinition'
-  if (schema === Pass) return 'Pass'
-  if (schema === BatchResult) return 'BatchResult'
-  return undefined
-}
-
-function toSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema, path }) => {
-      const once = path.length > 0 && nameOnce(zodSchema, io)
-      if (once) {
-        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key]
-        jsonSchema.$ref = `#/components/schemas/${once}`
-      }
-      // A batch item is parsed separately, so refer to the schema of a single create.
-      if (jsonSchema.itemSchema) {
-        Object.assign(jsonSchema, { $ref: `#/components/schemas/${jsonSchema.itemSchema}` })
-        delete jsonSchema.itemSchema
-      }
-      // The schema accepts a parameter as text or as a value. Describe only the value.
-      if (jsonSchema.describedAs) {
-        Object.assign(jsonSchema, jsonSchema.describedAs)
-        delete jsonSchema.describedAs
-        delete jsonSchema.anyOf
-      }
-      delete jsonSchema.repeatable
-    },
-  })
-  return json
 }

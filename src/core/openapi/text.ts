@@ -1,6 +1,6 @@
-import type { Contract } from './contract/contract.ts'
-import { errorTable } from './errors.ts'
-import { subscribableEvents } from './events.ts'
+import type { Contract } from '../contract/contract.ts'
+import { errorTable } from '../errors.ts'
+import { subscribableEvents } from '../events.ts'
 
 /** The texts of the API description that do not describe an endpoint. */
 

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { Uuid } from '../ids.ts'
+import { Pass } from './passes.ts'
+import { Count, ErrorCode } from './schemas/common.ts'
+import { Platform } from './schemas/platform.ts'
+import { ScanItem } from './schemas/scan-shapes.ts'
+
+const changedFields = [
+  'label',
+  'variables',
+  'redemption',
+  'expiresAt',
+  'templateVersionId',
+  'scanCode',
+  'groupKey',
+  'manual_requeue',
+] as const
+
+/** A top-level field that an update changed. Receivers ignore unknown entries, so the description allows any text. */
+const ChangedField = z.enum(changedFields).meta({ describedAs: { type: 'string', examples: changedFields } })
+/** The name of a changed field. */
+export type ChangedField = z.output<typeof ChangedField>
+
+const Identifiers = Pass.pick({
+  id: true,
+  externalPassId: true,
+  templateId: true,
+  templateVersionId: true,
+  projectId: true,
+})
+
+/** The first wallet of a platform added the pass, or the last one removed it. */
+const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).extend({
+  platform: Platform,
+  devices: Count.describe(
+    'The number of devices that now hold the pass, or of users if the platform reports no devices. 0 if it was removed.',
+  ),
+})
+
+/** The data of each event: the state that the event establishes. */
+export const eventData = {
+  'pass.issued': Identifiers.extend({
+    ...Pass.pick({ variables: true, redemption: true, expiresAt: true, createdAt: true }).shape,
+    groupKey: z.string().optional().describe('Set if the pass is in a group.'),
+  }),
+  'pass.updated': Identifiers.extend({
+    changedFields: z
+      .array(ChangedField)
+      .describe(
+        'The top-level fields that the update changed. Ignore unknown entries. `redemption` and `expiresAt` are ' +
+          'listed if the update contained variables, even if they did not change.',
+      ),
+  }),
+  'pass.voided': Pass.pick({ id: true, externalPassId: true }).extend({
+    reason: z.string().nullable().describe('The reason in the request, or null if none was given.'),
+  }),
+  'pass.failed': Identifiers.extend({ error: z.strictObject({ code: ErrorCode, message: z.string() }) }),
+  'pass.scanned': ScanItem,
+  'pass.installed': Holding,
+  'pass.removed': Holding,
+  'webhook.test': z.strictObject({ webhookId: Uuid.describe('The ID of the tested webhook.') }),
+}
+
+/** The data of each event by its type. */
+export type EventData = { [T in keyof typeof eventData]: z.output<(typeof eventData)[T]> }
+
+/** The type of an event. */
+export type EventType = keyof EventData

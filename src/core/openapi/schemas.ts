@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { entities, requestEntities } from '../contract/entities.ts'
+
+/** Requests reject unknown properties and responses can get new ones, so an object has a schema for each direction. */
+type Direction = 'input' | 'output'
+
+type JsonSchema = Record<string, unknown>
+
+const PREFIX = '#/components/schemas/'
+
+const entityNames = namesOf(entities)
+const requestNames = namesOf(requestEntities)
+
+function namesOf(named: Record<string, z.ZodType>): Map<z.core.$ZodType, string> {
+  return new Map(Object.entries(named).map(([name, schema]) => [schema, name]))
+}
+
+function nameOf(schema: z.core.$ZodType, direction: Direction): string | undefined {
+  const name = entityNames.get(schema)
+  if (name === undefined) return requestNames.get(schema)
+  return direction === 'output' || schema instanceof z.ZodEnum ? name : `${name}Input`
+}
+
+/** Gives named schemas an `id`, so that zod refers to them instead of repeating them. */
+class NamedMetadata extends z.core.$ZodRegistry<z.core.GlobalMeta> {
+  private readonly direction: Direction
+
+  constructor(direction: Direction) {
+    super()
+    this.direction = direction
+  }
+
+  override get(schema: z.core.$ZodType) {
+    const id = nameOf(schema, this.direction)
+    const known = z.globalRegistry.get(schema)
+    return id === undefined ? known : { ...known, id }
+  }
+}
+
+const metadata = { input: new NamedMetadata('input'), output: new NamedMetadata('output') }
+
+/** The named schemas that the converted schemas refer to. */
+export const components = new Map<string, JsonSchema>()
+
+/** Returns a schema as JSON Schema. Adds the named schemas in it to `components`, and refers to them. */
+export function toSchema(schema: z.ZodType, direction: Direction): JsonSchema {
+  const name = nameOf(schema, direction)
+  if (name !== undefined && components.has(name)) return { $ref: PREFIX + name }
+  const {
+    $schema: _,
+    $defs = {},
+    ...json
+  } = z.toJSONSchema(schema, {
+    io: direction,
+    metadata: metadata[direction],
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => simplify(jsonSchema, direction),
+  })
+  for (const [id, definition] of Object.entries($defs)) components.set(id, withComponents(definition))
+  return withComponents(json)
+}
+
+function withComponents(json: object): JsonSchema {
+  return JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', `"${PREFIX}`))
+}
+
+/** Replaces what zod adds for its parser, and what the contract notes for the description. */
+function simplify(json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
+  // A batch item is parsed separately, so refer to the schema of a single create.
+  if (json.itemSchema) json.$ref = `${PREFIX}${json.itemSchema}`
+  // The schema accepts a parameter as text or as a value. Describe only the value.
+  if (json.describedAs) {
+    delete json.anyOf
+    delete json.enum
+    Object.assign(json, json.describedAs)
+  }
+  for (const key of ['itemSchema', 'describedAs', 'repeatable']) delete json[key]
+  if (direction === 'input') return
+  if (json.additionalProperties === false) delete json.additionalProperties
+  // The format says the same in fewer characters.
+  if (json.format !== undefined) delete json.pattern
+  if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
+}
