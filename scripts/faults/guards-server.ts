@@ -80,11 +80,11 @@ export const serverGuards: Fault[] = [
     tests: ['test/wallets/apple/cms.test.ts'],
   },
   {
-    name: 'oldest-messages',
-    breaks: 'Replacing a class loses its newest message.',
+    name: 'lost-messages',
+    breaks: 'Replacing a class loses the messages of broadcasts.',
     file: 'src/wallets/google/api/google-api.ts',
-    text: '.slice(-MAX_MESSAGES)',
-    replacement: '.slice(0, MAX_MESSAGES)',
+    text: '{ ...resource, messages: kept }',
+    replacement: 'resource',
     tests: ['test/wallets/google/api.test.ts'],
   },
   {

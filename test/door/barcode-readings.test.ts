@@ -21,6 +21,18 @@ function passWith(workspace: TestWorkspace, projectId: string, format: BarcodeFo
   return scannablePass(workspace, { projectId, code, parts })
 }
 
+/** Creates a pass whose design has a QR code, and whose override has a linear code with the same message. */
+function passWithOverride(workspace: TestWorkspace, projectId: string, code: string) {
+  const { design } = scannable()
+  const parts = {
+    design: { ...design, barcode: { format: 'qr' as const, message: '{{code}}' } },
+    apple: {
+      barcodes: [{ format: 'PKBarcodeFormatEAN13', message: '{{code}}', messageEncoding: 'iso-8859-1' }],
+    },
+  }
+  return scannablePass(workspace, { projectId, code, parts })
+}
+
 const camera = (payload: string) => ({ payload, method: 'camera' as const })
 
 describe.each(['online', 'offline'] as const)('%s, a door', (network) => {
@@ -54,6 +66,18 @@ describe.each(['online', 'offline'] as const)('%s, a door', (network) => {
     await phone.engine.stop()
   })
 })
+
+test.each(['online', 'offline'] as const)(
+  '%s, a door finds a pass whose linear code is only in an override',
+  async (network) => {
+    const { workspace, projectId } = await place()
+    const pass = await passWithOverride(workspace, projectId, '0012345678905')
+    const phone = await claimedPhone(workspace, projectId)
+    if (network === 'offline') phone.network = 'down'
+    expect(await phone.engine.scan(camera('012345678905'))).toMatchObject({ result: 'accepted', passId: pass.id })
+    await phone.engine.stop()
+  },
+)
 
 test('an exact match takes precedence over another reading', async () => {
   const { workspace, projectId } = await place()

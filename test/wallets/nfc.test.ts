@@ -135,11 +135,14 @@ test('a poster ticket is read by nfc with requiresAuthentication', () => {
 
 test('publishing rejects notifications of Google that the service does not count', () => {
   for (const role of ['class', 'object'] as const) {
-    const definition = define({ google: { [role]: { notifyPreference: 'NOTIFY_ON_UPDATE' } } })
+    const messages = [{ header: 'Doors', body: 'Open', messageType: 'TEXT_AND_NOTIFY' }]
+    const definition = define({ google: { [role]: { messages, notifyPreference: 'NOTIFY_ON_UPDATE' } } })
     expect(reasonsOf(definition)).toEqual([
-      `google.${role}.notifyPreference: Is set by the service and cannot be overridden`,
+      `google.${role}.messages: Is set by the service and cannot be overridden: send a notification`,
+      `google.${role}.notifyPreference: Is set by the service and cannot be overridden: send a notification`,
     ])
     const { object, ofClass } = passOf(definition)
     expect({ ...object, ...ofClass }).not.toHaveProperty('notifyPreference')
+    expect({ ...object, ...ofClass }).not.toHaveProperty('messages')
   }
 })

@@ -6,7 +6,7 @@ import type { GoogleResource } from './resource.ts'
  * The keys that a definition must not set, because they identify the resource, define its validity, or send
  * notifications that the service does not count.
  */
-const reserved = new Set(['id', 'classId', 'state', 'notifyPreference'])
+const reserved = new Set(['id', 'classId', 'state', 'messages', 'notifyPreference'])
 
 /**
  * Merges overrides into a resource key by key; `null` removes a key. Placeholders produce texts, so a text becomes a

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Definition, DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { colorVariants } from '../../../src/core/rules/display/colors.ts'
-import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
+import { lintDefinition } from '../../../src/core/rules/lint/lint.ts'
 import { checkPoster } from '../../../src/wallets/apple/overrides/poster-check.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
 import { parseDefinition } from '../../support/definitions.ts'
@@ -100,7 +100,14 @@ test('checks the contrast of each combination of colors', () => {
     design: { fields, colors: { background: tiers, foreground: '#000000', label: '#000000' } },
   })
   const { card } = passOf(definition, 'gold')
-  const facts = { passType: 'eventTicket' as const, apple: card, google: null, images: {}, wantedPixels: {} }
+  const facts = {
+    passType: 'eventTicket' as const,
+    apple: card,
+    scanned: '',
+    google: null,
+    images: {},
+    wantedPixels: {},
+  }
   const low = lintDefinition({ definition, ...facts }).filter(({ code }) => code === 'contrast-low')
   expect(low.map(({ path }) => path.join('.'))).toEqual([
     'definition.design.colors.foreground',

@@ -117,9 +117,14 @@ export function replaced(current: unknown, [key, ...rest]: Path, value: unknown)
  * Returns the overrides with which a pass has every field of its kind, except the copy of the class that Google adds.
  */
 export function fullOverrides(kind: GoogleKind, typeOf: (kind: GoogleKind, role: 'Class' | 'Object') => RecordType) {
-  const { id: _, notifyPreference: _______, ...ofClass } = fullRecord(typeOf(kind, 'Class'))
-  const { id: __, classId: ___, state: ____, classReference: _____, ...given } = fullRecord(typeOf(kind, 'Object'))
-  // Publishing rejects both: no door can read the barcode, and the service counts the notifications.
-  const { rotatingBarcode: ______, notifyPreference: ________, ...object } = given
-  return { kind, class: ofClass, object }
+  const { id: _, ...ofClass } = fullRecord(typeOf(kind, 'Class'))
+  const { id: __, classId: ___, state: ____, classReference: _____, ...object } = fullRecord(typeOf(kind, 'Object'))
+  return { kind, class: withoutRejected(ofClass), object: withoutRejected(object) }
+}
+
+/** The keys that publishing rejects: no door can read the barcode, and the service counts the notifications. */
+export const rejectedKeys = ['rotatingBarcode', 'messages', 'notifyPreference']
+
+function withoutRejected(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !rejectedKeys.includes(key)))
 }

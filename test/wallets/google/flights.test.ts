@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../src/core/rules/display/google-view.ts'
-import { lintDefinition } from '../../../src/core/rules/display/lint.ts'
+import { lintDefinition } from '../../../src/core/rules/lint/lint.ts'
 import { claimClass } from '../../../src/core/rules/template/class-key.ts'
 import { createGoogleWallet } from '../../../src/wallets/google/google-wallet.ts'
 import { kindOf } from '../../../src/wallets/google/resource.ts'
@@ -53,7 +53,7 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   const object = wallet.objectOf(built, at)
   const view = readGoogleView(ofClass, object)
   const google = { kind: kindOf(card), needsLogo: true, card, view, hidden: [] }
-  const warnings = lintDefinition({ ...facts, apple: null, google, images: {}, wantedPixels: {} })
+  const warnings = lintDefinition({ ...facts, apple: null, scanned: '', google, images: {}, wantedPixels: {} })
   const missing = warnings.find(({ code }) => code === 'flight-data-missing')?.message
   return { built, kind: kindOf(card), ofClass, object, view, missing, templateKind: kindOf(templateCard) }
 }

@@ -25,6 +25,8 @@ export const warningTable = {
   'translation-missing': 'A text or an image lacks one of the languages. The default language is shown instead.',
   'barcode-fallback':
     'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',
+  'barcode-unmatched':
+    'The barcode of an override has another message than the design, so that scans of it find no pass.',
   'google-field-hidden':
     'A field of the front is not among the nine that fit on the front in Google Wallet. Details show it instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { FieldDefinition } from '../../contract/schemas/definition.ts'
 import { inZone } from './about.ts'
 import type { CardField } from './card.ts'
@@ -103,6 +104,16 @@ const fullStyles = new Map<unknown, 'short' | 'medium' | 'long' | 'full'>([
 ])
 
 const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|[+-]\d\d:\d\d)$/
+
+const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
+
+/** Returns the fields of a group of pass.json as an iPhone in the given language shows them. Omits invalid fields. */
+export function readAppleFields(fields: unknown, locale: ValueLocale): CardField[] {
+  return (Array.isArray(fields) ? fields : []).flatMap((value) => {
+    const { data } = Field.safeParse(value)
+    return data ? [readAppleField(data, locale)] : []
+  })
+}
 
 /** Returns a field of pass.json as an iPhone in the given language shows it. */
 export function readAppleField(

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import { z } from 'zod'
-import type { BarcodeFormat } from '../../barcode-formats.ts'
+import { type BarcodeFormat, barcodeFormatOf, formatsWithReadings } from '../../barcode-formats.ts'
 import { Timestamp } from '../../contract/schemas/common.ts'
 import type {
   Definition,
@@ -11,6 +11,7 @@ import type {
   PassType,
 } from '../../contract/schemas/definition.ts'
 import { fieldGroups, overridesOf } from '../../contract/schemas/definition.ts'
+import { isJsonObject } from '../../json.ts'
 import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/definition-languages.ts'
@@ -234,6 +235,22 @@ function zonesOf(
 /** Returns the content of the barcode: a printed one of another provider, else the message, else the scan code. */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
+}
+
+/**
+ * Returns the format of passes whose message scanners can send differently: that of the design, or else that of an
+ * override. `undefined` if there is none.
+ */
+export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
+  const overrides = [
+    ...[apple?.barcodes].flat().map((barcode) => formatIn('apple', barcode, 'format')),
+    formatIn('google', google?.object?.barcode, 'type'),
+  ]
+  return [design.barcode?.format, ...overrides].find((format) => format && formatsWithReadings.includes(format))
+}
+
+function formatIn(wallet: 'apple' | 'google', barcode: unknown, key: string): BarcodeFormat | undefined {
+  return isJsonObject(barcode) ? barcodeFormatOf(wallet, String(barcode[key])) : undefined
 }
 
 /** Whether a new scan code changes the barcode, the NFC message, or any text on the pass. */

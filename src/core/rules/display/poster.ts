@@ -1,6 +1,5 @@
-import { z } from 'zod'
 import { isJsonObject } from '../../json.ts'
-import { readAppleField } from './apple-value.ts'
+import { readAppleFields } from './apple-value.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
 import { formatValue, type ValueLocale } from './format-value.ts'
@@ -48,24 +47,10 @@ export function readPoster(passJson: Record<string, unknown>, locale: ValueLocal
   return readGenericPoster(passJson, locale) ?? readEventPoster(passJson, locale)
 }
 
-const Fields = z.array(z.unknown()).catch([])
-const PosterStyle = z.object({
-  headerFields: Fields,
-  primaryFields: Fields,
-  footerFields: Fields,
-  additionalInfoFields: Fields,
-  backFields: Fields,
-})
-const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
-
 function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocale): GenericPoster | null {
-  const { data } = PosterStyle.safeParse(passJson.posterGeneric)
-  if (!data) return null
-  const fieldsOf = (group: keyof typeof data) =>
-    data[group].flatMap((value) => {
-      const field = Field.safeParse(value).data
-      return field ? [readAppleField(field, locale)] : []
-    })
+  const { posterGeneric: style } = passJson
+  if (!isJsonObject(style)) return null
+  const fieldsOf = (group: string) => readAppleFields(style[group], locale)
   const [header, primary, footer] = posterPlaces.map(({ group, max }) => fieldsOf(group).slice(0, max))
   return {
     style: 'posterGeneric',

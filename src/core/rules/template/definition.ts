@@ -98,10 +98,14 @@ function* findIssuesIn(definition: Definition): Generator<Issue> {
 
 function* checkGoogleKeys({ google }: Definition): Generator<Issue> {
   for (const role of ['class', 'object'] as const) {
-    if (google?.[role]?.notifyPreference === undefined) continue
-    const path = ['google', role, 'notifyPreference']
-    // The service counts the notifications of a pass, and Google would send these in addition.
-    yield { path, message: 'Is set by the service and cannot be overridden' }
+    // The service counts the notifications of a pass. Google would send those of these keys in addition.
+    for (const key of ['messages', 'notifyPreference'] as const) {
+      if (google?.[role]?.[key] === undefined) continue
+      yield {
+        path: ['google', role, key],
+        message: 'Is set by the service and cannot be overridden: send a notification',
+      }
+    }
   }
   const rotating = google?.object?.rotatingBarcode
   if (rotating === undefined || rotating === null) return

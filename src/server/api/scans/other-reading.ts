@@ -1,5 +1,6 @@
 import { type BarcodeFormat, otherReadings } from '../../../core/barcode-formats.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
+import { readFormatOf } from '../../../core/rules/display/card.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Attempt } from './evaluate-scans.ts'
 
@@ -34,7 +35,7 @@ export async function findOtherReadings(
     const passes = await store.passes.listByIds(workspaceId, ids.slice(first, first + MAX_PASSES))
     for (const { id, templateVersionId } of passes) {
       const definition = await services.definitions.find(workspaceId, templateVersionId)
-      formats.set(id, definition?.design.barcode?.format)
+      formats.set(id, definition && readFormatOf(definition))
     }
   }
   return asked.map((of) => {

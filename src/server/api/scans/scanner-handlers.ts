@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { type BarcodeFormat, formatsWithReadings } from '../../../core/barcode-formats.ts'
+import type { BarcodeFormat } from '../../../core/barcode-formats.ts'
 import type { scanner as contract } from '../../../core/contract/scanner.ts'
 import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import type { DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId, Uuid } from '../../../core/ids.ts'
+import { readFormatOf } from '../../../core/rules/display/card.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
@@ -208,7 +209,9 @@ function readCursor(
 /** The maximum number of passes whose variables are in memory together. Variables can be large. */
 const DOORS_AT_ONCE = 100
 
-type DoorDefinition = Pick<Definition, 'variables' | 'door' | 'event' | 'trip'> & { format: BarcodeFormat | undefined }
+type DoorDefinition = Pick<Definition, 'variables' | 'door' | 'event' | 'trip'> & {
+  barcodeFormat: BarcodeFormat | undefined
+}
 
 /** Returns, by version, the parts of its definition that doors need. */
 async function definitionsOf(
@@ -219,8 +222,8 @@ async function definitionsOf(
   for (const id of new Set(entries.map(({ templateVersionId }) => templateVersionId))) {
     const definition = await services.definitions.find(workspaceId, id)
     if (!definition) continue
-    const { variables, door, event, trip, design } = definition
-    found.set(id, { variables, door, event, trip, format: design.barcode?.format })
+    const { variables, door, event, trip } = definition
+    found.set(id, { variables, door, event, trip, barcodeFormat: readFormatOf(definition) })
   }
   return found
 }
@@ -251,7 +254,7 @@ function toItem(
   door: DoorView | undefined,
   now: Date,
 ) {
-  const barcodeFormat = formatsWithReadings.find((format) => format === definition?.format)
+  const barcodeFormat = definition?.barcodeFormat
   return {
     ...entry,
     ...(barcodeFormat !== undefined && { barcodeFormat }),

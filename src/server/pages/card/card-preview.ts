@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { barcodeFormatOf } from '../../../core/barcode-formats.ts'
 import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
 import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { validationError } from '../../../core/errors.ts'
-import { readAppleField } from '../../../core/rules/display/apple-value.ts'
-import { type Card, type CardField, localeOf, renderCard } from '../../../core/rules/display/card.ts'
+import { readAppleFields } from '../../../core/rules/display/apple-value.ts'
+import { type Card, localeOf, renderCard } from '../../../core/rules/display/card.ts'
 import { parseRgb } from '../../../core/rules/display/colors.ts'
-import type { ValueLocale } from '../../../core/rules/display/format-value.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { readPoster } from '../../../core/rules/display/poster.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
@@ -176,16 +176,7 @@ const roles: Record<PassType, readonly ImageRole[]> = {
 }
 
 const text = z.string().optional().catch(undefined)
-const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
-const Fields = z.array(z.unknown()).catch([])
-const Style = z.object({
-  headerFields: Fields,
-  primaryFields: Fields,
-  secondaryFields: Fields,
-  auxiliaryFields: Fields,
-  backFields: Fields,
-  transitType: z.unknown().optional(),
-})
+const Barcode = z.object({ format: text, message: z.string(), altText: text })
 const Visible = z.object({
   organizationName: text,
   description: text,
@@ -193,13 +184,19 @@ const Visible = z.object({
   backgroundColor: text,
   foregroundColor: text,
   labelColor: text,
+  barcodes: z.array(Barcode).catch([]),
+  barcode: Barcode.optional().catch(undefined),
 })
 
-/** Returns a card as an iPhone shows it: the fields of its pass.json, and images that its pass type has space for. */
+/**
+ * Returns a card as an iPhone shows it: the fields and the barcode of its pass.json, and images that its pass type has
+ * space for.
+ */
 export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
   const shown = Visible.parse(passJson)
-  const fieldsOf = (values: unknown[]) => readFields(values, localeOf(card))
-  const style = Style.parse(passJson[card.passType] ?? {})
+  const style = Object(passJson[card.passType])
+  const fieldsOf = (fields: unknown) => readAppleFields(fields, localeOf(card))
+  const [barcode = shown.barcode] = shown.barcodes
   return {
     ...card,
     organizationName: shown.organizationName ?? '',
@@ -212,6 +209,11 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
       label: parseRgb(shown.labelColor),
     },
     images: imagesOf(card),
+    barcode: {
+      format: barcodeFormatOf('apple', barcode?.format) ?? 'qr',
+      message: barcode?.message ?? '',
+      altText: barcode?.altText ?? null,
+    },
     apple: { transitType: style.transitType },
     fields: {
       header: fieldsOf(style.headerFields),
@@ -230,11 +232,4 @@ function imagesOf({ passType, images }: Card): Card['images'] {
   // With a strip, phones show no thumbnail and no background.
   const fitting = shown.includes('strip') ? shown.filter((role) => role === 'logo' || role === 'strip') : shown
   return Object.fromEntries(fitting.map((role) => [role, images[role]]))
-}
-
-function readFields(values: unknown[], locale: ValueLocale): CardField[] {
-  return values.flatMap((value) => {
-    const { data } = Field.safeParse(value)
-    return data ? [readAppleField(data, locale)] : []
-  })
 }

@@ -6,7 +6,9 @@ import type {
   WrittenDefinition,
 } from '../../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../../core/errors.ts'
-import { lintDefinition, type PixelSize } from '../../../core/rules/display/lint.ts'
+import { barcodeMessage } from '../../../core/rules/display/card.ts'
+import { lintDefinition } from '../../../core/rules/lint/lint.ts'
+import type { PixelSize } from '../../../core/rules/lint/lint-apple.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
@@ -43,7 +45,8 @@ export interface WarningFacts {
 
 export function definitionWarnings({ definition: written, passType, images, wallets, at }: WarningFacts): Warning[] {
   const definition = inLanguage(written)
-  const pass = renderOrNone(() => samplePass(definition, passType, longScope(definition)))
+  const scope = longScope(definition)
+  const pass = renderOrNone(() => samplePass(definition, passType, scope))
   if (!pass) return []
   const { card } = pass
   const { apple, google } = viewsOf(pass, wallets, at)
@@ -51,6 +54,7 @@ export function definitionWarnings({ definition: written, passType, images, wall
     definition,
     passType,
     apple,
+    scanned: barcodeMessage(definition, scope),
     google: google && {
       kind: kindOf(card),
       needsLogo: needsLogo(kindOf(card)),

@@ -1,5 +1,5 @@
 import type { Definition, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
-import type { PixelSize } from '../../../core/rules/display/lint.ts'
+import type { PixelSize } from '../../../core/rules/lint/lint-apple.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { checkOverrides } from '../../../wallets/apple/overrides/override-check.ts'

@@ -163,8 +163,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       upsertClass: (kind, resource, { keepsMessages = false } = {}) =>
         heal(insertClass(kind, resource), 'conflict', async () => {
           const kept = keepsMessages ? messagesOfBroadcasts(await getResource(kind, resource.id, 'Class')) : []
-          const own = Array.isArray(resource.messages) ? resource.messages : []
-          const whole = kept.length > 0 ? { ...resource, messages: [...own, ...kept].slice(-MAX_MESSAGES) } : resource
+          const whole = kept.length > 0 ? { ...resource, messages: kept } : resource
           await write('PUT', pathOf(kind, resource.id, 'Class'), whole)
         }),
 

@@ -73,9 +73,8 @@ const seen = new Set<RecordType>()
 const inGoogle = allKinds.flatMap((kind) =>
   roles.map((role) => {
     const mistakes = [...google.mistakesIn(typeOf(kind, role), [], seen)]
-    // Publishing rejects both keys with any value.
-    const isRejected = (key: unknown) => key === 'rotatingBarcode' || key === 'notifyPreference'
-    return [kind, role, mistakes.filter(({ path }) => !isRejected(path[0]))] as const
+    // Publishing rejects these keys with any value.
+    return [kind, role, mistakes.filter(({ path }) => !google.rejectedKeys.includes(String(path[0])))] as const
   }),
 )
 

@@ -127,7 +127,8 @@ test('draws the poster of iOS 27 with its fields, the code, and its images, next
     additionalInfoFields: [field('hours')],
     backFields: [{ key: 'hostile', label: '', value: hostileTexts[0] }],
   }
-  const json = { generic: { primaryFields: [field('classic')] }, posterGeneric: poster }
+  const barcodes = [{ format: 'PKBarcodeFormatQR', message: 'M-1' }]
+  const json = { generic: { primaryFields: [field('classic')] }, posterGeneric: poster, barcodes }
   const apple = appleCard(sampleCard({ passType: 'generic' }), json)
   const images = { artwork: imageId, primaryLogo: imageId }
   const facts = {

@@ -52,6 +52,26 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(new TextDecoder().decode(bytes)).toMatch(/<strong>contrast-low<\/strong>.*design\.colors\.foreground/)
   })
 
+  test('warns about the barcode of an override whose scans find no pass, and draws it', async () => {
+    const workspace = await api.workspace()
+    const variables = [{ name: 'number', label: 'Number', example: '4006381333931' }]
+    const withCode = (message: string): DefinitionInput => ({
+      variables,
+      design: { ...design, barcode: { message: '{{number}}' } },
+      apple: { barcodes: [{ format: 'PKBarcodeFormatEAN13', message, messageEncoding: 'iso-8859-1' }] },
+      google: { object: { barcode: { type: 'EAN_13', value: message } } },
+      accept: ['image-missing', 'google-front-empty'],
+    })
+    const other = await draft(workspace, withCode('0012345678905'))
+    expect(other.warnings.map(({ code, path }) => `${code} ${path.slice(1).join('.')}`)).toEqual([
+      'barcode-unmatched apple.barcodes',
+      'barcode-unmatched google.object.barcode',
+    ])
+    expect((await draft(workspace, withCode('{{number}}'))).warnings).toEqual([])
+    const { bytes } = await workspace.call(preview, { params: { id: other.id }, query: { format: 'html' } })
+    expect(new TextDecoder().decode(bytes).split('EAN-13 barcode')).toHaveLength(3)
+  })
+
   test('checks overrides as phones receive them', async () => {
     const workspace = await api.workspace()
     const secondaryFields = Array.from({ length: 5 }, (_, n) => ({ key: `f${n}`, value: 'B7' }))

@@ -10,7 +10,8 @@ import {
 } from '../../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
-import { type LintFacts, lintDefinition } from '../../../../src/core/rules/display/lint.ts'
+import { type LintFacts, lintDefinition } from '../../../../src/core/rules/lint/lint.ts'
+
 import { longScope } from '../../../../src/core/rules/template/definition.ts'
 import { parseDefinition } from '../../../support/definitions.ts'
 
@@ -43,6 +44,7 @@ function factsOf(
     definition,
     passType,
     apple: card,
+    scanned: card.barcode.message,
     google: { kind: 'generic', needsLogo: false, card, view, hidden: [] },
     images,
     wantedPixels,

@@ -1,47 +1,22 @@
 import { barcodeFormats, googleFormatOf } from '../../barcode-formats.ts'
-import type {
-  Definition,
-  FieldGroup,
-  GoogleKind,
-  ImageRole,
-  PassType,
-  Warning,
-  WarningCode,
-} from '../../contract/schemas/definition.ts'
+import type { Definition, GoogleKind, ImageRole, PassType, Warning } from '../../contract/schemas/definition.ts'
 import { MAX_ISSUES } from '../../errors.ts'
+import { saysSomething } from '../display/apple-front.ts'
+import type { Card, CardField } from '../display/card.ts'
+import { missingOfFlight } from '../display/flight.ts'
+import { type GoogleView, MAX_GOOGLE_MODULES } from '../display/google-view.ts'
 import { exampleMessage } from '../template/barcode.ts'
 import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
-import { fillDeep, placeholdersDeep } from '../template/placeholder.ts'
 import { exampleScope } from '../template/resolve.ts'
-import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from './about.ts'
-import {
-  type FrontField,
-  type FrontRow,
-  layOutFront,
-  logoTextWidth,
-  roomForLogoText,
-  saysSomething,
-} from './apple-front.ts'
-import type { Card, CardField } from './card.ts'
-import { cardColors, colorVariants, contrast, MIN_CONTRAST } from './colors.ts'
-import { missingOfFlight } from './flight.ts'
-import { type GoogleView, MAX_GOOGLE_MODULES } from './google-view.ts'
 import { hiddenImages, type ImageTypes } from './hidden-images.ts'
+import { type AppleFacts, lintApple, type PixelSize } from './lint-apple.ts'
+import { pathIn, quote, warn } from './warn.ts'
 
-export interface PixelSize {
-  width: number
-  height: number
-}
-
-export interface LintFacts {
-  definition: Definition
-  passType: PassType
-  /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
-  apple: Card | null
+export interface LintFacts extends AppleFacts {
+  /** The message by which scans find the sample. */
+  scanned: string
   /** The same sample as Google Wallet shows it, with the neutral card that it was made from. */
   google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView; hidden: CardField[] } | null
-  /** The sizes of uploaded images by role, if known. */
-  images: Partial<Record<ImageRole, PixelSize>>
   /** The largest size at which wallets show an image, by role. */
   wantedPixels: Partial<Record<ImageRole, PixelSize>>
   imageTypes?: ImageTypes
@@ -59,100 +34,13 @@ export function lintDefinition(facts: LintFacts): Warning[] {
 }
 
 function* findWarnings(facts: LintFacts): Generator<Warning> {
-  yield* lintColors(facts)
-  yield* lintFields(facts)
+  yield* lintApple(facts)
   yield* lintImages(facts)
-  yield* lintBoarding(facts)
   yield* lintGoogle(facts)
   yield* lintBarcode(facts)
   for (const { what, path, language } of missingTranslations(writtenOf(facts.definition))) {
     yield warn('translation-missing', path, `Has no ${what} in ${language}: holders see the default language instead`)
   }
-}
-
-function* lintColors({ definition, apple }: LintFacts): Generator<Warning> {
-  if (!apple) return
-  const front = layOutFront(apple).flatMap(({ fields }) => fields)
-  const isWritten = {
-    foreground: apple.logoText !== null || front.some(({ value }) => value.trim() !== ''),
-    label: front.some(({ label }) => label.trim() !== ''),
-  }
-  const isOverride = (role: ColorRole) => definition.apple?.[`${role}Color`] !== undefined
-  const variants = colorVariants(definition.design.colors)
-  for (const { keys, colors } of variants) {
-    const shown = variants.length === 1 ? apple.colors : withOverrides(colors, apple.colors, isOverride)
-    const { background, ...texts } = cardColors(shown)
-    const state = keys.length > 0 ? ` if the state is ${keys.join(', ')}` : ''
-    for (const role of ['foreground', 'label'] as const) {
-      const ratio = contrast(texts[role], background)
-      if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
-      yield warn(
-        'contrast-low',
-        isOverride(role) ? ['apple', `${role}Color`] : ['design', 'colors', role],
-        `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}${state}, ` +
-          `below the minimum of ${MIN_CONTRAST} for readable text: choose a ${role} or a background with more ` +
-          'contrast',
-      )
-    }
-  }
-}
-
-type ColorRole = keyof Card['colors']
-
-/** An override takes precedence over the design, in each state. */
-function withOverrides(colors: Card['colors'], shown: Card['colors'], isOverride: (role: ColorRole) => boolean) {
-  const pick = (role: ColorRole) => (isOverride(role) ? shown : colors)[role]
-  return { background: pick('background'), foreground: pick('foreground'), label: pick('label') }
-}
-
-const COLORED = { foreground: 'Values', label: 'Labels' }
-
-function* lintFields({ definition, passType, apple, images }: LintFacts): Generator<Warning> {
-  if (!apple) return
-  const rows = layOutFront(apple)
-  for (const row of rows) {
-    if (row.surplus.length > 0) yield surplusWarning(definition, passType, row)
-    for (const field of row.fields) {
-      if (field.width > field.room) yield cutWarning(definition, passType, field)
-    }
-  }
-  const { logo } = images
-  const room = roomForLogoText(apple, rows[0]!, logo && logo.width / logo.height)
-  const width = logoTextWidth(apple.logoText ?? '')
-  if (width > room) {
-    yield warn(
-      'text-cut',
-      definition.apple?.logoText === undefined ? ['design', 'logoText'] : ['apple', 'logoText'],
-      `An iPhone cuts ${quote(apple.logoText!)}: it is about ${Math.round(width)} points wide, and the logo ` +
-        `and the header leave ${Math.round(room)}. Shorten it, or remove it if the logo contains the name`,
-    )
-  }
-}
-
-function surplusWarning(definition: Definition, passType: PassType, { name, max, surplus }: FrontRow): Warning {
-  const groups =
-    name === 'secondary' && surplus.some(({ group }) => group === 'auxiliary')
-      ? 'secondary and auxiliary fields together'
-      : `${name} ${max === 1 ? 'field' : 'fields'}`
-  const keys = surplus.map(({ key }) => key).join(', ')
-  return warn(
-    'fields-over',
-    pathOf(definition, passType, surplus[0]!),
-    `An iPhone shows ${max} ${groups} on this pass, so these are not shown: ${keys}. Move them to the back, ` +
-      'or remove them',
-  )
-}
-
-function cutWarning(definition: Definition, passType: PassType, field: FrontField): Warning {
-  const { label, value, width, room } = field
-  return warn(
-    'text-cut',
-    pathOf(definition, passType, field),
-    `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} ` +
-      `is about ${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show ` +
-      'fewer fields in the row, or move it to the back. A variable is tested with the longer of its example ' +
-      'and default, else at its maxLength',
-  )
 }
 
 function* lintImages(facts: LintFacts): Generator<Warning> {
@@ -193,6 +81,33 @@ function* lintImages(facts: LintFacts): Generator<Warning> {
 
 function sizeText(size: PixelSize | undefined): string {
   return size ? `${size.width} x ${size.height} pixels` : 'the size in the guide'
+}
+
+function* lintBarcode({ definition, apple, google, scanned }: LintFacts): Generator<Warning> {
+  const { barcode } = definition.design
+  const overrides = [
+    [['apple', 'barcodes'], apple?.barcode.message],
+    [['google', 'object', 'barcode'], google?.view.barcode.message],
+  ] as const
+  for (const [path, shown = ''] of overrides) {
+    if (shown === '' || shown === scanned) continue
+    yield warn(
+      'barcode-unmatched',
+      [...path],
+      `A scan of this barcode finds no pass: its message is ${quote(shown)}, and that of the pass is ` +
+        `${quote(scanned)}. Use the message of design.barcode`,
+    )
+  }
+  if (!google || !barcode || definition.google?.object?.barcode !== undefined) return
+  const { text, isComplete } = exampleMessage(definition)
+  const shown = googleFormatOf(barcode.format, text)
+  if (!isComplete || text === '' || shown === barcode.format) return
+  const { google: name, googleNeeds } = barcodeFormats[barcode.format]
+  yield warn(
+    'barcode-fallback',
+    ['design', 'barcode', 'message'],
+    `Google Wallet shows ${quote(text)} as a ${barcodeFormats[shown].name}: its ${name} needs ${googleNeeds?.what}`,
+  )
 }
 
 /** The length that Google recommends for names at the top of the card. */
@@ -268,40 +183,6 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
 }
 
-function* lintBarcode({ definition, google }: LintFacts): Generator<Warning> {
-  const { barcode } = definition.design
-  if (!google || !barcode || definition.google?.object?.barcode !== undefined) return
-  const { text, isComplete } = exampleMessage(definition)
-  const shown = googleFormatOf(barcode.format, text)
-  if (!isComplete || text === '' || shown === barcode.format) return
-  const { google: name, googleNeeds } = barcodeFormats[barcode.format]
-  yield warn(
-    'barcode-fallback',
-    ['design', 'barcode', 'message'],
-    `Google Wallet shows ${quote(text)} as a ${barcodeFormats[shown].name}: its ${name} needs ${googleNeeds?.what}`,
-  )
-}
-
-/** Names the facts that a trip by air lacks. A variable without an example is assumed to have a valid value. */
-function* lintBoarding({ definition, passType, apple }: LintFacts): Generator<Warning> {
-  const { trip } = definition
-  if (!apple || passType !== 'boardingPass' || trip?.mode !== 'air') return
-  const scope = exampleScope(definition)
-  const keys = appleKeys(aboutOf(definition, scope), fillDeep(definition.apple ?? {}, scope))
-  for (const tag of missingSemanticTags(keys)) {
-    const [fact, part = ''] = semanticBoardingTags[tag]
-    const written = trip[fact]
-    const text = typeof written === 'object' ? new Map(Object.entries(written)).get(part) : written
-    if ([...placeholdersDeep(text)].some(({ name }) => !scope.has(name))) continue
-    const path = ['trip', ...semanticBoardingTags[tag]]
-    yield warn(
-      'semantic-boarding-data-missing',
-      path,
-      `iPhones show the classic boarding pass instead of the semantic one of iOS 26: add ${path.join('.')}`,
-    )
-  }
-}
-
 /** The trip facts by Apple's flight tags, with the values that Google accepts. */
 const ofTrip: Record<string, string> = {
   airlineCode: 'carrier.code (two letters or digits, IATA)',
@@ -321,28 +202,4 @@ function* namesOf(facts: { definition: Definition; passType: PassType; kind: Goo
     const text = definition.design.logoText === undefined ? 'description' : 'logoText'
     yield [view.title, 'programName', place('programName', 'design', text)] as const
   }
-}
-
-function pathOf(definition: Definition, passType: PassType, { key, group }: FrontField): Warning['path'] {
-  return pathIn(definition, key) ?? ['apple', passType, `${group}Fields`]
-}
-
-/** Returns the path of the field with this key in the design, or `undefined` if the field comes from an override. */
-function pathIn({ design }: Definition, key: string): Warning['path'] | undefined {
-  for (const [group, fields] of Object.entries(design.fields) as [FieldGroup, { key: string }[]][]) {
-    const index = fields.findIndex((field) => field.key === key)
-    if (index >= 0) return ['design', 'fields', group, index]
-  }
-  return undefined
-}
-
-const MAX_QUOTED = 40
-
-function quote(text: string): string {
-  const chars = [...text]
-  return `“${chars.length > MAX_QUOTED ? `${chars.slice(0, MAX_QUOTED - 1).join('')}…` : text}”`
-}
-
-function warn(code: WarningCode, path: Warning['path'], message: string): Warning {
-  return { code, path: ['definition', ...path], message }
 }

@@ -1,0 +1,137 @@
+import type { Definition, ImageRole, PassType, Warning } from '../../contract/schemas/definition.ts'
+import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from '../display/about.ts'
+import { type FrontField, type FrontRow, layOutFront, logoTextWidth, roomForLogoText } from '../display/apple-front.ts'
+import type { Card } from '../display/card.ts'
+import { cardColors, colorVariants, contrast, MIN_CONTRAST } from '../display/colors.ts'
+import { fillDeep, placeholdersDeep } from '../template/placeholder.ts'
+import { exampleScope } from '../template/resolve.ts'
+import { pathIn, quote, warn } from './warn.ts'
+
+export interface PixelSize {
+  width: number
+  height: number
+}
+
+export interface AppleFacts {
+  definition: Definition
+  passType: PassType
+  /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
+  apple: Card | null
+  /** The sizes of uploaded images by role, if known. */
+  images: Partial<Record<ImageRole, PixelSize>>
+}
+
+export function* lintApple(facts: AppleFacts): Generator<Warning> {
+  yield* lintColors(facts)
+  yield* lintFields(facts)
+  yield* lintBoarding(facts)
+}
+
+function* lintColors({ definition, apple }: AppleFacts): Generator<Warning> {
+  if (!apple) return
+  const front = layOutFront(apple).flatMap(({ fields }) => fields)
+  const isWritten = {
+    foreground: apple.logoText !== null || front.some(({ value }) => value.trim() !== ''),
+    label: front.some(({ label }) => label.trim() !== ''),
+  }
+  const isOverride = (role: ColorRole) => definition.apple?.[`${role}Color`] !== undefined
+  const variants = colorVariants(definition.design.colors)
+  for (const { keys, colors } of variants) {
+    const shown = variants.length === 1 ? apple.colors : withOverrides(colors, apple.colors, isOverride)
+    const { background, ...texts } = cardColors(shown)
+    const state = keys.length > 0 ? ` if the state is ${keys.join(', ')}` : ''
+    for (const role of ['foreground', 'label'] as const) {
+      const ratio = contrast(texts[role], background)
+      if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
+      yield warn(
+        'contrast-low',
+        isOverride(role) ? ['apple', `${role}Color`] : ['design', 'colors', role],
+        `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}${state}, ` +
+          `below the minimum of ${MIN_CONTRAST} for readable text: choose a ${role} or a background with more ` +
+          'contrast',
+      )
+    }
+  }
+}
+
+type ColorRole = keyof Card['colors']
+
+/** An override takes precedence over the design, in each state. */
+function withOverrides(colors: Card['colors'], shown: Card['colors'], isOverride: (role: ColorRole) => boolean) {
+  const pick = (role: ColorRole) => (isOverride(role) ? shown : colors)[role]
+  return { background: pick('background'), foreground: pick('foreground'), label: pick('label') }
+}
+
+const COLORED = { foreground: 'Values', label: 'Labels' }
+
+function* lintFields({ definition, passType, apple, images }: AppleFacts): Generator<Warning> {
+  if (!apple) return
+  const rows = layOutFront(apple)
+  for (const row of rows) {
+    if (row.surplus.length > 0) yield surplusWarning(definition, passType, row)
+    for (const field of row.fields) {
+      if (field.width > field.room) yield cutWarning(definition, passType, field)
+    }
+  }
+  const { logo } = images
+  const room = roomForLogoText(apple, rows[0]!, logo && logo.width / logo.height)
+  const width = logoTextWidth(apple.logoText ?? '')
+  if (width > room) {
+    yield warn(
+      'text-cut',
+      definition.apple?.logoText === undefined ? ['design', 'logoText'] : ['apple', 'logoText'],
+      `An iPhone cuts ${quote(apple.logoText!)}: it is about ${Math.round(width)} points wide, and the logo ` +
+        `and the header leave ${Math.round(room)}. Shorten it, or remove it if the logo contains the name`,
+    )
+  }
+}
+
+function surplusWarning(definition: Definition, passType: PassType, { name, max, surplus }: FrontRow): Warning {
+  const groups =
+    name === 'secondary' && surplus.some(({ group }) => group === 'auxiliary')
+      ? 'secondary and auxiliary fields together'
+      : `${name} ${max === 1 ? 'field' : 'fields'}`
+  const keys = surplus.map(({ key }) => key).join(', ')
+  return warn(
+    'fields-over',
+    pathOf(definition, passType, surplus[0]!),
+    `An iPhone shows ${max} ${groups} on this pass, so these are not shown: ${keys}. Move them to the back, ` +
+      'or remove them',
+  )
+}
+
+function cutWarning(definition: Definition, passType: PassType, field: FrontField): Warning {
+  const { label, value, width, room } = field
+  return warn(
+    'text-cut',
+    pathOf(definition, passType, field),
+    `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} ` +
+      `is about ${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show ` +
+      'fewer fields in the row, or move it to the back. A variable is tested with the longer of its example ' +
+      'and default, else at its maxLength',
+  )
+}
+
+/** Names the facts that a trip by air lacks. A variable without an example is assumed to have a valid value. */
+function* lintBoarding({ definition, passType, apple }: AppleFacts): Generator<Warning> {
+  const { trip } = definition
+  if (!apple || passType !== 'boardingPass' || trip?.mode !== 'air') return
+  const scope = exampleScope(definition)
+  const keys = appleKeys(aboutOf(definition, scope), fillDeep(definition.apple ?? {}, scope))
+  for (const tag of missingSemanticTags(keys)) {
+    const [fact, part = ''] = semanticBoardingTags[tag]
+    const written = trip[fact]
+    const text = typeof written === 'object' ? new Map(Object.entries(written)).get(part) : written
+    if ([...placeholdersDeep(text)].some(({ name }) => !scope.has(name))) continue
+    const path = ['trip', ...semanticBoardingTags[tag]]
+    yield warn(
+      'semantic-boarding-data-missing',
+      path,
+      `iPhones show the classic boarding pass instead of the semantic one of iOS 26: add ${path.join('.')}`,
+    )
+  }
+}
+
+function pathOf(definition: Definition, passType: PassType, { key, group }: FrontField): Warning['path'] {
+  return pathIn(definition, key) ?? ['apple', passType, `${group}Fields`]
+}
