@@ -53,6 +53,8 @@ export interface Config {
   trustedProxies: number
   /** Further paths that serve phones, for passes from other providers. */
   applePrefixes?: string[]
+  /** The origins whose pages can call the API from a browser. */
+  corsOrigins?: string[]
   /** The folder of sandbox credentials. Default: next to the SQLite file. */
   sandboxFolder?: string | undefined
   /** Faults that the emulators of the sandbox simulate. */

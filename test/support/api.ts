@@ -37,6 +37,7 @@ export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
   /** The limits to use instead of those of `rateLimit`. */
   limits?: Partial<Limits>
+  corsOrigins?: readonly string[]
   /** The logger; a silent one by default. */
   log?: Logger
   readiness?: () => Promise<Record<string, boolean>>
@@ -142,6 +143,7 @@ export class Api {
         cursors: createCursors(keys),
         limits: { ...createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }), ...options.limits },
         trustedProxies: 0,
+        corsOrigins: options.corsOrigins,
       })
     this.app = this.createApp(this.services)
   }

@@ -124,6 +124,13 @@ export const serveFlags = {
       default: 0,
       min: 0,
     }),
+    'cors-origin': Flags.string({
+      summary:
+        'Origin whose pages can call the API from a browser, such as https://app.example.com. Repeatable, or separated ' +
+        'by commas (default: none).',
+      ...repeatable,
+      default: [],
+    }),
     'allow-insecure-webhooks': Flags.boolean({
       summary: 'For development: allow webhooks to plain http addresses and to hosts of the local network.',
     }),
@@ -225,6 +232,18 @@ export function parsePublicUrl(url: URL | undefined): string | undefined {
 }
 
 /** @throws UsageError */
+export function parseOrigins(given: string[]): string[] {
+  const origins = given.flatMap((text) => text.split(',')).map((text) => text.trim())
+  for (const origin of origins) {
+    if (/^https?:[^*]+$/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin) continue
+    throw new UsageError('--cors-origin must be the scheme, host, and port of a page, without a path', {
+      hint: 'write it like https://app.example.com or http://localhost:5173, in lower case and without a slash at the end.',
+    })
+  }
+  return [...new Set(origins)]
+}
+
+/** @throws UsageError */
 export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>) {
   requireClearSwitches(serveFlags)
   return {
@@ -250,6 +269,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     allowInsecureWebhooks: flags['allow-insecure-webhooks'],
     trustedProxies: flags['trusted-proxies'],
     applePrefixes: prefixesIn(flags['apple-prefix']),
+    corsOrigins: parseOrigins(flags['cors-origin']),
     sandboxFolder: flags['sandbox-dir'],
     faults: flags.fault,
     apple: {

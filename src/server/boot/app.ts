@@ -9,6 +9,7 @@ import { type AddressLimit, type Limit, type Limits, rejectSlowly } from '../adm
 import { handlers } from '../api/handlers.ts'
 import type { Services } from '../context.ts'
 import { addressKey, clientAddress } from '../http/client-address.ts'
+import { createCors } from '../http/cors.ts'
 import type { Cursors } from '../http/cursors.ts'
 import { createAuthenticate } from '../http/middleware/authenticate.ts'
 import { callerOf, correlationIdOf, createObserve, routeOf } from '../http/middleware/observe.ts'
@@ -34,6 +35,8 @@ export interface AppOptions {
   trustedProxies: number
   /** Further paths that serve phones, for passes from other providers; results of `applePrefixesOf`. */
   applePrefixes?: readonly string[]
+  /** The origins whose pages can call the API; none by default. */
+  corsOrigins?: readonly string[] | undefined
   security?: SecurityLog
 }
 
@@ -47,11 +50,13 @@ export function createApp(options: AppOptions): H3 {
   const { security = createSecurityLog(services.log) } = options
   const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
   const observe = createObserve(services, addressOf)
+  const cors = createCors(options.corsOrigins)
   const publicServices = { ...services, store: services.store.forRequests(PUBLIC) }
   const app = new H3({
     silent: true,
     onRequest: (event) => {
       observe.onRequest(event)
+      cors.onRequest(event)
       requireOneHost(event)
     },
     onError: (error, event) => {
@@ -78,6 +83,12 @@ export function createApp(options: AppOptions): H3 {
   const limitFiles = limitBy('files')
   const limitWallets = limitBy('wallets')
 
+  app.use((event) => {
+    const response = cors.respondToPreflight(event)
+    // A preflight has no token, and costs as little as a file.
+    if (response) limitFiles(event)
+    return response
+  })
   app.use(
     limitPublic(
       { health: limitBy('health'), wallets: limitSlowlyBy('wallets'), files: limitSlowlyBy('files') },

@@ -200,9 +200,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const security = createSecurityLog(log)
       const { trustedProxies, maxConnections } = config
       const cursors = createCursors(keys)
-      const { applePrefixes = [] } = config
-      const options = { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes, security }
-      const app = createApp(options)
+      const { applePrefixes = [], corsOrigins } = config
+      const requests = { trustedProxies, applePrefixes, corsOrigins }
+      const app = createApp({ services, providers, readiness, cursors, limits, security, ...requests })
       listener = await startListener(config.host, port, toNodeHandler(app), {
         maxConnections,
         isDirect: trustedProxies === 0,

@@ -1,6 +1,7 @@
 import { type H3Event, HTTPResponse } from 'h3'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import type { ListPage } from '../../storage/db/list-query.ts'
+import { corsHeaders } from './cors.ts'
 import { correlationIdOf } from './middleware/observe.ts'
 
 /** A response of a handler whose status is not the first success of its route, or that has headers. */
@@ -44,7 +45,7 @@ export class CompleteResponse extends HTTPResponse {
     { status, headers }: { status: number; headers: Record<string, string> },
   ) {
     super(body, { status })
-    this.complete = { ...headers, ...commonHeaders(event) }
+    this.complete = { ...headers, ...commonHeaders(event, headers.vary) }
     event.context.isComplete = true
   }
 
@@ -56,9 +57,16 @@ export class CompleteResponse extends HTTPResponse {
 /** Adds the common headers to any other response. */
 export function completeHeaders(response: Response, event: H3Event): void {
   if (event.context.isComplete) return
-  for (const [name, value] of Object.entries(commonHeaders(event))) response.headers.set(name, value)
+  const { headers } = response
+  const common = commonHeaders(event, headers.get('vary') ?? undefined)
+  for (const [name, value] of Object.entries(common)) headers.set(name, value)
 }
 
-function commonHeaders(event: H3Event): Record<string, string> {
-  return { 'x-correlation-id': correlationIdOf(event), 'x-content-type-options': 'nosniff' }
+function commonHeaders(event: H3Event, vary: string | undefined): Record<string, string> {
+  const cors = corsHeaders(event)
+  return {
+    'x-correlation-id': correlationIdOf(event),
+    'x-content-type-options': 'nosniff',
+    ...(cors && { ...cors, vary: vary === undefined ? 'Origin' : `${vary}, Origin` }),
+  }
 }

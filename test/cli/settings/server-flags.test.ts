@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { databasePasswordsIn, mistypedVariables, parsePublicUrl } from '../../../src/cli/settings/server-flags.ts'
+import {
+  databasePasswordsIn,
+  mistypedVariables,
+  parseOrigins,
+  parsePublicUrl,
+} from '../../../src/cli/settings/server-flags.ts'
 
 test.each([
   [['--database', 'postgres://passes:secret@db/passes'], ['database']],
@@ -33,6 +38,33 @@ test.each([
   'https://passes.example.com/#top',
 ])('rejects the public URL %s without quoting its password', (text) => {
   expect(() => parsePublicUrl(new URL(text))).toThrow(/^--public-url must begin with https:(?!.*secret)/)
+})
+
+test('accepts exact origins, each once', () => {
+  const given = [
+    'https://app.example.com, http://localhost:5173',
+    'https://app.example.com',
+    'https://app.example:8443',
+  ]
+  expect(parseOrigins(given)).toEqual(['https://app.example.com', 'http://localhost:5173', 'https://app.example:8443'])
+  expect(parseOrigins([])).toEqual([])
+})
+
+test.each([
+  '*',
+  'null',
+  '',
+  'app.example.com',
+  'https://*.example.com',
+  'https://app.example.com/',
+  'https://app.example.com/page',
+  'https://APP.example.com',
+  'https://app.example.com:443',
+  'https://user:secret@app.example.com',
+  'file://',
+  'chrome-extension://abcdef',
+])('rejects %j as an origin', (text) => {
+  expect(() => parseOrigins([text])).toThrow(/^--cors-origin must be the scheme, host, and port(?!.*secret)/)
 })
 
 test('warns about a variable that resembles a setting, not about settings and other variables', () => {

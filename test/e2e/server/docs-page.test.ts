@@ -1,8 +1,11 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../../src/core/openapi/document.ts'
 import { allRoutes } from '../../support/conformance.ts'
-import { cleanUpAfterAll } from '../../support/databases.ts'
+import { type CleanUp, cleanUpAfterAll } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
@@ -11,11 +14,14 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   const cleanUp = cleanUpAfterAll()
   let server: TestServer
   let browser: Browser
+  /** The origins of two pages. Only the first can call the API. */
+  let apps: [string, string]
 
   beforeAll(async () => {
     browser = await launchBrowser()
     cleanUp(() => browser.close())
-    server = await hostServer({ cleanUp })
+    apps = await Promise.all([servePage(cleanUp), servePage(cleanUp)])
+    server = await hostServer({ args: ['--cors-origin', apps[0]], cleanUp })
   })
 
   /** Swagger UI takes seconds to draw all operations, and draws them again after each click and input. */
@@ -101,12 +107,42 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     }
   })
 
+  test('the page of an allowed origin calls the API with a token, and the page of another origin cannot', async () => {
+    const call = (token: string) => `(async () => {
+      const url = '${server.url}/v1/projects'
+      const headers = { authorization: 'Bearer ${token}', 'content-type': 'application/json' }
+      const created = await fetch(url, { method: 'POST', headers, body: '{"name":"Polyglot"}' })
+      const patched = created.ok && (await fetch(url + '/' + (await created.json()).id, { method: 'PATCH', headers, body: '{}' }))
+      const last = patched || created
+      return [created.status, last.status, last.headers.get('x-correlation-id') !== null]
+    })().catch((error) => error.message)`
+    const results = []
+    for (const origin of apps) {
+      const { page } = await visit(browser)
+      await page.goto(origin)
+      results.push(await page.evaluate(call(server.token)), await page.evaluate(call('psk_wrong')))
+    }
+    const blocked = 'Failed to fetch'
+    expect(results).toEqual([[201, 400, true], [401, 401, true], blocked, blocked])
+    const { items } = await server.client.projects.list()
+    expect(items).toHaveLength(1)
+  })
+
   // Dark mode changes only the contrast, which Swagger UI decides.
   test.runIf(isLong)('the page to try requests has no accessibility issue in dark mode', async () => {
     const { page } = await openDocs({ viewport: screens.desktop, colorScheme: 'dark' })
     await expectAccessible(page)
   })
 })
+
+/** Serves an empty page at another origin than the API. */
+async function servePage(cleanUp: CleanUp): Promise<string> {
+  const page = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<title>App</title>'))
+  page.listen(0, '127.0.0.1')
+  await once(page, 'listening')
+  cleanUp(() => void page.close())
+  return `http://127.0.0.1:${(page.address() as AddressInfo).port}`
+}
 
 const KEEP_SOME_ARTICLES = `document.querySelectorAll('article').forEach((part, n) => n >= 20 && part.remove())`
 
