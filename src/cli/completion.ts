@@ -19,9 +19,9 @@ type Commands = Pick<Config, 'commands' | 'topics' | 'findCommand'>
 export async function complete(config: Commands, words: readonly string[]): Promise<Offer[]> {
   const { before, current } = joined(words)
   const isHelp = before[0] === 'help'
-  const said = isHelp ? before.slice(1) : before
-  const path = pathIn(config, said)
-  const rest = said.slice(path.length)
+  const typed = isHelp ? before.slice(1) : before
+  const path = pathIn(config, typed)
+  const rest = typed.slice(path.length)
   if (rest.length === 0 && !current.startsWith('-')) {
     const offers = nextWords(config, path)
     if (offers.length > 0) return starting(offers, current)
@@ -118,9 +118,9 @@ async function named(command: Command.Loadable, inputs: 'args' | 'flags', name: 
   const input = (loaded[inputs] as Interfaces.FlagInput | undefined)?.[name]
   const kind = input && namedKindOf(input)
   if (!kind) return []
-  const said = (flag: string) => words[words.lastIndexOf(`--${flag}`) + 1]
+  const flagValue = (flag: string) => words[words.lastIndexOf(`--${flag}`) + 1]
   const given = ['url', 'token', 'profile'].filter((flag) => words.includes(`--${flag}`))
-  return serverNames(kind, Object.fromEntries(given.map((flag) => [flag, said(flag)])))
+  return serverNames(kind, Object.fromEntries(given.map((flag) => [flag, flagValue(flag)])))
 }
 
 function starting(offers: readonly Offer[], current: string): Offer[] {

@@ -116,8 +116,8 @@ export function showExplanation(explanation: RedemptionExplanation, { color, wid
   const lines = checks.map(({ check, outcome, facts }) => {
     const { sign, color: name } = signs[outcome]
     const indent = ' '.repeat(labelWidth + 4)
-    const said = outcome === 'not_applicable' ? 'nothing to check' : factsText(facts)
-    const [first = '', ...rest] = width ? wrapText(said, Math.max(20, width - indent.length)) : [said]
+    const text = outcome === 'not_applicable' ? 'nothing to check' : factsText(facts)
+    const [first = '', ...rest] = width ? wrapText(text, Math.max(20, width - indent.length)) : [text]
     const head = `${paint(sign, name)} ${questions[check].padEnd(labelWidth)}  ${first}`.trimEnd()
     return [head, ...rest.map((line) => indent + line)].join('\n')
   })

@@ -247,8 +247,8 @@ async function sendOnce(route: Endpoint, call: AnyCall, options: SendOptions): P
   options.onResponse?.({ status })
   if (status === 200 && files?.includes(type)) return new Uint8Array(bytes)
   if (status === 204) return undefined
-  const said = status < 300 ? parseJson(bytes.toString()) : undefined
-  if (said !== undefined) return said
+  const parsed = status < 300 ? parseJson(bytes.toString()) : undefined
+  if (parsed !== undefined) return parsed
   throw apiError({ method, path, headers, status, isCodeOptional: route.errorsWithoutCode === true }, bytes)
 }
 

@@ -57,13 +57,13 @@ export default class MoveOut extends BaseCommand {
     )
     const { workspace, to, database } = flags
     const read = () => withStore(database, (store) => findMove(store, workspace))
-    const asked = { yes: flags.yes ?? false, noInput: flags['no-input'] }
+    const promptOptions = { yes: flags.yes ?? false, noInput: flags['no-input'] }
     if (flags.cancel) {
       const move = await read()
       if (move)
         await confirm(
           'Put the address of this server into packages again? Phones that have moved keep the new address.',
-          asked,
+          promptOptions,
         )
       await withStore(database, (store) => cancelMove(store, workspace, new Date()))
       this.log(
@@ -81,7 +81,7 @@ export default class MoveOut extends BaseCommand {
       if (!flags.unchecked && !(await checkTarget(store, workspace, { url, passTypeIdentifier })))
         this.note('No phone holds a pass, so no pass was requested from the address.')
     })
-    await confirm(`Move all phones of ${workspace} to ${url}? Only the server there can move them back.`, asked)
+    await confirm(`Move all phones of ${workspace} to ${url}? Only the server there can move them back.`, promptOptions)
     const begun = { url, passesASecond: flags.pace, at: new Date() }
     await withStore(database, (store) => startMove(store, workspace, begun))
     if (!flags.detach) await this.follow(read)

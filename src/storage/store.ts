@@ -109,7 +109,7 @@ const repositories = {
 export type Repositories = { [Name in keyof typeof repositories]: InstanceType<(typeof repositories)[Name]> }
 
 /** The entry point to storage. Reads go through the store itself; writes need a transaction. */
-export interface Store extends Repositories, Pick<Database, 'passesATurn'> {
+export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   /** Whether every write is rejected (see `frozen`). */
   isFrozen: boolean
   /** Runs `work` in one transaction, which commits all of its writes or none. `work` must await nothing except SQL. */
@@ -186,7 +186,7 @@ export function frozen(store: Store): Store {
 
 function storeOn(
   { reader, writer }: Connections,
-  { findDamage, passesATurn }: Pick<Database, 'findDamage' | 'passesATurn'>,
+  { findDamage, passesPerTurn }: Pick<Database, 'findDamage' | 'passesPerTurn'>,
   listener: StoreListener,
   scope?: ProjectScope,
 ): Omit<Store, 'forRequests' | 'forJobs'> {
@@ -207,7 +207,7 @@ function storeOn(
 
   return {
     ...reads,
-    passesATurn,
+    passesPerTurn,
     isFrozen: false,
     transaction: (work) =>
       write((collect) => writer.transaction((tx) => work(createLazily({ db: tx, ...collect, scope })))),

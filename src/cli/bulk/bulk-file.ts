@@ -70,7 +70,7 @@ export async function runFile<Item, Name extends string>(
   try {
     const csv = await openCsv(source, options)
     const { columns, outcomes, check } = await action.plan(options.client, csv.header)
-    for (const said of columns.notes) note(said)
+    for (const columnNote of columns.notes) note(columnNote)
     for (const warning of columns.warnings) note(`Warning: ${warning}`)
 
     await using journal = journalPath ? await openFileJournal(journalPath, action, options) : undefined

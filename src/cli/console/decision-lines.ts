@@ -88,8 +88,8 @@ interface TextLine {
 /** Returns the badge and name, the template's instructions, and the message. */
 function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'message', TextLine[]> {
   const badge = badgeOf(decision)
-  const said = badgeWords[badge.word]
-  const word = room.hasSign ? [...said].join(' ') : `${badge.sign} ${said}`
+  const badgeText = badgeWords[badge.word]
+  const word = room.hasSign ? [...badgeText].join(' ') : `${badge.sign} ${badgeText}`
   const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
   const mostOfName = Math.max(1, Math.min(MAX_NAME_LINES, room.height - 4))
   const most = Math.max(1, Math.floor((room.height - 3) / 2))

@@ -92,8 +92,8 @@ function compare(a: string | number | boolean, b: string | number | boolean): nu
 
 /** Returns the value of a column for a row. Times become text. */
 export function read<T>({ value }: ListColumn<T>, item: T): string | number | boolean | null {
-  const said = value(item)
-  return said instanceof Date ? said.toISOString() : said
+  const cell = value(item)
+  return cell instanceof Date ? cell.toISOString() : cell
 }
 
 function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<typeof read>, idLength: number) {

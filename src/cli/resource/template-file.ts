@@ -99,9 +99,9 @@ export const commands: ResourceCommands = {
 }
 
 async function askFor(flag: string, question: string, noInput = false): Promise<string> {
-  const said = canAsk({ noInput }) ? await askText(question) : ''
-  if (said === '') throw new UsageError(`No ${flag} was given`, { hint: `give it with --${flag}.` })
-  return said
+  const answer = canAsk({ noInput }) ? await askText(question) : ''
+  if (answer === '') throw new UsageError(`No ${flag} was given`, { hint: `give it with --${flag}.` })
+  return answer
 }
 
 async function askKind(noInput = false): Promise<StarterKind> {

@@ -87,11 +87,13 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   }
 }
 
-function secondsOf(said: Setting | undefined): number {
-  if (!said) return DEFAULT_TIMEOUT_SECONDS
-  const seconds = Number(said.value)
+function secondsOf(setting: Setting | undefined): number {
+  if (!setting) return DEFAULT_TIMEOUT_SECONDS
+  const seconds = Number(setting.value)
   if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds
-  throw new UsageError(`${said.source} must be seconds, more than 0 and at most ${MAX_TIMEOUT_SECONDS}: ${said.value}`)
+  throw new UsageError(
+    `${setting.source} must be seconds, more than 0 and at most ${MAX_TIMEOUT_SECONDS}: ${setting.value}`,
+  )
 }
 
 /** Returns the selected profile, even if it does not exist, and the path of the profiles file. */
@@ -195,8 +197,8 @@ function profilesPath(environment: Environment): string {
 
 /** Returns a folder of the XDG Base Directory Specification, which requires that relative paths are ignored. */
 function baseFolder(environment: Environment, variable: string, belowHome: string): string {
-  const said = given(environment[variable])
-  return said && isAbsolute(said) ? said : join(homeFolder(environment), belowHome)
+  const folder = given(environment[variable])
+  return folder && isAbsolute(folder) ? folder : join(homeFolder(environment), belowHome)
 }
 
 /** Never returns a relative folder: a token would be written to the working folder. */

@@ -191,8 +191,9 @@ export function changesTo(
     passType,
   }
   const found = stored && { ...stored.template, project: stored.project }
-  const said = found && Object.fromEntries(Object.keys(wanted).map((name) => [name, found[name as keyof typeof found]]))
-  return [...findChanges(said ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
+  const current =
+    found && Object.fromEntries(Object.keys(wanted).map((name) => [name, found[name as keyof typeof found]]))
+  return [...findChanges(current ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
 }
 
 /** Returns the definition of a file, with the ids of stored images that have the same bytes. Uploads nothing. */

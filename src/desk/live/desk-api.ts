@@ -77,11 +77,11 @@ async function ask(path: string, token: string, { signal }: { signal: AbortSigna
   // A proxy can respond while the server restarts; its status does not count as the server's.
   if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, but not from this server`)
   if (answer.ok) return answer
-  const said = parseJson(await answer.text()) as { message?: string } | undefined
+  const body = parseJson(await answer.text()) as { message?: string } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
   throw new ApiRejection({
     status: answer.status,
-    message: said?.message ?? String(answer.status),
+    message: body?.message ?? String(answer.status),
     waitMs: Number.isFinite(seconds) ? seconds * 1000 : null,
   })
 }

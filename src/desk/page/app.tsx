@@ -159,7 +159,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
 function Connection() {
   const { words } = useDesk().language
   const { state } = useFeed()
-  const said: Record<FeedState, string> = {
+  const stateText: Record<FeedState, string> = {
     connecting: words.loading,
     live: words.live,
     asking: words.asking,
@@ -167,7 +167,7 @@ function Connection() {
   }
   return (
     <p class={`connection ${state}`} role="status">
-      {said[state]}
+      {stateText[state]}
     </p>
   )
 }

@@ -53,7 +53,7 @@ export function createScanner(
 
   async function scan(request: ScanRequest): Promise<Decision> {
     const at = clock.now()
-    const asked: Attempt = {
+    const attempt: Attempt = {
       payload: request.payload ?? null,
       passId: 'passId' in request ? request.passId : null,
       externalRef: environment.newReference(at),
@@ -61,10 +61,10 @@ export function createScanner(
       scanContextKey: request.scanContextKey ?? null,
       validityDate: request.validityDate ?? null,
     }
-    if (!identity()) return failed(asked, 'not_claimed')
-    if (asked.passId === null && !isPayload(asked.payload!)) return failed(asked, 'invalid_code')
+    if (!identity()) return failed(attempt, 'not_claimed')
+    if (attempt.passId === null && !isPayload(attempt.payload!)) return failed(attempt, 'invalid_code')
     // A manual selection is always intended, no matter how soon.
-    const taken = asked.passId === null ? recent.take(asked) : asked
+    const taken = attempt.passId === null ? recent.take(attempt) : attempt
     if ('same' in taken) return { ...plain(taken.same), failure: null }
     options.onWaiting(++waiting)
     try {

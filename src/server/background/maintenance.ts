@@ -11,11 +11,11 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Sets the minimum number of rows per transaction to `passesATurn`. With ten rows, a busy PostgreSQL marks a third as
+ * Sets the minimum number of rows per transaction to `passesPerTurn`. With ten rows, a busy PostgreSQL marks a third as
  * many passes per second, and deletes a sixth as many rows. On PostgreSQL, a larger transaction delays no other writer.
  */
-function rowsOf({ passesATurn }: Pick<Services['store'], 'passesATurn'>) {
-  return { ...ROWS, least: passesATurn }
+function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
+  return { ...ROWS, least: passesPerTurn }
 }
 
 const HOUR_MS = 3_600_000

@@ -33,7 +33,7 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
   const { store } = chaining
   // Chain four times as many entries as passes, because an entry costs a quarter of a pass. On PostgreSQL, BEGIN and
   // COMMIT take as long as many entries, and no other writer waits for this transaction.
-  const pace = createPace({ ...ROWS, least: 4 * store.passesATurn })
+  const pace = createPace({ ...ROWS, least: 4 * store.passesPerTurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
     const chained = await pace.run(store, async (tx, rows) => {

@@ -4,7 +4,7 @@ import type { LongJobServices } from '../context.ts'
 
 /**
  * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
- * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesATurn` rows: with ten
+ * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesPerTurn` rows: with ten
  * rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue if
  * the server stops or the job has run for TURN_MS.
  * @param size the rows of a chunk
@@ -17,7 +17,7 @@ export async function workInChunks(
   size: PaceOptions,
   chunk: (tx: Repositories, rows: number) => Promise<boolean>,
 ): Promise<boolean> {
-  const pace = createPace({ least: store.passesATurn, ...size })
+  const pace = createPace({ least: store.passesPerTurn, ...size })
   let turnEndsAt: number | undefined
   for (;;) {
     const leave = await eventLoop.enterJobs(job.workspaceId, pace.rows)

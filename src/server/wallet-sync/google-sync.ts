@@ -68,12 +68,12 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   async function locate(pass: StoredPass, given?: StoredGoogleObject) {
     const { workspaceId, id, templateVersionId } = pass
     const shown = await issuing.render(pass)
-    const asked = { ...shown, ...(await linksOf(pass, shown)) }
+    const linked = { ...shown, ...(await linksOf(pass, shown)) }
     const [known] = given ? [given] : await store.googleObjects.list(workspaceId, [id])
     if (!known) {
-      const called = { ...asked, ...(pass.googleObjectId && { objectSuffix: pass.googleObjectId }) }
+      const called = { ...linked, ...(pass.googleObjectId && { objectSuffix: pass.googleObjectId }) }
       return {
-        rendered: asKind(called, kindOf(asked.card)),
+        rendered: asKind(called, kindOf(linked.card)),
         former: [],
         isUnknown: false,
         isNew: true,
@@ -81,24 +81,24 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       }
     }
     const { objectSuffix, sentDigest } = known
-    const current = known.sent ?? { kind: kindOf(asked.card), objectSuffix, templateVersionId }
-    const kind = current.templateVersionId === templateVersionId ? current.kind : kindOf(asked.card)
+    const current = known.sent ?? { kind: kindOf(linked.card), objectSuffix, templateVersionId }
+    const kind = current.templateVersionId === templateVersionId ? current.kind : kindOf(linked.card)
     const objects = [current, ...(await store.googleObjects.listFormer(workspaceId, id))]
     const ofKind = objects.find((object) => object.kind === kind)
-    const rendered = { ...asked, ...(ofKind && { objectSuffix: ofKind.objectSuffix }) }
+    const rendered = { ...linked, ...(ofKind && { objectSuffix: ofKind.objectSuffix }) }
     const former = objects.filter((object) => object !== ofKind)
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
   /** Resolves the linked passes in one query. Passes without an object at Google are omitted until the next update. */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
-    const asked = new Set(card.google.linkedPasses)
-    asked.delete(pass.externalPassId)
-    if (asked.size === 0) return {}
+    const externalIds = new Set(card.google.linkedPasses)
+    externalIds.delete(pass.externalPassId)
+    if (externalIds.size === 0) return {}
     const { workspaceId, googleIdentityId } = pass
     const { wallet } = await sideOf(pass)
-    const suffixes = await store.googleObjects.listSuffixes(workspaceId, [...asked], googleIdentityId)
-    const found = [...asked].flatMap((externalId) => suffixes.get(externalId) ?? [])
+    const suffixes = await store.googleObjects.listSuffixes(workspaceId, [...externalIds], googleIdentityId)
+    const found = [...externalIds].flatMap((externalId) => suffixes.get(externalId) ?? [])
     return found.length > 0 ? { linkedObjectIds: found.map((suffix) => idOf(wallet, suffix)) } : {}
   }
 

@@ -183,10 +183,10 @@ const MAX_BYTES = 2_000_000
  */
 async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
-  let asked = 0
+  let requested = 0
   const read = (after: RowKey | undefined) => {
-    const limit = asked < pause ? Math.min(size, pause - asked) : size
-    asked += limit
+    const limit = requested < pause ? Math.min(size, pause - requested) : size
+    requested += limit
     const reading = readRows(db, table, { notation, after, limit }).then((page) => ({
       ...page,
       isLast: page.texts.length < limit,

@@ -129,8 +129,8 @@ export async function updateRows(
     ...fieldsOf(read, (change: RowChange) => change.read, 'read_'),
     ...(isAlike ? [] : fieldsOf(set, (change: RowChange) => change.set)),
   ]
-  const alike = isAlike ? names.map((column) => [`set_${column}`, first?.[column] ?? null]) : []
-  const values = { ...Object.fromEntries(alike), ...bind(db, fields, changes) }
+  const common = isAlike ? names.map((column) => [`set_${column}`, first?.[column] ?? null]) : []
+  const values = { ...Object.fromEntries(common), ...bind(db, fields, changes) }
   const written = await runPrepared<{ id: string }>(db, isAlike ? `${name}-alike` : name, values, () => {
     const assignments = names.map((column) => `${column} = ${isAlike ? `:set_${column}` : `given.${column}`}`)
     const conditions = ['workspace_id', ...Object.keys(read)].map(

@@ -40,7 +40,7 @@ export interface Database extends Connections {
    * The number of passes that a request writes per transaction before it lets other writers run. It is low on SQLite, where all
    * writers share one connection (decisions/0003).
    */
-  passesATurn: number
+  passesPerTurn: number
   /** A connection for authentication and health checks only, so that both respond while the other connections are busy. */
   entry: Knex
   /**
@@ -80,8 +80,8 @@ const HUNG_TIMEOUT_MS = 10_000
  */
 const SQLITE_READERS = 3
 
-/** See `passesATurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine. */
-const SQLITE_PASSES_A_TURN = 25
+/** See `passesPerTurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine. */
+const SQLITE_PASSES_PER_TURN = 25
 
 /** The default time limit of a statement of a request, in milliseconds. A list that takes longer needs a narrower filter. */
 export const STATEMENT_LIMIT_MS = 2_000
@@ -151,7 +151,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   return {
     dialect: 'postgres',
     // The maximum size of a batch.
-    passesATurn: 100,
+    passesPerTurn: 100,
     ...both(background),
     entry,
     findDamage: () => undefined,
@@ -216,7 +216,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const checkpoints = keepCheckpointing(connect(1, []), maintenance)
   return {
     dialect: 'sqlite',
-    passesATurn: SQLITE_PASSES_A_TURN,
+    passesPerTurn: SQLITE_PASSES_PER_TURN,
     reader,
     writer: maintenance,
     entry,

@@ -126,14 +126,14 @@ export class Moves extends Repository {
       .orderBy('held.pass_id')
       .limit(CHUNK)
     if (move.position !== null) held.where('held.pass_id', '>', move.position)
-    const looked: { pass_id: string; move_id: string | null }[] = await held.select('held.pass_id', 'moved.move_id')
-    const left = looked.filter(({ move_id }) => move_id !== move.id).map(({ pass_id }) => pass_id)
+    const heldPasses: { pass_id: string; move_id: string | null }[] = await held.select('held.pass_id', 'moved.move_id')
+    const left = heldPasses.filter(({ move_id }) => move_id !== move.id).map(({ pass_id }) => pass_id)
     const ids = left.slice(0, room)
     await this.bump(workspaceId, move.id, ids, at)
-    const isOver = ids.length === left.length && looked.length < CHUNK
+    const isOver = ids.length === left.length && heldPasses.length < CHUNK
     await own().update({
       taken_at: now,
-      position: isOver ? null : ids.length < left.length ? ids.at(-1)! : looked.at(-1)!.pass_id,
+      position: isOver ? null : ids.length < left.length ? ids.at(-1)! : heldPasses.at(-1)!.pass_id,
       ...(isOver && { round_at: now + ROUND_MS, completed_at: move.completed_at ?? now }),
     })
     return ids

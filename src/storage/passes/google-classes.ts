@@ -50,7 +50,7 @@ export class GoogleClasses extends Repository {
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
     // Use a consistent order, so that two batches with the same keys never deadlock.
     const sorted = classes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-    const asked = sorted.map(({ templateVersionId, keyDigest, values }) => ({
+    const requested = sorted.map(({ templateVersionId, keyDigest, values }) => ({
       id: newId(at),
       workspace_id: workspaceId,
       template_version_id: templateVersionId,
@@ -62,12 +62,12 @@ export class GoogleClasses extends Repository {
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',
-      asked,
+      requested,
       `on conflict (template_version_id, key_digest) do update set key_digest = excluded.key_digest
         where google_classes.workspace_id = excluded.workspace_id returning *`,
     )
     const found = rows.map(toClass)
-    const made = new Set(asked.map(({ id }) => id))
+    const made = new Set(requested.map(({ id }) => id))
     const known = found.filter(({ id }) => !made.has(id))
     const inUse = await this.listInUse(known)
     const brought = new Map(sorted.map((one) => [keyOf(one), one.values]))

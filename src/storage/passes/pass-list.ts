@@ -110,14 +110,14 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
     if (templateId) query.whereIn(`${table}.template_id`, templateId)
     return projectId ? query.where((or) => whereProject(db, or, table, projectId, facts)) : query
   }
-  const asked = new Set(request.status ?? STATUSES)
+  const statuses = new Set(request.status ?? STATUSES)
   const counted = narrowed(countsOf(db, workspaceId, 'passes'), 'counts').select('kind', 'n')
   const lookUp = (kind: 'lapsed' | 'issuing', passes: Knex.QueryBuilder) => {
     const found = narrowed(passes, 'passes').select(db.raw(`'${kind}'`))
     counted.unionAll(found.count('*'))
   }
-  if (asked.has('ISSUED') !== asked.has('EXPIRED')) lookUp('lapsed', lapsedPasses(db, workspaceId, facts.now))
-  if (asked.has('QUEUED') !== asked.has('ISSUING') && facts.issuing.length > 0)
+  if (statuses.has('ISSUED') !== statuses.has('EXPIRED')) lookUp('lapsed', lapsedPasses(db, workspaceId, facts.now))
+  if (statuses.has('QUEUED') !== statuses.has('ISSUING') && facts.issuing.length > 0)
     lookUp('issuing', db('passes').whereIn('passes.id', facts.issuing).whereIn('passes.status', UNISSUED))
   const rows: { kind: PassStatus | 'lapsed' | 'issuing'; n: number | string }[] = await db
     .from(counted.as('counted'))
@@ -134,7 +134,7 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
     VOID: stored('VOID'),
     FAILED: stored('FAILED'),
   }
-  return [...asked].reduce((sum, status) => sum + seen[status], 0)
+  return [...statuses].reduce((sum, status) => sum + seen[status], 0)
 }
 
 /** Returns the sort keys of the list. IDs ascend with the time of creation, so `createdAt` sorts by ID. */

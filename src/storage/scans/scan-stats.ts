@@ -52,11 +52,11 @@ export class ScanStats extends Repository {
    * along an index.
    */
   async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
-    const asked = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
+    const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
     const [passes, redeemed, scans] = await Promise.all([
-      sumByProject(narrowed(countsOf(this.db, workspaceId, 'passes'), 'counts', asked)),
-      countRedeemed(this.db, workspaceId, asked),
-      sumScans(this.db, workspaceId, asked),
+      sumByProject(narrowed(countsOf(this.db, workspaceId, 'passes'), 'counts', filters)),
+      countRedeemed(this.db, workspaceId, filters),
+      sumScans(this.db, workspaceId, filters),
     ])
     const named = [...passes, ...redeemed].map(({ project_id }) => project_id)
     const known = await existing(this.db, workspaceId, [...new Set(named)])
@@ -81,7 +81,7 @@ export class ScanStats extends Repository {
       }))
     }
     // If projects are requested, omit the passes of a project that is being deleted, which no longer belong to it.
-    if (asked.projectId) figures.delete(null)
+    if (filters.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
 
@@ -90,14 +90,14 @@ export class ScanStats extends Repository {
    * context, whose scans are counted along an index.
    */
   async countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
-    const asked = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
-    const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = asked
+    const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
+    const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = filters
     const isOfSome = scanContextKey || scanContextFrom || scanContextUntil || scanned?.from || scanned?.to
     const counted = isOfSome
-      ? ofScans(narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', asked), asked).select(
+      ? ofScans(narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', filters), filters).select(
           sums(this.db, gateOf(this.db, 'scans'), (result) => `case when result = '${result}' then 1 else 0 end`),
         )
-      : narrowed(countsOf(this.db, workspaceId, 'scans-by-gate'), 'counts', asked).select(
+      : narrowed(countsOf(this.db, workspaceId, 'scans-by-gate'), 'counts', filters).select(
           sums(this.db, 'counts.key', (result) => `case when kind like '${result}/%' then n else 0 end`),
         )
     const rows: Record<'gate' | 'scans' | 'denied' | 'reversed', string | number>[] = await counted
@@ -123,17 +123,17 @@ export class ScanStats extends Repository {
     request: TimeStatsRequest,
     starts: readonly number[],
   ): Promise<TimeFigures[]> {
-    const asked = this.narrowed(request)
+    const filters = this.narrowed(request)
     const [first] = starts
     if (first === undefined) return []
     // Write the step as a literal, because SQLite can treat a bound number as a fraction and divide without rounding down.
     const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
-    const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', asked)
+    const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', filters)
     if (request.gate) {
       const gates = request.gate.map((gate) => [...gate].slice(0, GATE_CHARACTERS).join(''))
       scans.whereIn(this.db.raw(gateOf(this.db, 'scans')) as never, gates)
     }
-    const rows: { step: number; n: number; denied: number }[] = await ofScans(scans, asked)
+    const rows: { step: number; n: number; denied: number }[] = await ofScans(scans, filters)
       .groupBy('step')
       .select(
         this.db.raw(`(scanned_at - ${first}) / ${step} as step`),

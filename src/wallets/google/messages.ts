@@ -22,12 +22,12 @@ export function buildMessage(
   { id, header, body }: WrittenMessage,
 ): GoogleMessage {
   const original = card.language
-  const said = (text: WrittenText, { language = UNSAID_LANGUAGE }: Card) =>
+  const inLanguage = (text: WrittenText, { language = UNSAID_LANGUAGE }: Card) =>
     textIn(text, language, original === undefined ? undefined : { default: original })
   const build = (shown: Card): GoogleMessage => ({
     id,
-    header: (header && said(header, shown)) || nameOf(shown),
-    body: said(body, shown),
+    header: (header && inLanguage(header, shown)) || nameOf(shown),
+    body: inLanguage(body, shown),
   })
   const type = recordTypeOf(typeOf(kindOf(card), 'Object').fields.get('messages'))
   return buildTranslated(card, translations, { type, build })

@@ -102,8 +102,8 @@ const kindFields: Record<GoogleKind, (pass: WalletPass, issuer: GoogleIssuer) =>
 }
 
 function seatInfo({ event }: Card) {
-  const said = Object.entries(event?.seat ?? {}).map(([name, text]) => [name, localized(text)] as const)
-  return said.length > 0 ? Object.fromEntries(said) : undefined
+  const entries = Object.entries(event?.seat ?? {}).map(([name, text]) => [name, localized(text)] as const)
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
 /** Returns the passenger and the seat. Google requires a name and a reservation, which can be empty. */

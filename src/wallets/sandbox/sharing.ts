@@ -168,8 +168,8 @@ async function watchLeader<Addresses>(
       bodyTimeout: 0,
     })
     const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]()
-    const said = JSON.parse(await readLine(chunks)) as { id: string; addresses: Addresses }
-    if (said.id === claim.id) return { addresses: said.addresses, ended: readToEnd(chunks) }
+    const leader = JSON.parse(await readLine(chunks)) as { id: string; addresses: Addresses }
+    if (leader.id === claim.id) return { addresses: leader.addresses, ended: readToEnd(chunks) }
     body.destroy()
     return 'gone'
   } catch {

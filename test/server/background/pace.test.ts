@@ -49,7 +49,7 @@ test('on a slow database, passes expire in transactions of limited size', async 
     figures: { insert: async () => undefined },
   } as unknown as Repositories
   const store = {
-    passesATurn: 100,
+    passesPerTurn: 100,
     passes: { hasExpired: async () => taken.length < 3 },
     transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx),
   }
@@ -71,7 +71,7 @@ test('on a slow database, retention deletes in transactions of limited size', as
   const none = async () => ({ rows: 0, dropped: [] })
   const retention = new Proxy({ deleteEvents }, { get: (own, name) => (name in own ? deleteEvents : none) })
   const tx = { retention, googleObjects: { deleteCallbacks: none } } as unknown as Repositories
-  const store = { passesATurn: 100, transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx) }
+  const store = { passesPerTurn: 100, transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx) }
   await sweep({
     store,
     clock: () => new Date(0),

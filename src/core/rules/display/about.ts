@@ -56,8 +56,8 @@ function filled(key: string, value: unknown, scope: Scope): unknown {
   if (typeof value === 'string') return readFact(key, fill(value, scope).trim())
   if (!isJsonObject(value)) return value
   const entries = Object.entries(value).flatMap(([name, item]) => {
-    const said = filled(name, item, scope)
-    return said === undefined ? [] : [[name, said] as const]
+    const text = filled(name, item, scope)
+    return text === undefined ? [] : [[name, text] as const]
   })
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
@@ -147,8 +147,8 @@ function placeOf<Position extends Place>(place: Position | undefined) {
 }
 
 function listed(facts: Record<string, unknown>) {
-  const said = known(facts)
-  return said && [said]
+  const value = known(facts)
+  return value && [value]
 }
 
 /** Returns `undefined` if every value is undefined. */

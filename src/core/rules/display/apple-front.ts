@@ -59,10 +59,10 @@ export type FrontContent = Pick<Card, 'passType' | 'images' | 'fields' | 'barcod
 export function layOutFront(card: FrontContent): FrontRow[] {
   const { passType, images } = card
   const isBoarding = passType === 'boardingPass'
-  const beside = isBoarding ? SIGN_WIDTH : images.thumbnail === undefined ? 0 : THUMBNAIL + GAP
+  const occupied = isBoarding ? SIGN_WIDTH : images.thumbnail === undefined ? 0 : THUMBNAIL + GAP
   const header = toRow(card, ['header'], 3, { room: CONTENT_WIDTH * HEADER_SHARE })
   const primary = toRow(card, ['primary'], isBoarding ? 2 : 1, {
-    room: CONTENT_WIDTH - beside,
+    room: CONTENT_WIDTH - occupied,
     size: primarySizes[passType],
     canShrink: true,
   })

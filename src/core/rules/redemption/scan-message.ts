@@ -149,15 +149,15 @@ function quotaMessage(facts: MessageFacts): string {
   const { attempt, history, language } = facts
   const { policy, windows } = attempt
   const { words } = language
-  const said = (text: string, count: number) =>
+  const withCount = (text: string, count: number) =>
     say(text, { count: number(count, language), use: firstUse('quota_exhausted', facts) ?? '' })
   if (isUsedUpForGood(policy, history)) {
-    return policy.maxUses === 1 ? usedMessage('quota_exhausted', facts) : said(words.usedUp, policy.maxUses)
+    return policy.maxUses === 1 ? usedMessage('quota_exhausted', facts) : withCount(words.usedUp, policy.maxUses)
   }
   if (policy?.perPeriod && isPeriodFull(attempt, history)) {
-    return said(words.usedUpThis[policy.perPeriod.unit], policy.perPeriod.count)
+    return withCount(words.usedUpThis[policy.perPeriod.unit], policy.perPeriod.count)
   }
-  return said(
+  return withCount(
     words.usedUpNow,
     windows.reduce((sum, { maxUses }) => sum + (maxUses ?? 0), 0),
   )
@@ -188,15 +188,15 @@ function cooldownMessage({ attempt, history: { previousAt, nextAt }, language }:
 
 function countedUse({ attempt: { policy, windows, period }, history, language }: MessageFacts): string {
   const { words } = language
-  const said = (text: string, use: number, count: number) =>
+  const withUse = (text: string, use: number, count: number) =>
     say(text, { number: number(use, language), count: number(count, language) })
   const usesOf = (key: string) => (history.counts.get(key)?.count ?? 0) + 1
-  if (policy?.maxUses !== undefined && policy.maxUses > 1) return said(words.use, history.total + 1, policy.maxUses)
+  if (policy?.maxUses !== undefined && policy.maxUses > 1) return withUse(words.use, history.total + 1, policy.maxUses)
   if (policy?.perPeriod && period) {
-    return said(words.useThis[policy.perPeriod.unit], usesOf(period.key), policy.perPeriod.count)
+    return withUse(words.useThis[policy.perPeriod.unit], usesOf(period.key), policy.perPeriod.count)
   }
   const debited = windows.find(({ maxUses }) => maxUses !== null && maxUses > 1)
-  return debited ? said(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
+  return debited ? withUse(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
 /** Formats a time with the name of its zone: the zone of the language, or by default the zone of the policy. */

@@ -26,15 +26,15 @@ interface DecisionViewProps {
 export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionViewProps) {
   const { language } = useDoor()
   const { words, locale } = language
-  const said = useRef<HTMLDivElement>(null)
-  const hasMore = useFit(said)
+  const textArea = useRef<HTMLDivElement>(null)
+  const hasMore = useFit(textArea)
   const { tone, word } = badgeOf(decision)
   const { notice, fields } = instructionsOf(decision)
   const { group, candidates, payload } = decision
   const chosen = (passId: string) =>
     void scanning.evaluate({ passId, method: 'chosen', ...(payload !== null && { payload }) })
   const showMore = () => {
-    const area = said.current!
+    const area = textArea.current!
     area.scrollBy({ top: area.clientHeight * 0.8 })
     // The button disappears at the end of the text.
     area.focus({ preventScroll: true })
@@ -47,7 +47,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}
-      <div ref={said} class={`said${hasInstructions ? ' instructs' : ''}`} tabIndex={0} onClick={scanning.next}>
+      <div ref={textArea} class={`said${hasInstructions ? ' instructs' : ''}`} tabIndex={0} onClick={scanning.next}>
         {isOffline(decision) && <p class="offline">{words.checkedOffline}</p>}
         <div class="badge" style={{ '--letters': widthOf(words.verdicts[word]) }}>
           <Shape tone={tone} />

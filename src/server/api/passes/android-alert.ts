@@ -38,8 +38,8 @@ export async function findAndroidAlert(
   const text = announcementInLanguages(change)
   if (text === undefined) return undefined
   const places = await tx.notifications.listPlaces(workspaceId, [pass.id], now)
-  const asked = places.filter(({ isSkipped }) => !isSkipped).map(({ dueAt }) => dueAt)
-  return exceedsCap(asked, now) ? undefined : text
+  const sends = places.filter(({ isSkipped }) => !isSkipped).map(({ dueAt }) => dueAt)
+  return exceedsCap(sends, now) ? undefined : text
 }
 
 /** Queues the text as a notification to the capped platform only: iPhones announce the change automatically. */

@@ -92,7 +92,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), rejected: new Map() }
   // Use parts of equal size, because a last part with a single pass would get the priority of an interactive request.
-  const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesATurn))
+  const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesPerTurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
     const [written] = await context.store.transaction((tx) => insertIn(tx, [part]))
@@ -205,11 +205,11 @@ async function findVersions(
 }
 
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; externalPassId: string }[]) => {
-  const asked = take()
-  const ids = [...new Set(asked.map(({ externalPassId }) => externalPassId))]
-  const found = await store.passes.listByExternalIds(asked[0]!.workspaceId, ids)
+  const requests = take()
+  const ids = [...new Set(requests.map(({ externalPassId }) => externalPassId))]
+  const found = await store.passes.listByExternalIds(requests[0]!.workspaceId, ids)
   const byExternalId = new Map(found.map((pass) => [pass.externalPassId, pass]))
-  return asked.map(({ externalPassId }) => byExternalId.get(externalPassId))
+  return requests.map(({ externalPassId }) => byExternalId.get(externalPassId))
 })
 
 /**

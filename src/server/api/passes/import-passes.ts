@@ -221,7 +221,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const all: Imported = { inserted: new Map(), rejected: new Map() }
   const { store } = options.context
   let named: NamedDevices = new Map()
-  for (const part of partsOf(plans, store.passesATurn)) {
+  for (const part of partsOf(plans, store.passesPerTurn)) {
     // In a dry run, keep the counts, because accepted rows are rolled back and the database does not count them.
     if (!options.dryRun) named = new Map()
     const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
@@ -234,14 +234,14 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
 /** The number of devices that count as one pass in the size of a transaction. */
 const DEVICES_A_PASS = 20
 
-function partsOf(plans: PlannedImport[], passesATurn: number): PlannedImport[][] {
+function partsOf(plans: PlannedImport[], passesPerTurn: number): PlannedImport[][] {
   const parts: PlannedImport[][] = []
   let room = 0
   for (const plan of plans) {
     const size = 1 + plan.devices.length / DEVICES_A_PASS
     if (size > room) {
       parts.push([])
-      room = passesATurn
+      room = passesPerTurn
     }
     parts.at(-1)!.push(plan)
     room -= size

@@ -129,9 +129,9 @@ async function getPass(passId: string, { store, workspaceId }: RequestContext): 
 
 /** Finds a pass, in one query with the passes of concurrent requests of the workspace (decisions/0004). */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
-  const asked = take()
-  const ids = asked.map(({ passId }) => passId)
-  const passes = await store.passes.listByIds(asked[0]!.workspaceId, ids)
+  const requests = take()
+  const ids = requests.map(({ passId }) => passId)
+  const passes = await store.passes.listByIds(requests[0]!.workspaceId, ids)
   const found = new Map(passes.map((pass) => [pass.id, pass]))
   return ids.map((id) => found.get(id))
 })

@@ -28,13 +28,13 @@ export async function joinClasses<Pass extends ClaimingPass>(
   passes: (Pass | ApiError)[],
   at: Date,
 ): Promise<(Joined<Pass> | ApiError)[]> {
-  const asked = new Map<string, NewClass>()
+  const newClasses = new Map<string, NewClass>()
   for (const pass of passes) {
     if (pass instanceof ApiError || !pass.claim) continue
     const one = { ...pass.claim, templateVersionId: pass.templateVersionId }
-    if (!asked.has(keyOf(one))) asked.set(keyOf(one), one)
+    if (!newClasses.has(keyOf(one))) newClasses.set(keyOf(one), one)
   }
-  const classes = asked.size > 0 ? await tx.googleClasses.claim(workspaceId, [...asked.values()], at) : []
+  const classes = newClasses.size > 0 ? await tx.googleClasses.claim(workspaceId, [...newClasses.values()], at) : []
   const byKey = new Map(classes.map((one) => [keyOf(one), one]))
   return passes.map((asking) => {
     if (asking instanceof ApiError) return asking
@@ -86,11 +86,11 @@ export async function followClass(
   const before = claimOf(buildScope(definition.variables, pass, pass.expiresAt))!
   const [own] = pass.googleClassId ? await tx.googleClasses.list(workspaceId, [pass.googleClassId]) : []
   const kept = own?.keyDigest === claim.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
-  const asked = { templateVersionId, keyDigest: claim.keyDigest, values: { ...claim.values, ...kept } }
+  const wanted = { templateVersionId, keyDigest: claim.keyDigest, values: { ...claim.values, ...kept } }
   // Lock the previous class in the same statement, so that two passes that swap classes do not deadlock.
-  const isLeft = own && keyOf(own) !== keyOf(asked)
-  const held = await tx.googleClasses.claim(workspaceId, isLeft ? [asked, own] : [asked], now)
-  const ofClass = held.find((one) => keyOf(one) === keyOf(asked))!
+  const isLeft = own && keyOf(own) !== keyOf(wanted)
+  const held = await tx.googleClasses.claim(workspaceId, isLeft ? [wanted, own] : [wanted], now)
+  const ofClass = held.find((one) => keyOf(one) === keyOf(wanted))!
   const { id, values, sentVersion } = ofClass
   const next = { ...values, ...pick(claim.values, differingNames(before.values, claim.values)) }
   if (differingNames(values, next).length > 0) {

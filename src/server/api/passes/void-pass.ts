@@ -41,21 +41,21 @@ interface AskedVoid {
 export const voidTogether = grouped(
   (store: Store, take: () => AskedVoid[]) =>
     store.transaction(async (tx) => {
-      const asked = take()
-      const { workspaceId } = asked[0]!.context
-      const ids = asked.map(({ passId }) => passId)
+      const requests = take()
+      const { workspaceId } = requests[0]!.context
+      const ids = requests.map(({ passId }) => passId)
       const [held] = await Promise.all([tx.passes.listForUpdate(workspaceId, ids), tx.events.expect(workspaceId)])
       const passes = new Map(held.map((pass) => [pass.id, pass]))
-      const possible = asked.flatMap(({ passId, reason, context }) => {
+      const possible = requests.flatMap(({ passId, reason, context }) => {
         const pass = passes.get(passId)
         return pass && pass.status !== 'VOID' ? [{ pass, reason, context, correlationId: context.correlationId }] : []
       })
       // Use one time for all passes, because the times of concurrent requests differ by only milliseconds.
-      const at = new Date(Math.max(...asked.map(({ context }) => context.now.getTime())))
+      const at = new Date(Math.max(...requests.map(({ context }) => context.now.getTime())))
       await voidPasses(tx, workspaceId, possible, at)
       const done = possible.map(({ pass, context }) => ({ context, targetId: pass.id }))
       await auditEach(tx, workspaceId, 'pass.void', done)
-      return asked.map(({ passId }) => {
+      return requests.map(({ passId }) => {
         const pass = passes.get(passId)
         if (!pass) return new ApiError('PASS_NOT_FOUND', { details: { passId } })
         return pass.status === 'VOID' ? new ApiError('PASS_ALREADY_VOIDED', { details: { passId } }) : undefined

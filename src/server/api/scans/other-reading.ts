@@ -18,11 +18,11 @@ export async function findOtherReadings(
   scans: Scanned[],
   { store, workspaceId, services }: Pick<RequestContext, 'store' | 'workspaceId' | 'services'>,
 ): Promise<({ qrPayload: string; matches: string[] } | undefined)[]> {
-  const asked = scans.map(({ qrPayload, passId, projectId, matches }) => {
+  const readingsByScan = scans.map(({ qrPayload, passId, projectId, matches }) => {
     const isUnknown = passId === undefined && qrPayload !== undefined && matches.length === 0
     return (isUnknown ? otherReadings(qrPayload) : []).map((reading) => ({ ...reading, projectId }))
   })
-  const readings = asked.flat()
+  const readings = readingsByScan.flat()
   if (readings.length === 0) return scans.map(() => undefined)
   const found = await store.identifiers.listPassIds(
     workspaceId,
@@ -38,7 +38,7 @@ export async function findOtherReadings(
       formats.set(id, definition && readFormatOf(definition))
     }
   }
-  return asked.map((of) => {
+  return readingsByScan.map((of) => {
     const named = of.map((reading) => ({
       qrPayload: reading.message,
       matches: candidates.get(reading)!.filter((id) => formats.get(id) === reading.format),

@@ -63,20 +63,20 @@ const MAX_LANGUAGES = 1_000
 /** Returns the language and the time zone of messages to the operator, from the headers of the request. */
 export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
   const zone = headers.get('x-time-zone') ?? ''
-  const asked = `${zone}\n${headers.get('accept-language') ?? ''}`
-  const known = languages.get(asked)
+  const key = `${zone}\n${headers.get('accept-language') ?? ''}`
+  const known = languages.get(key)
   if (known) return known
   const { tag, locale } = pageLanguage(headers)
   const language = doorLanguage(tag, locale, isTimeZone(zone) ? zone : undefined)
   if (languages.size >= MAX_LANGUAGES) languages.clear()
-  languages.set(asked, language)
+  languages.set(key, language)
   return language
 }
 
 const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreate; context: RequestContext }[]) => {
-  const asked = take()
-  const bodies = asked.map(({ body }) => body)
-  return findMatches(store, asked[0]!.context.workspaceId, bodies)
+  const requests = take()
+  const bodies = requests.map(({ body }) => body)
+  return findMatches(store, requests[0]!.context.workspaceId, bodies)
 })
 
 /** Throws the error for an externalRef that belongs to a scan in a project that the token cannot access. */

@@ -75,10 +75,16 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
   const passes = ids.length === 0 ? [] : await store.passes.listByIds(workspaceId, [...new Set(ids)])
   const madeAt = new Map(passes.map(({ id, createdAt }) => [id, createdAt.getTime()]))
   return named.map(({ report, qrPayload, matches }) => {
-    const said = Date.parse(report.scannedAt)
-    const earliest = (matches.length === 1 ? madeAt.get(matches[0]!) : undefined) ?? said
-    const time = Math.max(earliest, Math.min(said, now.getTime() + MAX_AHEAD_MS))
-    return { report, qrPayload, matches, realTime: new Date(time), deviceTime: time === said ? null : new Date(said) }
+    const reportedAt = Date.parse(report.scannedAt)
+    const earliest = (matches.length === 1 ? madeAt.get(matches[0]!) : undefined) ?? reportedAt
+    const time = Math.max(earliest, Math.min(reportedAt, now.getTime() + MAX_AHEAD_MS))
+    return {
+      report,
+      qrPayload,
+      matches,
+      realTime: new Date(time),
+      deviceTime: time === reportedAt ? null : new Date(reportedAt),
+    }
   })
 }
 

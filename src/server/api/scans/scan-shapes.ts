@@ -127,12 +127,12 @@ interface AskedGroup extends GroupAtDoor {
 const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
   // Wait for a turn of the event loop, so that scans that were recorded together share one query.
   await nextTurn()
-  const asked = take()
+  const requests = take()
   const keyOf = ({ groupId, scanContextKey }: GroupAtDoor) => JSON.stringify([groupId, scanContextKey])
-  const groups = new Map(asked.map((one) => [keyOf(one), one]))
-  const found = await store.groups.listAtDoor(asked[0]!.context.workspaceId, [...groups.values()])
+  const groups = new Map(requests.map((one) => [keyOf(one), one]))
+  const found = await store.groups.listAtDoor(requests[0]!.context.workspaceId, [...groups.values()])
   const members = new Map([...groups.keys()].map((key, n) => [key, found[n]!]))
-  return asked.map((one) => {
+  return requests.map((one) => {
     const { now } = one.context
     const seen = members.get(keyOf(one))!.map((member) => ({ ...member, status: effectiveStatus(member, now) }))
     return groupAtDoor(seen, one.pass.id)

@@ -26,13 +26,13 @@ export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
   return {
     async get() {
       source ??= create()
-      const asked = source
+      const requested = source
       try {
-        latest = await request(asked)
+        latest = await request(requested)
         return latest
       } catch (error) {
         // Allow another attempt after a failure.
-        if (source === asked) source = undefined
+        if (source === requested) source = undefined
         throw error
       }
     },
