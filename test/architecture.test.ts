@@ -241,13 +241,13 @@ test('exports of the contract and the client have a docstring, and commands a su
         .filter(isDocumented)
         .flatMap(({ declarationList }) => declarationList.declarations.map(({ name }) => name.getText())),
     )
+    // The docstring of an overloaded function is above its first signature.
     const functions = statements.filter(ts.isFunctionDeclaration).filter(isDocumented)
     const documented = new Set(functions.map(({ name }) => name!.text))
     return statements
       .filter((statement) => ts.canHaveModifiers(statement) && isExported(statement))
       .filter((statement) => !ts.isExportDeclaration(statement) && !isDocumented(statement))
       .filter((statement) => !(ts.isTypeAliasDeclaration(statement) && schemas.has(statement.name.text)))
-      // The docstring of an overloaded function is above its first signature.
       .filter((statement) => !(ts.isFunctionDeclaration(statement) && documented.has(statement.name!.text)))
       .map((statement) => `${file}: ${statement.getText().split('\n')[0]!}`)
   })
