@@ -22,6 +22,8 @@ export const warningTable = {
     'A boarding pass by air lacks facts that Google requires for a flight, so it is issued as a transit ticket.',
   'semantic-boarding-data-missing':
     'A boarding pass by air lacks facts that iOS 26 requires for the semantic style. Phones show the classic style.',
+  'poster-event-data-missing':
+    'A poster ticket lacks semantic tags that Apple requires of it. Phones can show the classic event ticket instead.',
   'translation-missing': 'A text or an image lacks one of the languages. The default language is shown instead.',
   'barcode-fallback':
     'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',

@@ -3,7 +3,7 @@ import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from '.
 import { type FrontField, type FrontRow, layOutFront, logoTextWidth, roomForLogoText } from '../display/apple-front.ts'
 import type { Card } from '../display/card.ts'
 import { cardColors, colorVariants, contrast, MIN_CONTRAST } from '../display/colors.ts'
-import { fillDeep, placeholdersDeep } from '../template/placeholder.ts'
+import { fill, fillDeep, placeholdersDeep, stringsDeep } from '../template/placeholder.ts'
 import { exampleScope } from '../template/resolve.ts'
 import { pathIn, quote, warn } from './warn.ts'
 
@@ -25,6 +25,7 @@ export function* lintApple(facts: AppleFacts): Generator<Warning> {
   yield* lintColors(facts)
   yield* lintFields(facts)
   yield* lintBoarding(facts)
+  yield* lintPosterTicket(facts)
 }
 
 function* lintColors({ definition, apple }: AppleFacts): Generator<Warning> {
@@ -128,6 +129,31 @@ function* lintBoarding({ definition, passType, apple }: AppleFacts): Generator<W
       'semantic-boarding-data-missing',
       path,
       `iPhones show the classic boarding pass instead of the semantic one of iOS 26: add ${path.join('.')}`,
+    )
+  }
+}
+
+/** The tags that Apple requires of a poster ticket in addition to the names of event and venue (decisions/0030). */
+const posterTags = ['venueRegionName', 'venueRoom']
+const posterTagsOfType: Record<string, string[]> = {
+  PKEventTypeLivePerformance: ['performerNames'],
+  PKEventTypeSports: ['homeTeamAbbreviation', 'awayTeamAbbreviation'],
+}
+
+/** Names the tags that a poster ticket lacks. A variable without an example is assumed to have a value. */
+function* lintPosterTicket({ definition, passType, apple }: AppleFacts): Generator<Warning> {
+  if (!apple || passType !== 'eventTicket' || definition.apple?.poster !== true) return
+  const scope = exampleScope(definition)
+  const tags = new Map<string, unknown>(Object.entries(Object(definition.apple.semantics)))
+  const type = fill(String(tags.get('eventType')), scope)
+  for (const tag of [...posterTags, ...(posterTagsOfType[type] ?? [])]) {
+    const written = tags.get(tag)
+    const isSaid = stringsDeep(fillDeep(written, scope)).some(({ text }) => text.trim() !== '')
+    if (isSaid || [...placeholdersDeep(written)].some(({ name }) => !scope.has(name))) continue
+    yield warn(
+      'poster-event-data-missing',
+      ['apple', 'semantics', tag],
+      `iPhones can show the event ticket instead of the poster: Apple requires apple.semantics.${tag}`,
     )
   }
 }

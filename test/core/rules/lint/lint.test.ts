@@ -357,3 +357,34 @@ test('warnings are few, short, and well-formed for any texts of a design', () =>
     }),
   )
 })
+
+describe('the tags of a poster ticket', () => {
+  const missing = (semantics: Record<string, unknown> | undefined, rest: Partial<DefinitionInput> = {}) => {
+    const apple = { poster: true, ...(semantics && { semantics }) }
+    const warnings = lintDefinition(factsOf({}, 'eventTicket', { apple, ...rest }))
+    return warnings.filter(({ code }) => code === 'poster-event-data-missing').map(({ path }) => path.at(-1))
+  }
+  const place = { venueRegionName: 'Lisboa', venueRoom: 'Main stage' }
+  test.each([
+    ['a ticket without tags', undefined, ['venueRegionName', 'venueRoom']],
+    ['an empty tag', { ...place, venueRoom: ' ' }, ['venueRoom']],
+    ['a concert', { ...place, eventType: 'PKEventTypeLivePerformance', performerNames: [] }, ['performerNames']],
+    ['a match', { ...place, eventType: 'PKEventTypeSports' }, ['homeTeamAbbreviation', 'awayTeamAbbreviation']],
+    ['a complete ticket', { ...place, eventType: 'PKEventTypeLivePerformance', performerNames: ['Ada'] }, []],
+  ])('%s', (_, semantics, expected) => {
+    expect(missing(semantics)).toEqual(expected)
+  })
+
+  test('a variable without an example is assumed to have a value, and an empty example is missing', () => {
+    const semantics = { venueRegionName: '{{region}}', venueRoom: '{{room}}' }
+    const variables = [
+      { name: 'region', label: 'Region' },
+      { name: 'room', label: 'Room', example: '' },
+    ]
+    expect(missing(semantics, { variables })).toEqual(['venueRoom'])
+  })
+
+  test('classic tickets need none of them', () => {
+    expect(found(factsOf({}, 'eventTicket'))).toEqual([])
+  })
+})
