@@ -264,7 +264,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'groups.listInstallable': (tx, intruder, { group }) =>
     tx.groups.listInstallable(intruder, group, { limit: 9 }, start),
   'groups.raiseLinkGeneration': (tx, intruder, { group }) => tx.groups.raiseLinkGeneration(intruder, group),
-  'googleObjects.listSuffixes': (tx, intruder) => tx.googleObjects.listSuffixes(intruder, ['theirs'], null),
+  'googleObjects.listLinkable': (tx, intruder) => tx.googleObjects.listLinkable(intruder, ['theirs'], null),
   'googleObjects.listTransferred': (tx, intruder, { failed }) => tx.googleObjects.listTransferred(intruder, failed),
   'googleObjects.transfer': (tx, intruder, { pass, version }) =>
     tx.googleObjects.transfer(intruder, pass, { kind: 'generic', templateVersionId: version }),

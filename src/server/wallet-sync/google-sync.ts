@@ -90,16 +90,25 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
-  /** Resolves the linked passes in one query. Passes without an object at Google are omitted until the next update. */
+  /**
+   * Resolves the linked passes in one query. Passes without an object at Google are omitted until the next update. Passes
+   * that can have links themselves are omitted, because Google rejects nested links.
+   */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
     const externalIds = new Set(card.google.linkedPasses)
     externalIds.delete(pass.externalPassId)
     if (externalIds.size === 0) return {}
     const { workspaceId, googleIdentityId } = pass
     const { wallet } = await sideOf(pass)
-    const suffixes = await store.googleObjects.listSuffixes(workspaceId, [...externalIds], googleIdentityId)
-    const found = [...externalIds].flatMap((externalId) => suffixes.get(externalId) ?? [])
-    return found.length > 0 ? { linkedObjectIds: found.map((suffix) => idOf(wallet, suffix)) } : {}
+    const objects = await store.googleObjects.listLinkable(workspaceId, [...externalIds], googleIdentityId)
+    const linkedObjectIds: string[] = []
+    for (const externalId of externalIds) {
+      const object = objects.get(externalId)
+      const { google } = (object && (await definitions.find(workspaceId, object.templateVersionId))) ?? {}
+      const hasLinks = google?.linkedPasses !== undefined || google?.object?.linkedObjectIds !== undefined
+      if (object && !hasLinks) linkedObjectIds.push(idOf(wallet, object.objectSuffix))
+    }
+    return linkedObjectIds.length > 0 ? { linkedObjectIds } : {}
   }
 
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {

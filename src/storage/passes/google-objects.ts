@@ -70,20 +70,25 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Returns the suffixes of existing objects by the externalPassId of their pass. Omits passes of another identity, because
+   * Returns existing objects by the externalPassId of their pass. Omits passes of another identity, because
    * Google does not link objects of different issuers.
    */
-  async listSuffixes(
+  async listLinkable(
     workspaceId: string,
     externalPassIds: string[],
     googleIdentityId: string | null,
-  ): Promise<Map<string, string>> {
-    const rows: { external_pass_id: string; object_suffix: string }[] = await this.db('passes')
+  ): Promise<Map<string, { objectSuffix: string; templateVersionId: string }>> {
+    const rows: Record<'external_pass_id' | 'object_suffix' | 'template_version_id', string>[] = await this.db('passes')
       .join('google_objects', 'google_objects.pass_id', 'passes.id')
       .where({ 'passes.workspace_id': workspaceId, 'passes.google_identity_id': googleIdentityId })
       .whereIn('passes.external_pass_id', externalPassIds)
-      .select('external_pass_id', 'object_suffix')
-    return new Map(rows.map((row) => [row.external_pass_id, row.object_suffix]))
+      .select('external_pass_id', 'object_suffix', 'passes.template_version_id')
+    return new Map(
+      rows.map((row) => [
+        row.external_pass_id,
+        { objectSuffix: row.object_suffix, templateVersionId: row.template_version_id },
+      ]),
+    )
   }
 
   /** Returns the earlier objects of a pass with the same holder. */
