@@ -1,11 +1,25 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { entities, eventBodies, requestEntities } from '../../src/core/contract/entities.ts'
+import type { EventType } from '../../src/core/contract/event-data.ts'
+import { Pass } from '../../src/core/contract/passes.ts'
 import { ErrorBody, ErrorCode } from '../../src/core/contract/schemas/common.ts'
 import { errorTable } from '../../src/core/errors.ts'
+import { eventTypes } from '../../src/core/events.ts'
 import { openApiDocument } from '../../src/core/openapi/document.ts'
 import { examples } from '../../src/core/openapi/examples.ts'
 import { maxBodyBytesOf } from '../../src/core/route.ts'
 import { allRoutes } from '../support/conformance.ts'
+
+interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required: boolean
+  deprecated?: boolean
+  description?: string
+  schema: { examples?: unknown[] }
+}
 
 interface Operation {
   operationId: string
@@ -13,7 +27,7 @@ interface Operation {
   tags: string[]
   description: string
   security?: object[]
-  parameters: { name: string; in: string; required: boolean; deprecated?: boolean; schema: object }[]
+  parameters: Parameter[]
   requestBody?: {
     description: string
     'x-max-bytes': number
@@ -23,6 +37,9 @@ interface Operation {
   responses: Record<string, { description: string; content?: Record<string, { schema?: object }> }>
   'x-scope'?: string
 }
+
+/** A response with at most this number of properties has no name, such as the response to a void. */
+const MAX_UNNAMED_PROPERTIES = 3
 
 const withExamples = Object.entries(examples).flatMap(([resource, byOperation]) =>
   Object.keys(byOperation).map((operation) => `${resource}.${operation}`),
@@ -114,11 +131,77 @@ test('each parameter has a schema', () => {
   }
   const { parameters } = document.paths['/v1/passes']!.get!
   const schemaOf = (name: string) => parameters.find((parameter) => parameter.name === name)!.schema
-  expect(schemaOf('limit')).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 20 })
-  expect(schemaOf('redeemed')).toEqual({ type: 'array', items: { type: 'boolean' }, maxItems: 20 })
+  expect(schemaOf('limit')).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 20, examples: [50] })
+  expect(schemaOf('redeemed')).toEqual({ type: 'array', items: { type: 'boolean' }, maxItems: 20, examples: [[false]] })
   expect(schemaOf('search')).toMatchObject({ items: { type: 'string' }, maxItems: 5 })
   expect(schemaOf('variable')).toMatchObject({ items: { type: 'string', pattern: '^[^:]+:' }, maxItems: 5 })
   expect(schemaOf('revision')).toMatchObject({ items: { type: 'string', pattern: '^(?:gte:|lte:)?\\d{1,16}$' } })
+})
+
+test('each parameter has a description, and each filter an example that the server accepts', () => {
+  for (const { name, route } of allRoutes) {
+    for (const parameter of document.paths[route.path]![route.method.toLowerCase()]!.parameters) {
+      const { in: place, description, schema } = parameter
+      const where = `${name} ${parameter.name}`
+      expect(description, where).toMatch(/^[A-Z`].*\.$/)
+      if (place === 'path' || parameter.name === 'cursor') continue
+      const shape = (place === 'query' ? route.query : route.headers)!.shape as Record<string, z.ZodType>
+      const [example] = schema.examples ?? []
+      expect(example, where).toBeDefined()
+      expect(shape[parameter.name]!.safeParse(example).error, where).toBeUndefined()
+    }
+  }
+  const [id] = document.paths['/v1/template-versions/{id}']!.get!.parameters
+  expect(id!.description).toBe('The ID of the template version.')
+})
+
+test('each entity is a component, and responses refer to entities', () => {
+  const names = Object.keys(document.components.schemas)
+  expect(names).toEqual(expect.arrayContaining([...Object.keys(entities), ...Object.keys(requestEntities)]))
+  const pasted = operations.flatMap(({ operation }) =>
+    Object.values(operation.responses).flatMap(({ content = {} }) =>
+      Object.values(content).flatMap(({ schema }) =>
+        'properties' in schema! && Object.keys(schema.properties as object).length > MAX_UNNAMED_PROPERTIES
+          ? [operation.operationId]
+          : [],
+      ),
+    ),
+  )
+  expect(pasted).toEqual([])
+})
+
+test('responses allow properties that later versions add', () => {
+  const inRequests = /Input$/
+  const ofResponses = Object.entries(document.components.schemas).filter(
+    ([name]) => !inRequests.test(name) && !(name in requestEntities),
+  )
+  const responses = [...operations.map(({ operation }) => operation.responses), Object.fromEntries(ofResponses)]
+  for (const response of responses) expect(JSON.stringify(response)).not.toContain('"additionalProperties":false')
+  expect(JSON.stringify(document.components.schemas.RedemptionPolicyInput)).toContain('"additionalProperties":false')
+})
+
+test('a window in a response can lack seconds, so it has no format date-time', () => {
+  const { properties } = document.components.schemas.RedemptionPolicy as { properties: { windows: object } }
+  expect(JSON.stringify(properties.windows)).not.toContain('date-time')
+  expect(Pass.shape.redemption.parse({ windows: [{ start: '2027-05-20T06:00Z' }] })).toBeTruthy()
+})
+
+test('each file in a body has a schema', () => {
+  const bodies = operations.flatMap(({ operation }) => [operation.requestBody, ...Object.values(operation.responses)])
+  const contents = bodies.flatMap((body) => Object.entries(body?.content ?? {}))
+  const files = contents.filter(([type]) => /^(image|application\/vnd)/.test(type))
+  expect(files.length).toBeGreaterThan(2)
+  for (const [type, { schema }] of files) expect(schema, type).toEqual({ type: 'string', format: 'binary' })
+  for (const [type, { schema }] of contents) expect(schema, type).toBeDefined()
+})
+
+test('describes the request for each event, with an example that fits', () => {
+  expect(Object.keys(document.webhooks).sort()).toEqual([...eventTypes].sort())
+  for (const [type, { post }] of Object.entries(document.webhooks)) {
+    const { schema, example } = post.requestBody.content['application/json']
+    expect(schema.$ref, type).toMatch(/^#\/components\/schemas\/\w+Event$/)
+    expect(eventBodies.get(type as EventType)!.safeParse(example).error, type).toBeUndefined()
+  }
 })
 
 test('each operation belongs to a described resource and lists the scopes that the token needs', () => {

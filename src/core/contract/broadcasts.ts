@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
 import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
-import { booleanParam, pageQuery } from './schemas/list-parameters.ts'
+import { dryRunParam, pageQuery } from './schemas/list-parameters.ts'
 import { Platform, REQUESTS_PER_SECOND } from './schemas/platform.ts'
 
 /** SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
@@ -97,7 +97,7 @@ export const broadcasts = {
       'the classes. If the body has a text for each language, it must contain the default language of every ' +
       'version of the passes. If the idempotencyKey is already used, the response is 200 with the existing ' +
       'broadcast.',
-    query: z.strictObject({ dryRun: booleanParam.default(false) }),
+    query: z.strictObject({ dryRun: dryRunParam }),
     body: BroadcastCreate,
     responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },
     errors: ['CONFLICT'],

@@ -63,11 +63,17 @@ export type DeliveryDetail = z.output<typeof DeliveryDetail>
 
 /** The filters of GET /v1/webhooks/deliveries. */
 export const DeliveryListFilters = {
-  eventType: anyOf(DeliveryEventType).optional(),
-  status: anyOf(DeliveryStatus).optional(),
-  lastAttempt: anyOf(z.literal('failed'))
+  eventType: anyOf(DeliveryEventType)
     .optional()
-    .describe('Matches deliveries whose last attempt failed: deliveries that wait for a retry, and FAILED deliveries.'),
+    .meta({ description: 'Matches deliveries of this event.', example: 'pass.scanned' }),
+  status: anyOf(DeliveryStatus)
+    .optional()
+    .meta({ description: 'Matches deliveries with this status.', example: 'FAILED' }),
+  lastAttempt: anyOf(z.literal('failed')).optional().meta({
+    description:
+      'Matches deliveries whose last attempt failed: deliveries that wait for a retry, and FAILED deliveries.',
+    example: 'failed',
+  }),
 }
 
 /** Routes of webhook deliveries. */
@@ -75,7 +81,12 @@ export const deliveries = {
   list: route('GET', '/v1/webhooks/deliveries', {
     scope: 'webhooks:read',
     summary: 'List deliveries to all webhooks',
-    query: listQuery(['createdAt'], { webhookId: anyOf(Uuid).optional(), ...DeliveryListFilters }),
+    query: listQuery(['createdAt'], {
+      webhookId: anyOf(Uuid)
+        .optional()
+        .meta({ description: 'Matches deliveries to this webhook.', example: '01985f0c-7a10-7000-8000-000000000006' }),
+      ...DeliveryListFilters,
+    }),
     responses: { 200: pageOf(Delivery) },
   }),
   get: route('GET', '/v1/webhooks/deliveries/{id}', {
@@ -111,8 +122,18 @@ export const events = {
       'stream ends if the token becomes invalid, if the client stops reading, or if the server stops. After that, ' +
       'reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
-    query: z.strictObject({ type: anyOf(SubscribableEvent).optional() }),
-    headers: z.object({ 'last-event-id': Uuid.optional() }),
+    query: z.strictObject({
+      type: anyOf(SubscribableEvent)
+        .optional()
+        .meta({ description: 'Selects events of this type. Default: all events.', example: 'pass.scanned' }),
+    }),
+    headers: z.object({
+      'last-event-id': Uuid.optional().meta({
+        description:
+          'The ID of the last event that the client received. The stream starts after this event. Default: the stream starts now.',
+        example: '01985f0c-7a10-7000-8000-000000000012',
+      }),
+    }),
     responses: { 200: FollowedEvent },
     errors: ['CONFLICT'],
   }),

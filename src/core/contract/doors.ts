@@ -106,7 +106,12 @@ export const doors = {
     description:
       'With the token of a door, the list contains only this door. Revoked and expired doors stay in the list, ' +
       'because scans refer to them.',
-    query: listQuery(['createdAt'], { projectId: anyOf(Uuid).optional(), revoked: booleanParam.optional() }),
+    query: listQuery(['createdAt'], {
+      projectId: anyOf(Uuid)
+        .optional()
+        .meta({ description: 'Matches doors of this project.', example: '01985f0c-7a10-7000-8000-000000000001' }),
+      revoked: booleanParam.optional().meta({ description: 'Whether the door is revoked.', example: false }),
+    }),
     responses: { 200: pageOf(Door) },
   }),
   update: route('PATCH', '/v1/doors/{id}', {

@@ -41,7 +41,7 @@ import {
   UpdatedPass,
 } from './passes.ts'
 import { Project, ProjectColor, ProjectFigures, ProjectStats } from './projects.ts'
-import { OfflineScan, SnapshotItem } from './scanner.ts'
+import { OfflineResults, OfflineScan, Snapshot, SnapshotItem } from './scanner.ts'
 import {
   PolicyReplay,
   PolicyReplayResult,
@@ -179,6 +179,7 @@ export const entities: Record<string, z.ZodType> = {
   MessageOptions,
   Nfc,
   NotificationStatus,
+  OfflineResults,
   PassPreview,
   PassStatus,
   PassSummary,
@@ -205,6 +206,7 @@ export const entities: Record<string, z.ZodType> = {
   ScanStatsByGate,
   ScanStatsByProject,
   ScanStatsByTime,
+  Snapshot,
   SnapshotItem,
   StaleReason,
   Stop,

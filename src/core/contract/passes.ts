@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES } from '../route.ts'
 import { Count, ErrorCode, PassStatus, PositiveInt, pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
+import { IfMatch } from './schemas/if-match.ts'
 import { PreviewLanguage } from './schemas/language-tags.ts'
-import { booleanParam } from './schemas/list-parameters.ts'
+import { booleanParam, dryRunParam } from './schemas/list-parameters.ts'
 import { checkImport, importedFields } from './schemas/pass-import.ts'
 import { Include, PassListQuery } from './schemas/pass-list-query.ts'
 import { byPlatform, Platform } from './schemas/platform.ts'
@@ -13,8 +14,11 @@ import { PassWallets } from './wallets.ts'
 /** The query of a pass preview: platform, format, and language. */
 const PassPreviewQuery = z
   .strictObject({
-    platform: Platform.optional(),
-    format: z.enum(['json', 'html', 'pkpass']).default('json'),
+    platform: Platform.optional().meta({ description: 'The platform to preview. Default: both.', example: 'apple' }),
+    format: z
+      .enum(['json', 'html', 'pkpass'])
+      .default('json')
+      .meta({ description: 'The format of the response. pkpass requires platform=apple.', example: 'html' }),
     language: PreviewLanguage.optional(),
   })
   .superRefine(({ platform, format, language }, context) => {
@@ -127,21 +131,6 @@ export const BatchResults = z.strictObject({
   results: z.array(BatchResult),
 })
 
-/** The revisions in If-Match: "7", 7, a list of them, or *. */
-const IfMatch = z
-  .string()
-  .regex(
-    /^\s*(?:\*|(?:"\d{1,16}"|\d{1,16})(?:\s*,\s*(?:"\d{1,16}"|\d{1,16}))*)\s*$/,
-    'Must be "<revision>", a list of them, or *',
-  )
-  .transform((text): '*' | number[] =>
-    text.trim() === '*' ? '*' : text.split(',').map((tag) => Number(tag.replaceAll(/["\s]/g, ''))),
-  )
-  .refine(
-    (revisions) => revisions === '*' || revisions.every(Number.isSafeInteger),
-    `Must be at most ${Number.MAX_SAFE_INTEGER}`,
-  )
-
 /** The fields that a PATCH can change. Omitted fields keep their values. */
 export const PassUpdate = z.strictObject({
   label: text(1, 255).optional(),
@@ -215,7 +204,7 @@ export const passes = {
       'differs, its error is CONFLICT. If another pass has its externalPassId, serialNumber, or googleObjectId, ' +
       'its error is DUPLICATE_PASS. With dryRun, the response has the result of each item, and nothing is created.',
     idempotent: true,
-    query: z.strictObject({ dryRun: booleanParam.default(false) }),
+    query: z.strictObject({ dryRun: dryRunParam }),
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({
       templateId: Uuid,
@@ -256,7 +245,13 @@ export const passes = {
       'values. Each change creates one new revision. If If-Match does not contain the current revision, nothing is ' +
       'written, and the response is 412. With dryRun, nothing is written, and the response has no ETag. Send ' +
       'bulk=true if the request is one of many: the server then updates wallets with a lower priority.',
-    query: z.strictObject({ dryRun: booleanParam.default(false), bulk: booleanParam.default(false) }),
+    query: z.strictObject({
+      dryRun: dryRunParam,
+      bulk: booleanParam.default(false).meta({
+        description: 'Whether the request is one of many, so that wallets are updated with a lower priority.',
+        example: true,
+      }),
+    }),
     headers: z.object({ 'if-match': IfMatch.optional() }),
     body: PassUpdate,
     responses: { 200: UpdatedPass },

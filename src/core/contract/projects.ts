@@ -140,10 +140,16 @@ export const projects = {
       'hours that contain `from` and `to` count completely. In zones whose offset is not a whole number of hours, ' +
       'days are shifted by the fraction of an hour.',
     query: z.strictObject({
-      from: Timestamp,
-      to: Timestamp.optional().describe('Default: now.'),
-      by: z.enum(bucketUnits).default('day'),
-      zone: Timezone.default('UTC'),
+      from: Timestamp.meta({ description: 'The start of the period (inclusive).', example: '2027-05-20T00:00:00Z' }),
+      to: Timestamp.optional().meta({
+        description: 'The end of the period (exclusive). Default: now.',
+        example: '2027-05-27T00:00:00Z',
+      }),
+      by: z.enum(bucketUnits).default('day').meta({ description: 'The length of each item.', example: 'hour' }),
+      zone: Timezone.default('UTC').meta({
+        description: 'The IANA time zone in which days, weeks, and months start.',
+        example: 'Europe/Lisbon',
+      }),
     }),
     responses: { 200: ProjectFigures },
   }),

@@ -40,6 +40,23 @@ export const SnapshotItem = z.strictObject({
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
+/** A page of a door list, or of its changes. */
+export const Snapshot = z.strictObject({
+  id: Uuid,
+  projectId: Uuid.nullable(),
+  generatedAt: UtcTimestamp,
+  items: z.array(SnapshotItem),
+  removed: z
+    .array(Uuid)
+    .optional()
+    .describe(
+      'Only with since: the IDs of passes to delete from the list, such as erased passes. Each page has ' +
+        'different IDs.',
+    ),
+  nextCursor: z.string().nullable(),
+  hasMore: z.boolean(),
+})
+
 /** The decision of a device about one scan. */
 export const OfflineScan = z
   .strictObject({
@@ -72,6 +89,18 @@ export const OfflineScan = z
   })
 export type OfflineScan = z.output<typeof OfflineScan>
 
+/** The stored scans of an upload, in the order of the request. */
+export const OfflineResults = z.strictObject({
+  results: z.array(
+    z.strictObject({
+      externalRef: z.string(),
+      scan: ScanItem,
+      conflict: LedgerReason.nullable(),
+      idempotentReplay: z.boolean(),
+    }),
+  ),
+})
+
 /** Routes for offline scanners: the snapshot, and the later upload. */
 export const scanner = {
   snapshot: route('GET', '/v1/scanner/snapshot', {
@@ -87,29 +116,22 @@ export const scanner = {
       'SCANNER_SNAPSHOT_STALE, read the whole list again.',
     compressed: true,
     query: z.strictObject({
-      projectId: Uuid.optional(),
-      since: Uuid.optional().describe(
-        'The ID of a snapshot with the same projectId. You must have read all its pages, at most 24 hours ago.',
-      ),
-      limit: integerParam(1, 1000).default(500),
-      cursor: z.string().min(1).max(512).optional(),
+      projectId: Uuid.optional().meta({
+        description: 'The project whose passes to list. Default: the whole workspace.',
+        example: '01985f0c-7a10-7000-8000-000000000001',
+      }),
+      since: Uuid.optional().meta({
+        description:
+          'The ID of a snapshot with the same projectId. You must have read all its pages, at most 24 hours ago.',
+        example: '01985f0c-7a10-7000-8000-000000000020',
+      }),
+      limit: integerParam(1, 1000)
+        .default(500)
+        .meta({ description: 'The maximum number of items in the page.', example: 1000 }),
+      cursor: z.string().min(1).max(512).optional().describe('The `nextCursor` of the previous page of this snapshot.'),
     }),
     responses: {
-      200: z.strictObject({
-        id: Uuid,
-        projectId: Uuid.nullable(),
-        generatedAt: UtcTimestamp,
-        items: z.array(SnapshotItem),
-        removed: z
-          .array(Uuid)
-          .optional()
-          .describe(
-            'Only with since: the IDs of passes to delete from the list, such as erased passes. Each page has ' +
-              'different IDs.',
-          ),
-        nextCursor: z.string().nullable(),
-        hasMore: z.boolean(),
-      }),
+      200: Snapshot,
     },
     errors: ['SCANNER_SNAPSHOT_STALE', 'SCANNER_OFFLINE_DISABLED', 'NOT_FOUND'],
   }),
@@ -124,16 +146,7 @@ export const scanner = {
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),
     responses: {
-      200: z.strictObject({
-        results: z.array(
-          z.strictObject({
-            externalRef: z.string(),
-            scan: ScanItem,
-            conflict: LedgerReason.nullable(),
-            idempotentReplay: z.boolean(),
-          }),
-        ),
-      }),
+      200: OfflineResults,
     },
     errors: ['SCANNER_OFFLINE_DISABLED'],
   }),

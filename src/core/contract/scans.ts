@@ -2,78 +2,10 @@ import { z } from 'zod'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { redemptionChecks } from '../rules/redemption/redemption.ts'
-import {
-  bucketUnits,
-  CalendarDate,
-  Count,
-  MAX_BUCKETS,
-  pageOf,
-  route,
-  Timestamp,
-  text,
-  UtcTimestamp,
-} from './schemas/common.ts'
-import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './schemas/list-parameters.ts'
-import { RedemptionPolicy, Timezone } from './schemas/redemption.ts'
+import { CalendarDate, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { RedemptionPolicy } from './schemas/redemption.ts'
+import { ScanListQuery, ScanStatsQuery } from './schemas/scan-list-query.ts'
 import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './schemas/scan-shapes.ts'
-
-/** The filters by the time of a scan. */
-export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as const
-
-const ContextKey = text(1, 128)
-
-/** The filters that GET /v1/scans and GET /v1/scans/stats share. */
-const filters = {
-  projectId: anyOf(Uuid).optional(),
-  templateId: anyOf(Uuid).optional(),
-  scanContextKey: anyOf(ContextKey).optional(),
-}
-
-/** The filters of GET /v1/scans. `result=denied` matches every attempt that was not accepted, as in the ledger. */
-const ScanListQuery = pageQuery({
-  passId: anyOf(Uuid).optional(),
-  result: anyOf(ScanResult).optional(),
-  resultGroup: anyOf(z.literal('denied')).optional(),
-  reason: anyOf(LedgerReason).optional(),
-  ...filters,
-  ...windowParams(scannedWindow),
-}).superRefine((query, context) => checkWindow(scannedWindow, query, context))
-
-/** The filters of GET /v1/scans/stats. If a bound of the context keys is repeated, the widest range applies. */
-const ScanStatsQuery = z
-  .strictObject({
-    ...filters,
-    scanContextFrom: anyOf(ContextKey).optional(),
-    scanContextUntil: anyOf(ContextKey).optional(),
-    groupBy: anyOf(z.enum(['project', 'gate'])).optional(),
-    by: z.enum(bucketUnits).optional(),
-    zone: Timezone.optional(),
-    gate: anyOf(text(1, 1000)).optional(),
-    ...windowParams(scannedWindow),
-  })
-  .superRefine((query, context) => {
-    checkWindow(scannedWindow, query, context)
-    if (new Set(query.groupBy).size > 1) {
-      context.addIssue({ code: 'custom', path: ['groupBy'], message: 'Give either project or gate' })
-    }
-    for (const bound of ['scanContextFrom', 'scanContextUntil'] as const) {
-      if (query.scanContextKey === undefined || query[bound] === undefined) continue
-      context.addIssue({ code: 'custom', path: [bound], message: 'Give either scanContextKey or a range' })
-    }
-    checkQualifier('zone', 'by', query, context)
-    checkQualifier('gate', 'by', query, context)
-    if (query.by === undefined) return
-    if (query.groupBy !== undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: ['by'],
-        message: 'Give either groupBy or by. To filter by a project, use projectId',
-      })
-    }
-    if (query.from === undefined && query.scannedSince === undefined) {
-      context.addIssue({ code: 'custom', path: ['from'], message: 'Is required with by' })
-    }
-  })
 
 const figures = {
   totalPasses: Count,
@@ -211,10 +143,12 @@ const DoorClock = z.object({
   'x-time-zone': z
     .string()
     .optional()
-    .describe(
-      'The IANA time zone for times in `message`, such as Europe/Berlin. If the header is missing or the server ' +
-        'does not know the zone, times are in the zone of the redemption policy.',
-    ),
+    .meta({
+      description:
+        'The IANA time zone for times in `message`. If the header is missing or the server does not know the zone, ' +
+        'times are in the zone of the redemption policy.',
+      example: 'Europe/Berlin',
+    }),
 })
 
 /** Routes of scans. */
@@ -296,9 +230,17 @@ export const scans = {
     forDoors: true,
     summary: 'Explain whether a pass would be accepted at a given time',
     query: z.strictObject({
-      at: Timestamp.optional(),
-      validityDate: CalendarDate.optional(),
-      scanContextKey: text(1, 128).optional(),
+      at: Timestamp.optional().meta({
+        description: 'The time of the scan. Default: now.',
+        example: '2027-05-20T18:00:00Z',
+      }),
+      validityDate: CalendarDate.optional().meta({
+        description: 'The day to evaluate instead of the time.',
+        example: '2027-05-20',
+      }),
+      scanContextKey: text(1, 128)
+        .optional()
+        .meta({ description: 'The scanContextKey of the scan.', example: '2027-05-20' }),
     }),
     responses: { 200: RedemptionExplanation },
     errors: ['PASS_NOT_FOUND'],

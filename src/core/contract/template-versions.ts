@@ -45,7 +45,12 @@ export const templateVersions = {
   list: route('GET', '/v1/template-versions', {
     scope: 'templates:read',
     summary: 'List the versions of a template, newest first',
-    query: z.strictObject({ templateId: Uuid }),
+    query: z.strictObject({
+      templateId: Uuid.meta({
+        description: 'The ID of the template.',
+        example: '01985f0c-7a10-7000-8000-000000000007',
+      }),
+    }),
     responses: { 200: z.array(TemplateVersion) },
     errors: ['TEMPLATE_NOT_FOUND'],
   }),
@@ -90,7 +95,10 @@ export const templateVersions = {
       'selects the texts that phones in this language show.',
     rendersDefinition: true,
     query: z.strictObject({
-      format: z.enum(['json', 'html']).default('json'),
+      format: z
+        .enum(['json', 'html'])
+        .default('json')
+        .meta({ description: 'The format of the response.', example: 'html' }),
       language: PreviewLanguage.optional(),
     }),
     files: ['text/html'],

@@ -44,8 +44,15 @@ export const templates = {
     summary: 'List templates',
     description: 'projectId=null matches templates without a project.',
     query: listQuery(['createdAt', 'updatedAt', 'name'], {
-      projectId: anyOf(z.union([Uuid, z.literal('null')])).optional(),
-      key: anyOf(TemplateKey).optional(),
+      projectId: anyOf(z.union([Uuid, z.literal('null')]))
+        .optional()
+        .meta({
+          description: 'Matches templates of this project. `null` matches templates without a project.',
+          example: '01985f0c-7a10-7000-8000-000000000001',
+        }),
+      key: anyOf(TemplateKey)
+        .optional()
+        .meta({ description: 'Matches the template with this key.', example: 'conference-ticket' }),
     }),
     responses: { 200: pageOf(Template) },
   }),

@@ -125,10 +125,18 @@ export type Freshness = z.output<typeof Freshness>
 const MAX_OLDER_SECONDS = 366 * 86_400
 
 const WalletQuery = pageQuery({
-  projectId: anyOf(Uuid).optional(),
-  platform: anyOf(Platform).optional(),
-  stale: booleanParam.optional(),
-  olderThan: integerParam(0, MAX_OLDER_SECONDS).optional(),
+  projectId: anyOf(Uuid).optional().meta({
+    description: 'Matches wallets with passes of this project.',
+    example: '01985f0c-7a10-7000-8000-000000000001',
+  }),
+  platform: anyOf(Platform).optional().meta({ description: 'Matches wallets of this platform.', example: 'apple' }),
+  stale: booleanParam
+    .optional()
+    .meta({ description: 'Whether the wallet lacks the newest version of the pass.', example: true }),
+  olderThan: integerParam(0, MAX_OLDER_SECONDS).optional().meta({
+    description: 'With `stale`: matches wallets of passes that have not changed for this number of seconds.',
+    example: 3600,
+  }),
 }).superRefine((query, context) => checkQualifier('olderThan', 'stale', query, context))
 
 /** Routes of the wallets of a workspace. */
@@ -148,7 +156,12 @@ export const wallets = {
     description:
       `Compares the phones with the objective that ${FRESHNESS.objective * 100} % of reachable phones have the ` +
       `latest version of their passes within ${FRESHNESS.withinSeconds / 60} minutes.`,
-    query: z.strictObject({ projectId: anyOf(Uuid).optional() }),
+    query: z.strictObject({
+      projectId: anyOf(Uuid).optional().meta({
+        description: 'Counts only phones with passes of this project.',
+        example: '01985f0c-7a10-7000-8000-000000000001',
+      }),
+    }),
     readsMuch: true,
     responses: { 200: Freshness },
   }),
@@ -159,7 +172,15 @@ export const wallets = {
       'Lists messages about a pass that devices sent to the log endpoint of the PassKit web service, newest first. ' +
       'Messages are not authenticated: anyone who knows the serial number of a pass can send one. The server keeps ' +
       'messages for 30 days, but at most the newest 50 per pass and 5,000 per workspace.',
-    query: pageQuery({ projectId: anyOf(Uuid).optional(), passId: anyOf(Uuid).optional() }),
+    query: pageQuery({
+      projectId: anyOf(Uuid).optional().meta({
+        description: 'Matches messages about passes of this project.',
+        example: '01985f0c-7a10-7000-8000-000000000001',
+      }),
+      passId: anyOf(Uuid)
+        .optional()
+        .meta({ description: 'Matches messages about this pass.', example: '01985f0c-7a10-7000-8000-000000000011' }),
+    }),
     responses: { 200: pageOf(DeviceLog) },
   }),
   nudge: route('POST', '/v1/wallets/nudge', {

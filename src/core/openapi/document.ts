@@ -132,15 +132,16 @@ function answersOf(resource: keyof Contract, operation: string): Partial<Record<
 
 function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | 'header') {
   return Object.entries(schema?.shape ?? {}).map(([name, value]) => {
-    const { deprecated, ...json } = toSchema(value as z.ZodType, 'input')
+    const { deprecated, description, example, ...json } = toSchema(value as z.ZodType, 'input')
     const { success: isOptional, data: fallback } = (value as z.ZodType).safeParse(undefined)
+    const examples = example !== undefined && [json.type === 'array' ? [example] : example]
     return {
       name,
       in: where,
       required: where === 'path' || !isOptional,
       ...(deprecated === true && { deprecated }),
-      ...(typeof json.description === 'string' && { description: json.description }),
-      schema: { ...json, ...(fallback !== undefined && { default: fallback }) },
+      ...(typeof description === 'string' && { description }),
+      schema: { ...json, ...(fallback !== undefined && { default: fallback }), ...(examples && { examples }) },
     }
   })
 }

@@ -19,9 +19,20 @@ export function route<
   const P extends Route['path'],
   const R extends Omit<Route, 'method' | 'path' | 'params'>,
 >(method: M, path: P, definition: R) {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name!, Uuid] as const)
-  const params = names.length > 0 && { params: z.strictObject(Object.fromEntries(names)) }
+  const segments = path.split('/')
+  const ids = segments.flatMap((segment, n) =>
+    segment.startsWith('{')
+      ? [[segment.slice(1, -1), Uuid.describe(`The ID of the ${singular(segments[n - 1]!)}.`)] as const]
+      : [],
+  )
+  const params = ids.length > 0 && { params: z.strictObject(Object.fromEntries(ids)) }
   return { method, path, ...params, ...definition } as R & { method: M; path: P } & ParametersOf<P>
+}
+
+/** Returns the noun of a path segment, such as "template version" for template-versions. */
+function singular(resources: string): string {
+  const noun = resources.endsWith('ies') ? `${resources.slice(0, -3)}y` : resources.replace(/(?<=ss)es$|s$/, '')
+  return noun.replaceAll('-', ' ')
 }
 
 /**
@@ -64,7 +75,7 @@ export const dateTimeParts = { date: z.regexes.date.source.slice(1, -1), time, o
 /** An ISO 8601 date-time with Z or an offset. Seconds are optional (zod's own pattern requires them). */
 export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${offset}$`
 
-/** A time in requests. */
+/** A time in requests. It has no format, because `date-time` requires seconds. */
 export const Timestamp = z
   .string()
   .regex(
@@ -73,7 +84,6 @@ export const Timestamp = z
   )
   .refine((value) => !(Date.parse(value) < EARLIEST_MOMENT), 'Must not be before the year 0 in UTC')
   .refine((value) => !(Date.parse(value) >= LATEST_MOMENT), 'Must be before the year 10000 in UTC')
-  .meta({ format: 'date-time' })
 
 /** A time in responses: ISO 8601 in UTC, ending in Z. */
 export const UtcTimestamp = z.iso.datetime()

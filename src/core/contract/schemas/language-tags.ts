@@ -11,7 +11,11 @@ const Language = z
   )
 
 /** The language of a preview, which must be a language of the definition. */
-export const PreviewLanguage = z.string().min(1).max(35)
+export const PreviewLanguage = z.string().min(1).max(35).meta({
+  description:
+    'The language of the texts, which must be a language of the definition. Default: the default language of the definition.',
+  example: 'pt',
+})
 
 /** The languages of a definition. */
 export const Languages = z.strictObject({

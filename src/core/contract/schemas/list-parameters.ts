@@ -46,14 +46,27 @@ export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
 }
 
+/** The position of the next page. */
+export const Cursor = z
+  .string()
+  .min(1)
+  .max(512)
+  .describe('The `nextCursor` of the previous page. Sort order and filters must be those of the previous page.')
+
 /** Returns the query schema of a list: pagination, sort keys, and filters. */
 export function listQuery<const S extends readonly [string, ...string[]], F extends z.ZodRawShape>(
   sortBy: S,
   filters: F,
 ) {
   return pageQuery({
-    sortBy: z.enum(sortBy).default(sortBy[0] as S[number]),
-    sortDir: z.enum(sortDirections).default('desc'),
+    sortBy: z
+      .enum(sortBy)
+      .default(sortBy[0] as S[number])
+      .meta({ description: 'The field to sort by.', example: sortBy.at(-1) }),
+    sortDir: z
+      .enum(sortDirections)
+      .default('desc')
+      .meta({ description: 'The sort direction. Null is the greatest value.', example: 'asc' }),
     ...filters,
   })
 }
@@ -61,9 +74,15 @@ export function listQuery<const S extends readonly [string, ...string[]], F exte
 /** Returns the query schema of a list with a fixed order. */
 export function pageQuery<F extends z.ZodRawShape>(filters: F) {
   return z.strictObject({
-    limit: integerParam(1, 100).default(20),
-    cursor: z.string().min(1).max(512).optional(),
-    offset: integerParam(0, MAX_OFFSET).optional().meta({ deprecated: true }),
+    limit: integerParam(1, 100)
+      .default(20)
+      .meta({ description: 'The maximum number of items in the page.', example: 50 }),
+    cursor: Cursor.optional(),
+    offset: integerParam(0, MAX_OFFSET).optional().meta({
+      deprecated: true,
+      description: 'The number of items to skip. Use `cursor` instead, because a page costs more the later it is.',
+      example: 40,
+    }),
     ...filters,
   })
 }
@@ -75,6 +94,12 @@ export const booleanParam = z
   })
   .meta({ describedAs: { type: 'boolean' } })
 
+/** Whether to only compute the result of a request. */
+export const dryRunParam = booleanParam.default(false).meta({
+  description: 'Whether to return the result without storing or sending anything.',
+  example: true,
+})
+
 /** A number, or a bound such as gte:3 or lte:7. */
 export const numericFilter = z
   .string()
@@ -85,13 +110,25 @@ export const numericFilter = z
   })
   .refine(({ value }) => Number.isSafeInteger(value), `Must be at most ${Number.MAX_SAFE_INTEGER}`)
 
-/** Returns the parameters of a time window. Each bound has two names. Both bounds are inclusive. */
-export function windowParams<const N extends readonly [from: string, to: string, since: string, until: string]>(
-  names: N,
-) {
-  return Object.fromEntries(names.map((name) => [name, anyOf(Timestamp).optional()])) as {
-    [K in N[number]]: z.ZodOptional<ReturnType<typeof anyOf<typeof Timestamp>>>
-  }
+/**
+ * Returns the parameters of a time window. Each bound has two names. Both bounds are inclusive.
+ * @param items the items with their time, such as "passes created"
+ */
+export function windowParams<const N extends WindowNames>(names: N, items: string) {
+  const [from, to, since, until] = names
+  const start = { description: `Matches ${items} at or after this time.`, example: '2027-05-20T06:00:00Z' }
+  const end = { description: `Matches ${items} at or before this time.`, example: '2027-05-20T20:00:00+01:00' }
+  const same = (name: string) => `The same as \`${name}\`. Use only one of the two.`
+  return {
+    [from]: anyOf(Timestamp).optional().meta(start),
+    [to]: anyOf(Timestamp).optional().meta(end),
+    [since]: anyOf(Timestamp)
+      .optional()
+      .meta({ ...start, description: same(from) }),
+    [until]: anyOf(Timestamp)
+      .optional()
+      .meta({ ...end, description: same(to) }),
+  } as { [K in N[number]]: z.ZodOptional<ReturnType<typeof anyOf<typeof Timestamp>>> }
 }
 
 type WindowNames = readonly [from: string, to: string, since: string, until: string]

@@ -4,8 +4,12 @@ import { text } from './common.ts'
 /** The maximum number of devices per imported pass. */
 export const MAX_IMPORTED_DEVICES = 100
 
+/** Any text without control characters. Unlike one with `\P{Cc}`, the pattern compiles without the flag `u`. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to reject
+const WITHOUT_CONTROL_CHARACTERS = /^[^\x00-\x1f\x7f-\x9f]*$/
+
 /** A name without control characters, for use in URLs and files. */
-const name = (max: number) => text(1, max).regex(/^\P{Cc}*$/u, 'Must not contain control characters')
+const name = (max: number) => text(1, max).regex(WITHOUT_CONTROL_CHARACTERS, 'Must not contain control characters')
 
 /** A device as the PassKit web service identifies it. */
 const ImportedDevice = z.strictObject({

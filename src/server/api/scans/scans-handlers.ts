@@ -3,10 +3,10 @@ import {
   MAX_GATES,
   type RedemptionExplanation,
   type ScanReversal,
-  scannedWindow,
 } from '../../../core/contract/scans.ts'
 import type { BucketUnit } from '../../../core/contract/schemas/common.ts'
 import { foldWindow } from '../../../core/contract/schemas/list-parameters.ts'
+import { scannedWindow } from '../../../core/contract/schemas/scan-list-query.ts'
 import type { ScanResponse } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
