@@ -86,10 +86,11 @@ const packages: Record<string, RegExp> = {
 
 /**
  * Commands that use the database or run a server. Other commands must not be able to load either. `template
- * dev` draws the same pages as the server, and `template lint` prints the same warnings as publishing.
+ * dev` draws the same pages as the server, `template lint` prints the same warnings as publishing, and `template import`
+ * leaves out what publishing rejects.
  */
 const operators =
-  /^commands\/(serve|demo|export|move-out|template\/(dev|lint)|(jobs|audit)\/list)\.ts$|^cli\/operator\//
+  /^commands\/(serve|demo|export|move-out|template\/(dev|import|lint)|(jobs|audit)\/list)\.ts$|^cli\/operator\//
 
 interface Import {
   file: string

@@ -99,6 +99,9 @@ class ZipError extends Error {
 
 /** The maximum size of a file in a package; real phones reject far smaller ones. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
+/** The limits of an archive. The files of a package have at most 20 MiB of images in all. */
+const MAX_ARCHIVE_BYTES = 128 * 1024 * 1024
+const MAX_FILES = 5_000
 
 /**
  * Returns the files of a zip archive by name, read through its central directory, as phones do. Damage inside a file
@@ -107,12 +110,15 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024
  */
 export function unzip(archive: Buffer): Map<string, Buffer> {
   const names = new Set<string>()
+  let total = 0
   try {
     const files = unzipSync(archive, {
       filter: ({ name, size, originalSize }) => {
         if (names.has(name)) throw new ZipError(`the archive contains ${name} twice`)
         if (Math.max(size, originalSize) > MAX_FILE_BYTES) throw new ZipError(`${name} is too large`)
         names.add(name)
+        total += Math.max(size, originalSize)
+        if (total > MAX_ARCHIVE_BYTES || names.size > MAX_FILES) throw new ZipError('the archive is too large')
         return true
       },
     })

@@ -87,7 +87,7 @@ function toRow(pass: z.output<typeof ForeignPass>): PackageRow {
 }
 
 /** Returns a column name for a field key: without dots, and different from the pass's own columns. */
-function columnOf(key: string): string {
+export function columnOf(key: string): string {
   const name = key.replaceAll('.', '_')
   return reserved.has(name.toLowerCase()) ? `field_${name}` : name
 }

@@ -31,7 +31,7 @@ export interface StarterFacts {
 }
 
 /** The side of an icon that is sharp everywhere, in pixels: a wallet that requires a logo shows it, too. */
-const ICON_SIDE = 660
+export const ICON_SIDE = 660
 
 /** Creates a template file and its icon, without which publishing can fail. @throws UsageError as `starterTemplate` */
 export function starterFiles(kind: StarterKind, facts: StarterFacts) {

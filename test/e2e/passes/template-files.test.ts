@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { festival, museum, writeBundle } from '../../cli/template/designer-bundles.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { run } from '../support/program.ts'
 import { sharedServer, type TestServer } from '../support/server.ts'
@@ -183,4 +184,41 @@ test('init writes a template that lint finds clean and push publishes, and overw
     exitCode: 2,
     stderr: expect.stringContaining('--kind'),
   })
+})
+
+test('import makes a file from a template of Pass Designer, names what differs, and says what to do next', async () => {
+  const cwd = temporaryFolder()
+  writeBundle(cwd, museum, 'Museum card.pkpasstemplate')
+  const args = ['template', 'import', 'Museum card.pkpasstemplate']
+  const { exitCode, stdout, stderr } = await run(args, undefined, { cwd })
+  expect(exitCode).toBe(0)
+  expect(stdout.split('\n')).toEqual([
+    'Wrote museum-card.json with 3 images and 8 variables.',
+    'Kept in apple, for iPhones only:',
+    '  posterGeneric.backFields: A design has no dataDetectorTypes.',
+    '  posterGeneric.additionalInfoFields: A design has no such group.',
+    '  footerBackgroundColor: A design has no such key.',
+    '  sharingProhibited: A design has no such key.',
+    '  featuredActions: A design has no such key.',
+    'Not imported:',
+    '  locations.0.altitude: A position of a design has no altitude.',
+    '  futureKey: Unknown key: Apple has no such key here.',
+    '  featuredActions.1: url: Is required.',
+    'Left out, because the service sets them: passTypeIdentifier, teamIdentifier, serialNumber, authenticationToken, webServiceURL.',
+  ])
+  expect(stderr).toMatch(/^Next: .* template lint museum-card\.json$/)
+  const linted = await run(['template', 'lint', 'museum-card.json'], undefined, { cwd })
+  expect(linted).toMatchObject({ exitCode: 0, stdout: 'museum-card.json: no problems found' })
+  expect(await run(args, undefined, { cwd })).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('--force') })
+
+  const unfit = { ...festival, 'pass.json': String(festival['pass.json']).replaceAll('"nfc"', '"nfcLater"') }
+  writeBundle(cwd, unfit, 'unfit')
+  const other = await run(['template', 'import', 'unfit', '--key', 'unfit', '--json'], undefined, { cwd })
+  expect(JSON.parse(other.stdout)).toMatchObject({
+    file: 'unfit.json',
+    passType: 'eventTicket',
+    problems: [{ path: 'definition.apple.nfc' }],
+  })
+  expect(other.stderr).toMatch(/^Next: fix these problems, then .* template lint unfit\.json$/)
+  expect(await run(['template', 'lint', 'unfit.json'], undefined, { cwd })).toMatchObject({ exitCode: 1 })
 })

@@ -1,0 +1,135 @@
+import { dirname, join } from 'node:path'
+import {
+  Definition,
+  type DefinitionInput,
+  type ImageRole,
+  type PassType,
+} from '../../../core/contract/schemas/definition.ts'
+import { TemplateKey } from '../../../core/contract/templates.ts'
+import { type Issue, parseAs } from '../../../core/errors.ts'
+import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
+import { NIL_UUID } from '../../../core/uuid.ts'
+import { plainPng } from '../../../files/plain-png.ts'
+import { CliError, UsageError } from '../../command/cli-error.ts'
+import { ICON_SIDE } from '../starters.ts'
+import { type WrittenFile, writeTemplate } from '../write-files.ts'
+import { readDesignerBundle } from './bundle.ts'
+import { imagesOf, readDefinition } from './definition.ts'
+import type { Report } from './report.ts'
+
+interface ImportOptions {
+  /** The template file to write. */
+  file: string
+  key: string
+  name: string
+  replaces: boolean
+  /** Returns the issues of publishing that concern the platforms. */
+  findPlatformIssues: (content: {
+    definition: ReturnType<typeof inLanguage>
+    passType: PassType
+  }) => Promise<readonly Issue[]>
+}
+
+interface Imported extends Report {
+  passType: PassType
+  /** The paths of the written images. */
+  images: string[]
+  /** The number of variables. */
+  variables: number
+  dropped: string[]
+}
+
+/** @throws CliError if the template cannot be read, or a file exists and is not replaced; nothing is written then */
+export async function importDesignerTemplate(path: string, options: ImportOptions): Promise<Imported> {
+  const { file, key, name, replaces } = options
+  if (!TemplateKey.safeParse(key).success) {
+    throw new UsageError(`"${key}" cannot be a key`, {
+      hint: '--key must be up to 64 lowercase letters, digits, or hyphens.',
+    })
+  }
+  const bundle = await readDesignerBundle(path)
+  const { passType, definition: read, languages, report, dropped } = readDefinition(bundle, name)
+  const found = imagesOf(bundle, languages)
+  if (!found.has('icon')) {
+    const { background } = read.design.colors ?? {}
+    const color = typeof background === 'string' ? background : '#808080'
+    found.set('icon', [{ language: '', bytes: plainPng(ICON_SIDE, ICON_SIDE, color) }])
+    report.assumed.push({ path: 'icon.png', reason: 'Is missing, so it is an image of one color. Replace it' })
+  }
+  const images: WrittenFile[] = []
+  const names: Partial<Record<ImageRole, string | Record<string, string>>> = {}
+  for (const [role, files] of found) {
+    const isOne = files.length === 1 && (languages === undefined || found.get(role)![0]!.language === languages.default)
+    const written = files.map(({ language, bytes }, index) => {
+      const image = `images/${key}/${role}${index === 0 ? '' : `-${language}`}.png`
+      images.push({ path: join(dirname(file), image), content: bytes })
+      return [language, image] as const
+    })
+    names[role] = isOne || written[0]?.[0] === '' ? written[0]![1] : Object.fromEntries(written)
+  }
+  const valid = await withoutInvalid({ ...read, design: { ...read.design, images: names } }, passType, options, report)
+  const template = { key, name: name.slice(0, 255), passType, definition: valid }
+  writeTemplate({ path: file, content: `${JSON.stringify(template, undefined, 2)}\n` }, images, {
+    replaces,
+    hint: 'choose another file with --out, or replace it with --force.',
+  })
+  return {
+    passType,
+    images: images.map(({ path }) => path),
+    variables: valid.variables?.length ?? 0,
+    dropped,
+    ...report,
+  }
+}
+
+/** More issues than any real template has. */
+const MAX_REMOVED = 500
+
+/**
+ * Removes the values that the schema of a definition rejects, and the keys of `apple` that publishing rejects, and reports
+ * them. The other issues are for the designer to fix.
+ */
+async function withoutInvalid(
+  definition: DefinitionInput,
+  passType: PassType,
+  { findPlatformIssues }: ImportOptions,
+  { unmapped, kept }: Report,
+): Promise<DefinitionInput> {
+  const valid = structuredClone(definition)
+  for (let removed = 0; removed < MAX_REMOVED; removed += 1) {
+    const withIds = { ...valid, design: { ...valid.design, images: nilIds(valid.design.images ?? {}) } }
+    const parsed = parseAs(Definition, withIds)
+    const issue =
+      'issues' in parsed
+        ? parsed.issues[0]
+        : (await findPlatformIssues({ definition: inLanguage(parsed.value), passType })).find(
+            ({ path: [first, key] }) => first === 'apple' && valid.apple?.[String(key)] !== undefined,
+          )
+    if (!issue) return valid
+    const path = remove(valid, issue.path)
+    const shown = (path[0] === 'apple' ? path.slice(1) : path).join('.')
+    for (const note of kept.filter((one) => one.path === shown)) kept.splice(kept.indexOf(note), 1)
+    const missing = issue.path.slice(path.length).join('.')
+    unmapped.push({ path: shown, reason: missing === '' ? issue.message : `${missing}: ${issue.message}` })
+  }
+  throw new CliError(`The template has more than ${MAX_REMOVED} values that no pass can have`)
+}
+
+function nilIds(images: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(images).map(([key, image]) => [key, typeof image === 'string' ? NIL_UUID : nilIds(image)]),
+  )
+}
+
+/** Removes the value at a path. If it is missing, removes the item or key that requires it. Returns the removed path. */
+function remove(root: object, path: Issue['path']): Issue['path'] {
+  for (let length = path.length; length > 1; length -= 1) {
+    const holder = path.slice(0, length - 1).reduce<unknown>((value, key) => Object(value)[key], root)
+    const key = path[length - 1]!
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key)) continue
+    if (Array.isArray(holder)) holder.splice(Number(key), 1)
+    else delete (holder as Record<string | number, unknown>)[key]
+    return path.slice(0, length)
+  }
+  throw new CliError(`The template cannot be a definition: ${path.join('.')} is not valid`)
+}

@@ -1,0 +1,17 @@
+export type JsonObject = Record<string, unknown>
+
+/** A part of a template of Pass Designer: its path in the bundle, without the name of pass.json. */
+export interface Note {
+  path: string
+  reason: string
+}
+
+/** The parts of a template that differ in the definition, for the designer to check. */
+export interface Report {
+  /** Keys of Apple that a design does not have, and that the definition holds in `apple`. */
+  kept: Note[]
+  /** Parts that the definition does not hold. */
+  unmapped: Note[]
+  /** Values that the definition replaces. */
+  assumed: Note[]
+}

@@ -1,0 +1,65 @@
+import type { DefinitionInput, VariableDefinition, VariableFormat } from '../../../core/contract/schemas/definition.ts'
+import { inWords } from '../../command/output.ts'
+import { columnOf } from '../../import/read-packages.ts'
+
+export type NewVariable = Pick<VariableDefinition, 'example' | 'default'> & {
+  /** A key of pass.json. */
+  key: string
+  label?: string
+  format?: VariableFormat
+  isRequired?: boolean
+}
+
+type WrittenVariable = NonNullable<DefinitionInput['variables']>[number]
+
+const MAX_NAME = 60
+/** The schema of a definition has the same maximum. */
+const MAX_VARIABLES = 200
+
+/** The variables of a definition, with the values of the template as examples. */
+export class Variables {
+  readonly #byName = new Map<string, WrittenVariable>()
+
+  /** Adds a variable with a free name, and returns its placeholder. Beyond the maximum, returns the value itself. */
+  add({ key, label, format, isRequired = false, ...rest }: NewVariable): string {
+    if (this.#byName.size === MAX_VARIABLES) return rest.example ?? ''
+    const name = this.#freeName(nameOf(key))
+    const words = inWords(name).replaceAll('_', ' ').trim()
+    const shown = label?.trim() || `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+    this.#byName.set(name, {
+      name,
+      label: shown.slice(0, 255),
+      ...(isRequired && { required: true }),
+      ...(format !== undefined && format !== 'text' && { format }),
+      ...rest,
+    })
+    return `{{${name}}}`
+  }
+
+  has(placeholder: string): boolean {
+    return this.#byName.has(placeholder.slice(2, -2))
+  }
+
+  require(placeholder: string): void {
+    const variable = this.#byName.get(placeholder.slice(2, -2))
+    if (variable) variable.required = true
+  }
+
+  list(): WrittenVariable[] {
+    return [...this.#byName.values()]
+  }
+
+  #freeName(name: string): string {
+    let free = name
+    for (let n = 2; this.#byName.has(free); n += 1) free = `${name}${n}`
+    return free
+  }
+}
+
+/** A name of a variable is also the name of a column in CSV files. */
+function nameOf(key: string): string {
+  const plain = columnOf(key)
+    .replaceAll(/[^A-Za-z0-9_]/g, '_')
+    .slice(0, MAX_NAME)
+  return /^[A-Za-z]/.test(plain) ? plain : `field_${plain}`
+}
