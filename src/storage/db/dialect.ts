@@ -175,14 +175,18 @@ export function containsTerm(db: Knex, columns: readonly FoldedColumn[], term: s
       columns.map(() => pattern),
     )
   }
-  if ([...term].length < MIN_INDEXED_TERM) {
-    return db.raw(
-      anyOf(columns, (column) => `instr(passes.${column}, ?) > 0`),
-      columns.map(() => term),
-    )
-  }
+  if ([...term].length < MIN_INDEXED_TERM) return rowContainsTerm(db, columns, term)
   const phrase = `{${columns.join(' ')}} : "${term.replaceAll('"', '""')}"`
   return db.raw('passes.row_number in (select rowid from pass_search where pass_search match ?)', [phrase])
+}
+
+/** Like `containsTerm`, for a query with few passes. SQLite would read all matches in the index for each such query. */
+export function rowContainsTerm(db: Knex, columns: readonly FoldedColumn[], term: string): Knex.Raw {
+  if (isPostgres(db)) return containsTerm(db, columns, term)
+  return db.raw(
+    anyOf(columns, (column) => `instr(passes.${column}, ?) > 0`),
+    columns.map(() => term),
+  )
 }
 
 function anyOf(columns: readonly string[], condition: (column: string) => string): string {

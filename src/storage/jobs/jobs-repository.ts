@@ -7,8 +7,8 @@ import { bindIds, constant, idIsChosen, insertSelected, isAmong, isUnlocked, row
 import { runPrepared, runSilently } from '../db/prepared.ts'
 import { mapping, optionalText, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
-import type { FanOutChunk } from '../messages/broadcasts-repository.ts'
 import type { JobOutcome } from '../operations/store-events.ts'
+import type { PassRange } from '../passes/list/pass-walk.ts'
 import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
 import { mayRun, type NextTurn, nextTurn, type TurnOptions, waitsIn } from './turns.ts'
 
@@ -124,7 +124,7 @@ export class Jobs extends Repository {
    * Queues a job for each notification of a broadcast whose pass ID is in the range. The job has the ID of the
    * notification.
    */
-  async insertFanOut(broadcastId: string, chunk: FanOutChunk, correlationId: string | null, at: Date): Promise<void> {
+  async insertFanOut(broadcastId: string, chunk: PassRange, correlationId: string | null, at: Date): Promise<void> {
     const place = placeOf({ kind: 'send-broadcast-notification' })
     const { queue, priority } = place
     this.onDue(place)

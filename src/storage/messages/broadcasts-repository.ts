@@ -20,14 +20,9 @@ import {
 } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { countsOf } from '../operations/counters.ts'
+import { findRange, type PassRange, passesInRange } from '../passes/list/pass-walk.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
-
-/** A range of pass IDs: greater than `after` (null for no bound), up to and including `upTo` (null for no bound). */
-export interface FanOutChunk {
-  after: string | null
-  upTo: string | null
-}
 
 const BROADCAST = mapping({
   id: text,
@@ -129,19 +124,15 @@ export class Broadcasts extends Repository {
   }
 
   /** Returns the next chunk of the fan-out. The caller has locked the broadcast. */
-  async findChunk(workspaceId: string, { projectId, position }: StoredBroadcast, passes: number): Promise<FanOutChunk> {
-    const last: { id: string } | undefined = await this.passesOf(workspaceId, projectId, position)
-      .orderBy('passes.id')
-      .offset(passes - 1)
-      .first('passes.id')
-    return { after: position, upTo: last?.id ?? null }
+  findChunk(workspaceId: string, { projectId, position }: StoredBroadcast, passes: number): Promise<PassRange> {
+    return findRange(this.db, workspaceId, { projectId }, position, passes)
   }
 
   /**
    * Creates a notification for each pass of the chunk that was issued when the broadcast started, saves the progress, and returns
    * the number of notifications. The caller has locked the broadcast.
    */
-  async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: FanOutChunk, at: Date): Promise<number> {
+  async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: PassRange, at: Date): Promise<number> {
     const { id, projectId, platforms, startedAt } = broadcast
     const now = at.getTime()
     const states = Object.fromEntries(
@@ -158,8 +149,7 @@ export class Broadcasts extends Repository {
       created_at: constant(this.db, 'bigint', now),
       updated_at: constant(this.db, 'bigint', now),
     }
-    const passes = this.passesOf(workspaceId, projectId, chunk.after)
-    if (chunk.upTo !== null) passes.where('passes.id', '<=', chunk.upTo)
+    const passes = passesInRange(this.db, workspaceId, { projectId }, chunk)
     const made = await insertSelected(this.db, 'notifications', columns, whereIssuedAt(passes, startedAt!))
     await this.rows(workspaceId)
       .where({ id })
@@ -191,13 +181,13 @@ export class Broadcasts extends Repository {
 
   /** Returns the audience of a broadcast that is sent at a time, based on current data. */
   forecast(workspaceId: string, projectId: string, at: Date): Promise<Forecast> {
-    return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId, null), at), at)
+    return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId), at), at)
   }
 
   /** Returns the audience of a broadcast that is sent to whole classes. */
   async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
     const installed = () =>
-      this.passesOf(workspaceId, projectId, null)
+      this.passesOf(workspaceId, projectId)
         .join('google_objects', 'google_objects.pass_id', 'passes.id')
         .whereNotNull('installed_at')
     const meant = () => whereIssuedAt(installed(), at)
@@ -219,9 +209,8 @@ export class Broadcasts extends Repository {
     return this.rows(workspaceId).where({ project_id: projectId, started_at: null }).where('send_at', '>', at.getTime())
   }
 
-  private passesOf(workspaceId: string, projectId: string, after: string | null) {
-    const query = this.db('passes').where({ 'passes.workspace_id': workspaceId, 'passes.project_id': projectId })
-    return after === null ? query : query.where('passes.id', '>', after)
+  private passesOf(workspaceId: string, projectId: string) {
+    return passesInRange(this.db, workspaceId, { projectId }, { after: null, upTo: null })
   }
 }
 

@@ -8,6 +8,7 @@ import type { ListPage } from '../db/list-query.ts'
 import { named, runPrepared, sendSilently } from '../db/prepared.ts'
 import { Repository } from '../db/repository.ts'
 import { activateIdentifier, insertIndex, isActiveIdentifier, replaceIndex } from './identifiers.ts'
+import { listPasses, type PassListRequest } from './list/pass-list.ts'
 import {
   endedSpan,
   ISSUED_SPAN,
@@ -17,7 +18,6 @@ import {
   withVersionBump,
   withWalletVersionBump,
 } from './pass-change.ts'
-import { listPasses, type PassListRequest } from './pass-list.ts'
 import {
   byExternalId,
   type NewPass,

@@ -31,9 +31,8 @@ export const Include = anyOf(z.enum(['wallets']))
   .optional()
   .meta({ description: '`wallets` adds the response of GET /v1/passes/{id}/wallets to each pass.', example: 'wallets' })
 
-/** The filters and sort keys of GET /v1/passes. */
-export const PassListQuery = listQuery(passSorts, {
-  status: anyOf(PassStatus).optional().meta({ description: 'Matches passes with this status.', example: 'ISSUED' }),
+/** The filters of GET /v1/passes, except the status. Other requests accept the same filters in a body: see PassFilter. */
+export const passFilters = {
   externalPassId: anyOf(text(1, 255))
     .optional()
     .meta({ description: 'Matches the pass with this external ID.', example: 'order-1815-1' }),
@@ -100,8 +99,13 @@ export const PassListQuery = listQuery(passSorts, {
     example: 'lte:3',
   }),
   ...windowParams(createdWindow, 'passes created'),
-  include: Include,
-}).superRefine((query, context) => {
+}
+
+/** Checks the rules that concern several filters. */
+export function checkPassFilters(
+  query: Record<string, unknown> & { label?: string[] | undefined; labelMatch?: string[] | undefined },
+  context: z.RefinementCtx,
+): void {
   checkQualifier('labelMatch', 'label', query, context)
   checkQualifier('redeemedContext', 'redeemed', query, context)
   checkWindow(createdWindow, query, context)
@@ -109,4 +113,11 @@ export const PassListQuery = listQuery(passSorts, {
     const message = `Must have at most ${MAX_SUBSTRINGS} values if labelMatch is contains`
     context.addIssue({ code: 'custom', path: ['label'], message })
   }
-})
+}
+
+/** The filters and sort keys of GET /v1/passes. */
+export const PassListQuery = listQuery(passSorts, {
+  status: anyOf(PassStatus).optional().meta({ description: 'Matches passes with this status.', example: 'ISSUED' }),
+  ...passFilters,
+  include: Include,
+}).superRefine(checkPassFilters)

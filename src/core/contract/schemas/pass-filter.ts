@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { parseAs } from '../../errors.ts'
+import { foldWindow } from './list-parameters.ts'
+import { checkPassFilters, createdWindow, passFilters } from './pass-list-query.ts'
+
+const Parsed = z.strictObject(passFilters).superRefine(checkPassFilters)
+
+/** An empty list is rejected: it could mean no pass or every pass. */
+const Values = z.union([z.string(), z.array(z.string()).min(1)], { error: 'Must be a string or a list of strings' })
+
+type Name = keyof typeof passFilters
+
+const values = Object.fromEntries(Object.keys(passFilters).map((name) => [name, Values.optional()]))
+
+/**
+ * The filter of passes in a request body. The keys are the filters of GET /v1/passes, without status, and the values follow the
+ * same rules. A list of values means any of them.
+ */
+export const PassFilter = z
+  .strictObject(values as Record<Name, z.ZodOptional<typeof Values>>)
+  .superRefine((filter, context) => {
+    const parsed = parseAs(Parsed, filter)
+    if ('value' in parsed) return
+    for (const { path, message } of parsed.issues) {
+      const [name, ...place] = path as [Name, ...(string | number)[]]
+      // Name a single value without an index, as the list does.
+      context.addIssue({ code: 'custom', path: [name, ...(Array.isArray(filter[name]) ? place : [])], message })
+    }
+  })
+export type PassFilter = z.output<typeof PassFilter>
+
+/** Returns the conditions of a valid filter. Requests and records contain the filter as it was given. */
+export function parsePassFilter(filter: PassFilter) {
+  return foldWindow(Parsed.parse(filter), createdWindow, 'created')
+}
