@@ -27,8 +27,10 @@ interface Picture {
    * language.
    */
   of: 'phones' | { languages: string[]; link?: 'smart' | 'group' }
+  /** The only wallet to draw. */
+  platform?: 'apple'
   /**
-   * Whether to draw the pass as a poster ticket, only on an iPhone. The example has no poster, because posters need an
+   * Whether to draw the pass as a poster ticket. The example has no poster, because posters need an
    * entitlement from Apple.
    */
   isPoster?: true
@@ -65,7 +67,15 @@ const pictures: Record<string, Picture> = {
     rows: 'attendees.csv',
     externalPassId: 'PG27-00007',
     of: 'phones',
+    platform: 'apple',
     isPoster: true,
+  },
+  'poster-membership': {
+    example: 'museum',
+    rows: 'cards.csv',
+    externalPassId: 'AT-2004710000655',
+    of: 'phones',
+    platform: 'apple',
   },
   loyalty: { example: 'loyalty', rows: 'members.csv', externalPassId: 'GF-00410007', of: 'phones' },
 }
@@ -91,7 +101,7 @@ try {
         ? [
             await drawPhones(
               browser,
-              `${server.url}/v1/passes/${pass.id}/preview?format=html${picture.isPoster ? '&platform=apple' : ''}`,
+              `${server.url}/v1/passes/${pass.id}/preview?format=html${picture.platform ? `&platform=${picture.platform}` : ''}`,
             ),
           ]
         : await drawPages(browser, pass.hostedLinks[picture.of.link ?? 'smart']!, picture.of.languages)

@@ -65,9 +65,17 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
+/** Whether iPhones since iOS 26 show the facts of a flight in Apple's own layout, instead of the fields. */
+export function isSemanticBoarding(passJson: Record<string, unknown>): boolean {
+  return firstScheme(passJson) === 'semanticBoardingPass'
+}
+
+function firstScheme({ preferredStyleSchemes: schemes }: Record<string, unknown>): unknown {
+  return Array.isArray(schemes) ? schemes[0] : undefined
+}
+
 function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale): EventPoster | null {
-  const schemes = passJson.preferredStyleSchemes
-  const isAsked = Array.isArray(schemes) && schemes[0] === 'posterEventTicket' && isJsonObject(passJson.eventTicket)
+  const isAsked = firstScheme(passJson) === 'posterEventTicket' && isJsonObject(passJson.eventTicket)
   const tags = semanticTags(passJson)
   const [event, venue] = [tags.text('eventName'), tags.text('venueName')]
   if (!isAsked || event === undefined || venue === undefined) return null

@@ -7,7 +7,7 @@ import { readAppleFields } from '../../../core/rules/display/apple-value.ts'
 import { type Card, localeOf, renderCard } from '../../../core/rules/display/card.ts'
 import { parseRgb } from '../../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
-import { readPoster } from '../../../core/rules/display/poster.ts'
+import { isSemanticBoarding, readPoster } from '../../../core/rules/display/poster.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import {
@@ -92,6 +92,7 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { p
   return {
     apple: apple && appleCard(pass.card, apple),
     poster: apple && readPoster(apple, localeOf(pass.card)),
+    isSemantic: apple !== null && apple !== undefined && isSemanticBoarding(apple),
     google: google && readGoogleView(google.class, google.object, pass.card.language, spoken),
   }
 }

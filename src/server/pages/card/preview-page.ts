@@ -16,6 +16,8 @@ export interface PreviewPageFacts {
   apple: Card | null
   /** The poster that newer iPhones show instead of the card. */
   poster?: Poster | null
+  /** Whether iPhones since iOS 26 show the trip in Apple's layout, which is not drawn. */
+  isSemantic?: boolean
   /** Null if the server does not issue for Google, or Google was not requested. */
   google: GoogleView | null
   /** Image ids by role, for posters and for Google, whose views contain none. */
@@ -43,12 +45,15 @@ ${warningsHtml(warnings)}`
   })
 }
 
-export interface PhoneFacts extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'google' | 'images' | 'at'> {
+export interface PhoneFacts
+  extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'isSemantic' | 'google' | 'images' | 'at'> {
   variant?: string
 }
 
-export function phonesHtml({ apple, poster, google, images, at, variant }: PhoneFacts, options: CardOptions): string {
+export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
+  const { apple, poster, isSemantic, google, images, at, variant } = facts
   const named = variant ? `, ${variant}` : ''
+  const newerIos = poster?.since ?? (isSemantic ? 26 : undefined)
   const phones = [
     apple &&
       poster &&
@@ -58,13 +63,17 @@ export function phonesHtml({ apple, poster, google, images, at, variant }: Phone
         ...(poster.style === 'posterGeneric' && { back: detailsHtml(english.words.more, poster.details, []) }),
       }),
     apple &&
-      applePhone(apple, at, poster ? `${named}, before iOS ${poster.since}` : named, {
+      applePhone(apple, at, newerIos === undefined ? named : `${named}, before iOS ${newerIos}`, {
         card: cardHtml(poster ? cardBeforePoster(apple, poster) : apple, { ...options, marksSurplus: true }),
+        ...(isSemantic && { note: SEMANTIC_NOTE }),
       }),
     google && androidPhone(google, images, named, options),
   ]
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
+
+const SEMANTIC_NOTE =
+  'Since iOS 26, iPhones show the trip in the layout of Apple, which is not drawn here, instead of these fields.'
 
 const PHONE_STYLE = browserFile('phones.css')
 
@@ -91,7 +100,7 @@ function applePhone(
   card: Card,
   at: Date,
   named: string,
-  drawn: Pick<PhoneParts, 'id' | 'card'> & Partial<Pick<PhoneParts, 'back'>>,
+  drawn: Pick<PhoneParts, 'id' | 'card' | 'note'> & Partial<Pick<PhoneParts, 'back'>>,
 ): string {
   const isExpired = card.expiresAt !== null && card.expiresAt <= at
   return phoneHtml({
@@ -123,10 +132,12 @@ interface PhoneParts {
   bar: string
   stamp: string | null
   card: string
+  /** A text below the phone. */
+  note?: string
   back: string
 }
 
-function phoneHtml({ kind, id = kind, name, bar, stamp, card, back }: PhoneParts): string {
+function phoneHtml({ kind, id = kind, name, bar, stamp, card, note, back }: PhoneParts): string {
   return `<section class="phone ${kind}" aria-labelledby="${id}"><h2 id="${id}">${name}</h2>
 <div class="frame"><div class="screen">
 <div class="status" aria-hidden="true"><span>9:41</span>${STATUS_ICONS}</div>
@@ -134,6 +145,7 @@ function phoneHtml({ kind, id = kind, name, bar, stamp, card, back }: PhoneParts
 <div class="place${stamp ? ' is-over' : ''}">${stamp ? `<p class="stamp">${escapeHtml(stamp)}</p>` : ''}${card}</div>
 <div class="home" aria-hidden="true"></div>
 </div></div>
+${note === undefined ? '' : `<p class="note muted">${escapeHtml(note)}</p>`}
 ${back}
 </section>`
 }

@@ -150,3 +150,12 @@ test('draws the poster of iOS 27 with its fields, the code, and its images, next
   expect(older).toContain('value of classic')
   expect(html).not.toContain(hostileTexts[0]!)
 })
+
+test('the page says which iPhones show a flight in the layout of Apple instead of its fields', () => {
+  const apple = appleCard(sampleCard(), { boardingPass: {} })
+  const facts = { title: 'Flight', subtitle: '', apple, google: null, images: {}, at }
+  const { html } = previewPage({ ...facts, isSemantic: true }, { imageUrl })
+  expect(html).toContain('Apple Wallet, before iOS 26')
+  expect(html).toContain('Since iOS 26, iPhones show the trip')
+  expect(previewPage({ ...facts, isSemantic: false }, { imageUrl }).html).not.toContain('iOS 26')
+})
