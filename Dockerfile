@@ -5,7 +5,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY bin/run.js bin/
-COPY scripts/build.js scripts/
+COPY scripts scripts
 COPY src src
 RUN npm run build
 RUN npm prune --omit=dev

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { bundleClient } from './build-client.js'
 import { buildDesk } from './build-desk.js'
 import { buildDoor } from './build-door.js'
 
@@ -73,5 +74,6 @@ if (!process.argv.includes('--if-needed') || !isCurrent()) {
   writePage('door', await buildDoor())
   writePage('desk', await buildDesk())
   await writeResourceCommands()
+  await bundleClient()
   run('oclif/bin/run.js', 'manifest')
 }

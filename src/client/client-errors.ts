@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../core/errors.ts'
+import type { ErrorCode } from './types.ts'
 
 /** The server responded with an error. */
 export class ApiError extends Error {

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Contract } from '../core/contract/contract.ts'
 import { parseJson } from '../core/json.ts'
-import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './client-errors.ts'
 import { type Endpoint, endpoints, pathOf } from './endpoints.ts'
 import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf } from './exchange.ts'
 import { messagesOf } from './stream-messages.ts'
+import type { CallOptions, FollowOptions, Methods } from './types.ts'
 
 export { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 export { eachPage, paginate } from './paginate.ts'
+export type * from './types.ts'
 
 /** Options of a client. */
 export interface ClientOptions {
@@ -29,44 +29,8 @@ export interface ClientOptions {
   onRetry?: (reason: { error: Error; waitSeconds: number; attempt: number }) => void
 }
 
-/** Options of one call. */
-export interface CallOptions {
-  signal?: AbortSignal
-  /** Receives the status of the response. A create responds with 201, or with 200 if the resource already existed. */
-  onResponse?: (answer: { status: number }) => void
-  /** Set it if the request can be repeated without harm, so that it is retried if its response is lost. */
-  idempotent?: true
-}
-
-/** Options of an event stream. */
-export interface FollowOptions extends Pick<CallOptions, 'signal'> {
-  /** Called for each connection: the first one, and each one after a lost connection. */
-  onOpen?: () => void
-}
-
-/**
- * Yields the events of a stream. If the connection ends, it reconnects after the last received event, so that each
- * event is yielded once. It ends when the signal is aborted or the loop is left.
- * @throws ApiError if the server permanently rejects the request, for example after its token expired; ConnectionError
- * if no server responds at the start
- */
-type Follow<R extends Route> = (call?: RouteCall<R>, options?: FollowOptions) => AsyncGenerator<RouteResult<R>>
-
-type Method<R extends Route> =
-  Record<never, never> extends RouteCall<R>
-    ? (call?: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
-    : (call: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
-
-/** The API as typed methods: client.passes.get({ params: { id } }). */
-export type Client = {
-  [Resource in keyof Contract]: {
-    [Operation in keyof Contract[Resource]]: Contract[Resource][Operation] extends Route
-      ? Contract[Resource][Operation] extends { eventStream: true }
-        ? Follow<Contract[Resource][Operation]>
-        : Method<Contract[Resource][Operation]>
-      : never
-  }
-} & {
+/** The API: its endpoints as typed methods, and requests to any path. */
+export interface Client extends Methods {
   /**
    * Sends a request to any path, for endpoints without a method here. Resolves for any success status.
    * @throws the same errors as every method

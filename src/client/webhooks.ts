@@ -1,10 +1,7 @@
-import type { EventData } from '../core/contract/event-data.ts'
-import type { eventTypes } from '../core/events.ts'
-import { type RejectionReason, type SignatureCheck, verify as verifySignature } from '../core/rules/crypto/signature.ts'
+import { verify as verifySignature } from '../core/rules/crypto/signature.ts'
+import type { EventData, EventType, RejectionReason, SignatureCheck } from './types.ts'
 
 /** The verifier for receivers of webhooks, without dependencies: the `./webhooks` export of the package. */
-
-type EventType = (typeof eventTypes)[number]
 
 interface Envelope<T extends EventType> {
   /** The ID of the delivery. It is the same in every attempt and redelivery, so store it to process an event once. */
@@ -14,7 +11,7 @@ interface Envelope<T extends EventType> {
   timestamp: string
   /** Links the delivery to the request or job that caused it. */
   correlationId: string | null
-  data: T extends keyof EventData ? EventData[T] : Record<string, unknown>
+  data: EventData[T]
 }
 
 /** One event, the body of a delivery. Distinguish events by `type`, and ignore types that you do not know. */

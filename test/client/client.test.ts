@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { ApiError, ConnectionError, createClient, ForeignServerError, paginate } from '../../src/client/client.ts'
 import { contract } from '../../src/core/contract/contract.ts'
+import { entities, requestEntities } from '../../src/core/contract/entities.ts'
 import type { Route } from '../../src/core/route.ts'
 import { scriptedServer } from './fake-server.ts'
 
@@ -25,6 +27,19 @@ test('a client has every endpoint of the contract', async () => {
     return `  "${resource}": {\n${rows.join(',\n')}\n  }`
   })
   await expect(`{\n${resources.join(',\n')}\n}\n`).toMatchFileSnapshot('../../src/client/endpoints.json')
+})
+
+test('a client exports the type of every entity under its name in the API description', () => {
+  const text = readFileSync(new URL('../../src/client/types.ts', import.meta.url), 'utf8')
+  const lists = [...text.matchAll(/export type \{([^}]*)\}/g)].flatMap(([, names]) => names!.split(','))
+  const exported = [
+    ...lists.map((name) => name.trim().split(' as ').at(-1)),
+    ...[...text.matchAll(/export type (\w+) =/g)].map(([, name]) => name),
+  ]
+  // `Page` is generic, `EventData` has the events by their types, and `Error` would hide the class of JavaScript.
+  const hasOwnType = (name: string) => !/Page$|(?<!Followed|Subscribable)Event$|^Error(?!Code)/.test(name)
+  const names = Object.keys({ ...entities, ...requestEntities }).filter(hasOwnType)
+  expect(names.filter((name) => !exported.includes(name))).toEqual([])
 })
 
 describe('a call', () => {

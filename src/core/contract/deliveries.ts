@@ -6,9 +6,11 @@ import { anyOf, listQuery } from './schemas/list-parameters.ts'
 
 /** The type of an event. */
 export const DeliveryEventType = z.enum(eventTypes)
+export type DeliveryEventType = z.output<typeof DeliveryEventType>
 
 /** The events that an endpoint can subscribe to: all except webhook.test. */
 export const SubscribableEvent = z.enum(subscribableEvents)
+export type SubscribableEvent = z.output<typeof SubscribableEvent>
 
 /** PENDING while an attempt is due or scheduled, else the final result. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
@@ -107,6 +109,7 @@ export const deliveries = {
 
 /** An event in the event stream: the envelope of a delivery, with the ID of the event. */
 export const FollowedEvent = z.strictObject({ ...Envelope.shape, type: SubscribableEvent })
+export type FollowedEvent = z.output<typeof FollowedEvent>
 
 /** Routes of the event stream. */
 export const events = {

@@ -17,6 +17,7 @@ export const Identity = z.strictObject({
     .enum(['active', 'retired'])
     .describe('A retired identity gets no new passes. Its existing passes are still updated.'),
 })
+export type Identity = z.output<typeof Identity>
 
 /** Routes of identities. */
 export const identities = {

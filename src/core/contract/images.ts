@@ -4,6 +4,7 @@ import { PositiveInt, route } from './schemas/common.ts'
 
 /** The image types that can be uploaded. */
 export const ImageType = z.enum(['image/png', 'image/jpeg'])
+export type ImageType = z.output<typeof ImageType>
 
 /** The maximum size of an image: 5 MiB. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024

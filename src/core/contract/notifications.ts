@@ -29,6 +29,7 @@ export type MessageOptions = z.output<typeof MessageOptions>
 
 /** The delivery of a notification on one platform. */
 export const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string().optional() })
+export type PlatformDelivery = z.output<typeof PlatformDelivery>
 
 /** A message to one pass, with its state on each platform. */
 export const Notification = z.strictObject({

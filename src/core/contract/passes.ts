@@ -37,6 +37,7 @@ export const PassPreview = z.strictObject({
   apple: z.looseObject({}).nullable(),
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
 })
+export type PassPreview = z.output<typeof PassPreview>
 
 /** A JSON object, kept as received. Zod's own record would drop a key named __proto__. */
 const Variables = z
@@ -130,6 +131,7 @@ export const BatchResults = z.strictObject({
   totalFailed: Count,
   results: z.array(BatchResult),
 })
+export type BatchResults = z.output<typeof BatchResults>
 
 /** The fields that a PATCH can change. Omitted fields keep their values. */
 export const PassUpdate = z.strictObject({
@@ -167,6 +169,7 @@ export const UpdatedPass = Pass.extend({
       'Set if the request has notify: whether Android phones alert their holder, or in a dry run, whether they would.',
     ),
 })
+export type UpdatedPass = z.output<typeof UpdatedPass>
 
 const createErrors = ['TEMPLATE_NOT_FOUND', 'DUPLICATE_PASS', 'SYSTEM_VARIABLE_READONLY', 'CONFLICT'] as const
 

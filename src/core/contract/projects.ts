@@ -7,6 +7,7 @@ import { Timezone } from './schemas/redemption.ts'
 
 /** The colors of projects. */
 export const ProjectColor = z.enum(['gray', 'red', 'orange', 'yellow', 'green', 'blue', 'indigo', 'purple', 'pink'])
+export type ProjectColor = z.output<typeof ProjectColor>
 
 /** A project: templates and passes that belong together, such as the tickets of one event. */
 export const Project = z.strictObject({
@@ -34,6 +35,7 @@ export const ProjectStats = z.strictObject({
   googleInstallCount: Count,
   passesAddedLast7Days: Count,
 })
+export type ProjectStats = z.output<typeof ProjectStats>
 
 const ofEach = z.strictObject(byPlatform(() => Count))
 

@@ -97,6 +97,7 @@ export const RedemptionCheck = z.strictObject({
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
   facts: z.record(z.string(), z.unknown()).describe('The values that the check compared.'),
 })
+export type RedemptionCheck = z.output<typeof RedemptionCheck>
 
 /** Whether a pass would be accepted at a time, and why. */
 export const RedemptionExplanation = z.strictObject({
@@ -122,6 +123,7 @@ export const PolicyReplay = z
     to: Timestamp,
   })
   .refine(({ from, to }) => Date.parse(from) <= Date.parse(to), { path: ['to'], error: 'Must not be before from' })
+export type PolicyReplay = z.output<typeof PolicyReplay>
 
 const ReasonChanges = z
   .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))

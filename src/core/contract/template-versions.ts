@@ -25,6 +25,7 @@ export const TemplateVersionDetail = TemplateVersion.extend({
   warnings: z.array(Warning),
   lastError: PlatformRejection.nullable(),
 })
+export type TemplateVersionDetail = z.output<typeof TemplateVersionDetail>
 
 /** A sample pass of a version: the card that the previews draw, and the content for each configured platform. */
 export const TemplatePreview = z.strictObject({
@@ -33,6 +34,7 @@ export const TemplatePreview = z.strictObject({
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
   warnings: z.array(Warning),
 })
+export type TemplatePreview = z.output<typeof TemplatePreview>
 
 const WARNINGS = Object.entries(warningTable)
   .map(([code, meaning]) => `- \`${code}\`: ${meaning}`)

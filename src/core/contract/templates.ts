@@ -33,6 +33,7 @@ export const VariablesSchema = z.strictObject({
     required: z.array(z.string()),
   }),
 })
+export type VariablesSchema = z.output<typeof VariablesSchema>
 
 const name = text(1, 255)
 const description = text(0, 2000)

@@ -7,6 +7,7 @@ import { listQuery } from './schemas/list-parameters.ts'
 
 /** The status of a webhook. A disabled webhook receives no events. */
 export const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
+export type WebhookStatus = z.output<typeof WebhookStatus>
 
 /** A customer's endpoint. */
 export const Webhook = z.strictObject({

@@ -34,6 +34,7 @@ export const Workspace = z.strictObject({
   limits: z.strictObject(limited).optional(),
   usage: z.strictObject(limited).optional(),
 })
+export type Workspace = z.output<typeof Workspace>
 
 /** Routes of the token's workspace. */
 export const workspace = {
@@ -60,6 +61,7 @@ export const CurrentToken = z.strictObject({
   expiresAt: UtcTimestamp.nullable(),
   projectIds: z.array(Uuid).optional().describe('Set if the token is restricted to these projects.'),
 })
+export type CurrentToken = z.output<typeof CurrentToken>
 
 /** Routes of access tokens. */
 export const tokens = {

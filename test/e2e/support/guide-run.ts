@@ -104,6 +104,8 @@ async function setUp({ env }: GuideOptions) {
   cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   symlinkSync(join(root, 'dist'), join(folder, 'dist'))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(join(root, 'packages/client'), join(folder, 'node_modules/wallet-passes-client'))
   // Copy the sandbox, because creating one takes a second.
   cpSync(inject('sandboxFolder'), join(folder, 'passes.db.sandbox'), { recursive: true })
   mkdirSync(join(folder, 'bin'))

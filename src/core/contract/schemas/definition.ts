@@ -230,6 +230,7 @@ export const Design = z.strictObject({
     .max(20)
     .default([]),
 })
+export type Design = z.output<typeof Design>
 
 /** The keys of pass.json that the service sets. An override would break the pass or its updates. */
 const appleReserved = [
@@ -261,6 +262,7 @@ export const AppleOverrides = withoutProto(
       context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
   }
 })
+export type AppleOverrides = z.output<typeof AppleOverrides>
 
 /** The kinds of passes in Google Wallet. */
 export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
@@ -287,6 +289,7 @@ export const GoogleOverrides = z.strictObject({
   class: platformKeys.optional(),
   object: platformKeys.optional(),
 })
+export type GoogleOverrides = z.output<typeof GoogleOverrides>
 
 /** The content that a phone sends to NFC readers: Apple's VAS and Google's Smart Tap. */
 export const Nfc = z.strictObject({
@@ -297,6 +300,7 @@ export const Nfc = z.strictObject({
   /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
   requiresAuthentication: z.boolean().optional(),
 })
+export type Nfc = z.output<typeof Nfc>
 
 /** The details that the operator at the door sees. Wallets show none of them. */
 export const DoorInstructions = z.strictObject({
@@ -305,6 +309,7 @@ export const DoorInstructions = z.strictObject({
   /** An instruction, such as an item to hand out. It can contain placeholders. */
   notice: translatable(text(1, 500)).optional(),
 })
+export type DoorInstructions = z.output<typeof DoorInstructions>
 
 /** The content of a template version: its variables, its design, and the rules for its passes. */
 export const Definition = z.strictObject({

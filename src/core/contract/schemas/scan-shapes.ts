@@ -73,6 +73,7 @@ export const ScanMetadata = ScanContext.extend({
       'or more than a day ahead of the server. The scan is evaluated and recorded at the nearest valid time.',
   ),
 })
+export type ScanMetadata = z.output<typeof ScanMetadata>
 
 /** An item of the ledger, with the same bytes in lists, in single reads, and in pass.scanned. */
 export const ScanItem = z.strictObject({

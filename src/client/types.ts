@@ -1,0 +1,176 @@
+import type { z } from 'zod'
+import type * as broadcasts from '../core/contract/broadcasts.ts'
+import type { Contract } from '../core/contract/contract.ts'
+import type * as notifications from '../core/contract/notifications.ts'
+import type * as passes from '../core/contract/passes.ts'
+import type * as scanner from '../core/contract/scanner.ts'
+import type * as scans from '../core/contract/scans.ts'
+import type * as about from '../core/contract/schemas/about.ts'
+import type * as definition from '../core/contract/schemas/definition.ts'
+import type { Route, RouteCall, RouteResult } from '../core/route.ts'
+
+/**
+ * The types of the API. The declarations of the client import types of other folders only from here, because the package
+ * of the client contains these types written out, without the schemas.
+ */
+
+export type {
+  Broadcast,
+  BroadcastForecast,
+  BroadcastStats,
+  BroadcastStatus,
+  GoogleVia,
+} from '../core/contract/broadcasts.ts'
+export type {
+  Attempt as DeliveryAttempt,
+  Delivery,
+  DeliveryDetail,
+  DeliveryEventType as EventType,
+  DeliveryStatus,
+  Envelope,
+  FollowedEvent,
+  SubscribableEvent,
+} from '../core/contract/deliveries.ts'
+export type { Door, DoorClaim, DoorInvitation } from '../core/contract/doors.ts'
+export type { EventData } from '../core/contract/event-data.ts'
+export type { Identity } from '../core/contract/identities.ts'
+export type { Image, ImageType } from '../core/contract/images.ts'
+export type {
+  DeliveryState,
+  MessageOptions,
+  Notification,
+  NotificationStatus,
+  PlatformDelivery,
+} from '../core/contract/notifications.ts'
+export type { BatchResult, BatchResults, Pass, PassPreview, UpdatedPass } from '../core/contract/passes.ts'
+export type { Project, ProjectColor, ProjectFigures, ProjectStats } from '../core/contract/projects.ts'
+export type { SnapshotItem } from '../core/contract/scanner.ts'
+export type {
+  PolicyReplayResult,
+  RedemptionCheck,
+  RedemptionExplanation,
+  ScanStats,
+  ScanStatsByGate,
+  ScanStatsByProject,
+  ScanStatsByTime,
+} from '../core/contract/scans.ts'
+export type { ErrorBody, ErrorBodyWithoutCode, Page, PassStatus } from '../core/contract/schemas/common.ts'
+export type {
+  AppleOverrides,
+  ColorChoice,
+  DefinitionInput,
+  Design,
+  DesignImage,
+  DoorInstructions,
+  GoogleKind,
+  GoogleOverrides,
+  ImageChoice,
+  Nfc,
+  PassType,
+  ValueKind,
+  VariableDefinition,
+  VariableFormat,
+  Warning,
+  WarningCode,
+  WrittenDefinition as Definition,
+} from '../core/contract/schemas/definition.ts'
+export type { Languages } from '../core/contract/schemas/language-tags.ts'
+export type { Platform } from '../core/contract/schemas/platform.ts'
+export type { RedemptionPolicy, RedemptionTemplate } from '../core/contract/schemas/redemption.ts'
+export type {
+  DoorGroup,
+  DoorView,
+  LedgerReason,
+  LedgerResult,
+  PassSummary,
+  ScanContext,
+  ScanItem,
+  ScanMetadata,
+  ScanReasonCode,
+  ScanRecord as Scan,
+  ScanResponse,
+  ScanResult,
+} from '../core/contract/schemas/scan-shapes.ts'
+export type { TemplatePreview, TemplateVersion, TemplateVersionDetail } from '../core/contract/template-versions.ts'
+export type { Template, VariablesSchema } from '../core/contract/templates.ts'
+export type {
+  DeviceLog,
+  Freshness,
+  PassWallets,
+  PlatformRejection,
+  StaleReason,
+  WalletItem,
+} from '../core/contract/wallets.ts'
+export type { Webhook, WebhookStatus, WebhookWithSecret } from '../core/contract/webhooks.ts'
+export type { CurrentToken as Token, Workspace } from '../core/contract/workspace.ts'
+export type { ErrorCode } from '../core/errors.ts'
+export type { RejectionReason, SignatureCheck } from '../core/rules/crypto/signature.ts'
+
+/** The facts of an event in a definition. */
+export type EventFacts = z.output<typeof about.EventFacts>
+/** The facts of a trip in a definition. */
+export type TripFacts = z.output<typeof about.TripFacts>
+/** A place of departure or arrival in a definition. */
+export type Stop = z.output<typeof about.Stop>
+/** A field of a definition. */
+export type FieldDefinition = z.output<typeof definition.FieldDefinition>
+/** The request to send a broadcast. */
+export type BroadcastCreate = z.input<typeof broadcasts.BroadcastCreate>
+/** The request to send a notification. */
+export type NotificationCreate = z.input<typeof notifications.MessageCreate>
+/** A decision that was made offline. */
+export type OfflineScan = z.input<typeof scanner.OfflineScan>
+/** The request to create a pass. */
+export type PassCreate = z.input<typeof passes.PassCreate>
+/** A pass to import. */
+export type PassImport = z.input<typeof passes.PassImport>
+/** The request to give a pass to another holder. */
+export type PassTransfer = z.input<typeof passes.PassTransfer>
+/** The changes to a pass. */
+export type PassUpdate = z.input<typeof passes.PassUpdate>
+/** The request to replay scans. */
+export type PolicyReplay = z.input<typeof scans.PolicyReplay>
+/** The request to record a scan. */
+export type ScanCreate = z.input<typeof scans.ScanCreate>
+/** The request to reverse a scan. */
+export type ScanReversal = z.input<typeof scans.ScanReversal>
+
+/** Options of one call. */
+export interface CallOptions {
+  signal?: AbortSignal
+  /** Receives the status of the response. A create responds with 201, or with 200 if the resource already existed. */
+  onResponse?: (answer: { status: number }) => void
+  /** Set it if the request can be repeated without harm, so that it is retried if its response is lost. */
+  idempotent?: true
+}
+
+/** Options of an event stream. */
+export interface FollowOptions {
+  signal?: AbortSignal
+  /** Called for each connection: the first one, and each one after a lost connection. */
+  onOpen?: () => void
+}
+
+/**
+ * Yields the events of a stream. If the connection ends, it reconnects after the last received event, so that each
+ * event is yielded once. It ends when the signal is aborted or the loop is left.
+ * @throws ApiError if the server permanently rejects the request, for example after its token expired; ConnectionError
+ * if no server responds at the start
+ */
+type Follow<R extends Route> = (call?: RouteCall<R>, options?: FollowOptions) => AsyncGenerator<RouteResult<R>>
+
+type Method<R extends Route> =
+  Record<never, never> extends RouteCall<R>
+    ? (call?: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
+    : (call: RouteCall<R>, options?: CallOptions) => Promise<RouteResult<R>>
+
+/** The endpoints as typed methods: client.passes.get({ params: { id } }). */
+export type Methods = {
+  [Resource in keyof Contract]: {
+    [Operation in keyof Contract[Resource]]: Contract[Resource][Operation] extends Route
+      ? Contract[Resource][Operation] extends { eventStream: true }
+        ? Follow<Contract[Resource][Operation]>
+        : Method<Contract[Resource][Operation]>
+      : never
+  }
+}
