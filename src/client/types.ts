@@ -44,7 +44,7 @@ export type {
 } from '../core/contract/notifications.ts'
 export type { BatchResult, BatchResults, Pass, PassPreview, UpdatedPass } from '../core/contract/passes.ts'
 export type { Project, ProjectColor, ProjectFigures, ProjectStats } from '../core/contract/projects.ts'
-export type { SnapshotItem } from '../core/contract/scanner.ts'
+export type { OfflineResults, Snapshot, SnapshotItem } from '../core/contract/scanner.ts'
 export type {
   PolicyReplayResult,
   RedemptionCheck,

@@ -56,6 +56,7 @@ export const Snapshot = z.strictObject({
   nextCursor: z.string().nullable(),
   hasMore: z.boolean(),
 })
+export type Snapshot = z.output<typeof Snapshot>
 
 /** The decision of a device about one scan. */
 export const OfflineScan = z
@@ -100,6 +101,7 @@ export const OfflineResults = z.strictObject({
     }),
   ),
 })
+export type OfflineResults = z.output<typeof OfflineResults>
 
 /** Routes for offline scanners: the snapshot, and the later upload. */
 export const scanner = {
