@@ -165,7 +165,8 @@ export function foldWindow<Q extends object, const N extends WindowNames, const 
   } as unknown as Omit<Q, N[number]> & { [K in W]: Window }
 }
 
-interface Window {
+/** The inclusive bounds of a window of time. */
+export interface Window {
   from?: Date
   to?: Date
 }
