@@ -60,6 +60,7 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
       applePhone(apple, at, named, {
         id: 'poster',
         card: posterHtml(poster, apple, images, options),
+        ...(poster.style === 'posterEventTicket' && { note: POSTER_NOTE }),
         ...(poster.style === 'posterGeneric' && { back: detailsHtml(english.words.more, poster.details, []) }),
       }),
     apple &&
@@ -72,8 +73,11 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
+/** Front fields of the design that a newer iPhone does not show, so that the designer puts their facts elsewhere. */
 const SEMANTIC_NOTE =
   'Since iOS 26, iPhones show the trip in the layout of Apple, which is not drawn here, instead of these fields.'
+const POSTER_NOTE =
+  'A poster ticket shows the facts of the event and semantic tags, and not the front fields of the design.'
 
 const PHONE_STYLE = browserFile('phones.css')
 

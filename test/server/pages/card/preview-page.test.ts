@@ -107,6 +107,7 @@ test('draws a poster ticket over its artwork next to the older style, and escape
   }
   const html = page(passJson)
   expect(html).toContain('Apple Wallet, before iOS 18')
+  expect(html).toContain('A poster ticket shows the facts of the event')
   expect(html).toContain(`<img class="artwork" src="${imageUrl(imageId)}" alt="">`)
   for (const hostile of hostileTexts.slice(0, 2)) expect(html).not.toContain(hostile)
   // Phones show a pass with less than a poster needs in the older style.
