@@ -40,7 +40,7 @@ const serverFolders: Record<string, string[]> = {
   messages: ['identities', 'jobs', 'wallet-sync'],
   platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
   background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
-  pages: ['http', 'platforms', 'wallet-sync'],
+  pages: ['http', 'images', 'platforms', 'wallet-sync'],
   api: ['admission', 'http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
   // Composes the services and the app.
   boot: [

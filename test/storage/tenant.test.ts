@@ -94,6 +94,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
   'images.lockKnown': (tx, intruder) => tx.images.lockKnown(intruder, [imageId]),
   'images.deleteOfPass': (tx, intruder, { pass }) => tx.images.deleteOfPass(intruder, pass),
+  'images.listFileOfEach': (tx, intruder) => tx.images.listFileOfEach(intruder, [imageId], 'x'),
   'images.list': (tx, intruder) => tx.images.list(intruder, [imageId]),
   // The intruder has no row, so it gets the defaults.
   'limits.find': async (tx, intruder) => (await tx.limits.find(intruder)).webhooks - defaultLimits.webhooks,
@@ -521,6 +522,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.broadcastClasses.insertTurn(workspaceId, theirClass({ broadcast }), { at: start, until: later(60) })
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
+    await tx.images.insertFiles(workspaceId, imageId, [{ size: 'x', data: Buffer.from('x') }])
     await tx.images.insertUses(workspaceId, [{ passId: pass, imageId }])
     const fields = { name: 't', role: 'owner', scopes: [], digest: 'd', projectIds: null, expiresAt: null } as const
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)

@@ -53,7 +53,7 @@ export class DevFiles {
     this.#file = file
     const holders = this.#rows === undefined ? [] : await this.#readHolders(this.#rows)
     const { images, faults, ...content } = draftOf(file)
-    const problems: Issue[] = [...listIssues(below('definition', checkDefinition(content.definition))), ...faults]
+    const problems: Issue[] = listIssues(below('definition', [...checkDefinition(content.definition), ...faults]))
     return {
       file: basename(this.#path),
       name: file.name,

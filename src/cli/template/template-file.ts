@@ -208,7 +208,7 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
     return { name, place, id: contentId(bytes), bytes, contentType, facts: inspectImage(bytes) }
   })
   const faults: Issue[] = images.flatMap(({ place, facts }) =>
-    'fault' in facts ? [{ path: ['definition', ...place], message: `The image ${facts.fault}` }] : [],
+    'fault' in facts ? [{ path: place, message: `The image ${facts.fault}` }] : [],
   )
   return {
     passType: file.passType,

@@ -27,17 +27,22 @@ export default class TemplateLint extends BaseCommand {
   async run() {
     const { argv } = await this.parse(TemplateLint)
     const { files } = await readTemplateFiles(argv as string[])
-    const { platformIssuesOf, warningsOf } = await import('../../server/pages/template-dev/content.ts')
+    const { createWarnings, platformIssuesOf } = await import('../../server/pages/template-dev/content.ts')
+    const finder = createWarnings()
     const at = new Date()
     const linted = []
-    for (const file of files) {
-      await requirePublishable(file)
-      const draft = draftOf(file)
-      await requireNone(file, await platformIssuesOf(draft, at))
-      const warnings = warningsOf(draft, at)
-      const text = warningText(warnings)
-      this.log(text === undefined ? `${file.path}: no problems found` : `${file.path}:\n${text}`)
-      linted.push({ file: file.path, key: file.key ?? null, warnings })
+    try {
+      for (const file of files) {
+        await requirePublishable(file)
+        const draft = draftOf(file)
+        await requireNone(file, [...draft.faults, ...(await platformIssuesOf(draft, at))])
+        const warnings = await finder.find(draft, at)
+        const text = warningText(warnings)
+        this.log(text === undefined ? `${file.path}: no problems found` : `${file.path}:\n${text}`)
+        linted.push({ file: file.path, key: file.key ?? null, warnings })
+      }
+    } finally {
+      finder.close()
     }
     return linted
   }

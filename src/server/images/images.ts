@@ -4,6 +4,7 @@ import { constants, setPriority } from 'node:os'
 import { dirname, extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiError } from '../../core/errors.ts'
+import { MOSAIC } from '../../core/rules/display/mosaic.ts'
 import { ImageFault, type ImageType, inspectImage } from '../../core/rules/template/image.ts'
 import { FairGate } from '../../storage/db/fair-gate.ts'
 import type { Store } from '../../storage/store.ts'
@@ -54,9 +55,9 @@ export function createImages(store: Store, decoder: Decoder): Images {
 
   return {
     async accept(workspaceId, bytes) {
-      const { isAnimated, files, ...facts } = await decode(workspaceId, bytes, appleImageSizes)
+      const { isAnimated, files, mosaic, ...facts } = await decode(workspaceId, bytes, appleImageSizes)
       if (isAnimated) throw new ImageFault('is animated, and passes show still images')
-      return { ...facts, files: files.map(toStored) }
+      return { ...facts, files: [...files.map(toStored), { size: MOSAIC_FILE, data: mosaic }] }
     },
 
     async loadFiles(id, sizes) {
@@ -77,6 +78,9 @@ export function createImages(store: Store, decoder: Decoder): Images {
     close: decoder.close,
   }
 }
+
+/** The file of an image with its mosaic, which warnings read. */
+export const MOSAIC_FILE = `mosaic ${MOSAIC.columns}x${MOSAIC.rows}`
 
 function toStored({ bytes, ...size }: ImageFile): StoredImageFile {
   return { size: nameOf(size), data: bytes }
@@ -153,7 +157,7 @@ export interface Decoder {
 }
 
 export interface DecoderOptions {
-  log: Logger
+  log: Pick<Logger, 'warn'>
   /** The time after which the process is killed and the image rejected. */
   killAfterSeconds?: number
   /** The program of the process. Tests set a program that misbehaves. */

@@ -1,4 +1,5 @@
 import sharp from 'sharp'
+import { MOSAIC, type Mosaic } from '../../core/rules/display/mosaic.ts'
 import { MAX_PIXELS } from '../../core/rules/template/image.ts'
 import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 
@@ -6,6 +7,7 @@ export interface MadeFiles {
   width: number
   height: number
   files: ImageFile[]
+  mosaic: Mosaic
 }
 
 /**
@@ -16,7 +18,8 @@ const TIMEOUT_SECONDS = 10
 
 /**
  * Decodes an image once and creates PNG files that fit into the sizes. Images are enlarged only for sizes that request
- * it. Sizes that the image cannot fill are omitted, except those of scale 1. Runs native code on untrusted data, so
+ * it. Sizes that the image cannot fill are omitted, except those of scale 1. The mosaic is made from the largest of the
+ * sizes. Runs native code on untrusted data, so
  * call it only in the decoder process.
  * @throws if the file is damaged or takes too long
  */
@@ -30,8 +33,8 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
   const { data, info } = await source
     .autoOrient()
     .resize({
-      width: Math.max(1, ...boxes.map((box) => box.width)),
-      height: Math.max(1, ...boxes.map((box) => box.height)),
+      width: Math.max(MOSAIC.columns, ...boxes.map((box) => box.width)),
+      height: Math.max(MOSAIC.rows, ...boxes.map((box) => box.height)),
       fit: 'inside',
       withoutEnlargement: true,
     })
@@ -53,7 +56,17 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
     })
     files.push({ ...size, bytes: await resized.png().toBuffer() })
   }
-  return { width, height, files }
+  return { width, height, files, mosaic: await makeMosaic(data, raw) }
+}
+
+async function makeMosaic(data: Uint8Array, raw: sharp.CreateRaw): Promise<Mosaic> {
+  const { columns: width, rows: height } = MOSAIC
+  return sharp(data, { raw })
+    .resize({ width, height, fit: 'fill' })
+    .toColourspace('srgb')
+    .ensureAlpha()
+    .raw()
+    .toBuffer()
 }
 
 function toBox({ width, height, scale }: ImageSize): { width: number; height: number } {

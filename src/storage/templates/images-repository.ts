@@ -66,6 +66,15 @@ export class Images extends Repository {
     return this.db('image_files').where({ image_id: imageId }).whereIn('size', sizes).select('size', 'data')
   }
 
+  /** Returns a file of each image, by the ID of the image. Images without the file are omitted. */
+  async listFileOfEach(workspaceId: string, imageIds: string[], size: string): Promise<Map<string, Uint8Array>> {
+    const rows: { image_id: string; data: Uint8Array }[] = await this.db('image_files')
+      .where({ workspace_id: workspaceId, size })
+      .whereIn('image_id', imageIds)
+      .select('image_id', 'data')
+    return new Map(rows.map(({ image_id, data }) => [image_id, data]))
+  }
+
   async listKnown(workspaceId: string, ids: string[]): Promise<Set<string>> {
     return new Set<string>(await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).pluck('id'))
   }

@@ -1,29 +1,67 @@
-import { expect, test } from 'vitest'
-import { draftOf } from '../../../src/cli/template/template-file.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { afterAll, expect, test } from 'vitest'
+import { draftOf, readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
-import { warningsOf } from '../../../src/server/pages/template-dev/content.ts'
+import { createWarnings } from '../../../src/server/pages/template-dev/content.ts'
+import { temporaryFolder } from '../../support/databases.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
 const icon = '00000000-0000-0000-0000-000000000000'
 const field = (value: string) => ({ key: 'seat', label: 'Seat', value })
 
-function codesOf(design: Partial<DefinitionInput['design']>, rest: Partial<DefinitionInput> = {}) {
+const finder = createWarnings()
+afterAll(() => finder.close())
+
+async function codesOf(design: Partial<DefinitionInput['design']>, rest: Partial<DefinitionInput> = {}) {
   const definition = parseDefinition({
     variables: [{ name: 'seat', label: 'Seat', maxLength: 4 }],
     design: { organizationName: 'Fair', description: 'Ticket', images: { icon }, ...design },
     ...rest,
   })
   const file = { definition, passType: 'eventTicket' as const, images: [], withImages: () => definition }
-  return warningsOf(draftOf(file), new Date(0)).map(({ code }) => code)
+  return (await finder.find(draftOf(file), new Date(0))).map(({ code }) => code)
 }
 
-test('warns with the rules of the server about a file that iPhones or Google would show badly', () => {
+test('warns with the rules of the server about a file that iPhones or Google would show badly', async () => {
   const primary = [field('{{seat}}')]
   const pale = { colors: { foreground: '#ffffff' }, fields: { primary } }
-  expect(codesOf({ fields: { primary } })).toEqual([])
-  expect(codesOf({ ...pale, images: {} })).toEqual(['contrast-low', 'image-missing'])
-  expect(codesOf(pale, { apple: { backgroundColor: 'rgb(0, 0, 0)', labelColor: 'rgb(255, 255, 255)' } })).toEqual([])
-  expect(codesOf(pale, { accept: ['contrast-low'] })).toEqual([])
-  expect(codesOf({})).toEqual(['google-front-empty'])
-  expect(codesOf({ fields: { primary: [field('W'.repeat(60))] } })).toEqual(['text-cut'])
+  expect(await codesOf({ fields: { primary } })).toEqual([])
+  expect(await codesOf({ ...pale, images: {} })).toEqual(['contrast-low', 'image-missing'])
+  expect(await codesOf(pale, { apple: { backgroundColor: 'rgb(0, 0, 0)', labelColor: 'rgb(255, 255, 255)' } })).toEqual(
+    [],
+  )
+  expect(await codesOf(pale, { accept: ['contrast-low'] })).toEqual([])
+  expect(await codesOf({})).toEqual(['google-front-empty'])
+  expect(await codesOf({ fields: { primary: [field('W'.repeat(60))] } })).toEqual(['text-cut'])
+})
+
+test('measures the strip of the file without a server, and names an image that is broken', async () => {
+  const folder = temporaryFolder()
+  const write = async (strip: Buffer | string) => {
+    writeFileSync(join(folder, 'strip.png'), strip)
+    const colors = { background: '#1a1a2e', foreground: '#ffffff', label: '#ffffff' }
+    const fields = { primary: [field('12')] }
+    const design = {
+      organizationName: 'Fair',
+      description: 'Ticket',
+      images: { icon, strip: 'strip.png' },
+      colors,
+      fields,
+    }
+    const path = join(folder, 'ticket.json')
+    writeFileSync(path, JSON.stringify({ name: 'Ticket', passType: 'eventTicket', definition: { design } }))
+    return draftOf(await readTemplateFile(path))
+  }
+  const plain = (background: string) =>
+    sharp({ create: { width: 1125, height: 294, channels: 4, background } })
+      .png()
+      .toBuffer()
+  const codesFor = async (strip: Buffer) => (await finder.find(await write(strip), new Date(0))).map(({ code }) => code)
+  expect(await codesFor(await plain('#ffffff'))).toEqual(['strip-contrast-low', 'strip-contrast-low'])
+  expect(await codesFor(await plain('#101020'))).toEqual([])
+  const image = await plain('#101020')
+  const { faults } = await write(image.subarray(0, 60))
+  expect(faults).toEqual([{ path: ['design', 'images', 'strip'], message: 'The image is a broken PNG' }])
 })

@@ -11,7 +11,7 @@ import { draftOf, readTemplateFile } from '../../../src/cli/template/template-fi
 import { writeTemplate } from '../../../src/cli/template/write-files.ts'
 import { checkDefinition } from '../../../src/core/rules/template/definition.ts'
 import { previewOf, samplePass, viewsOf } from '../../../src/server/pages/card/card-preview.ts'
-import { platformIssuesOf, previewWallets, warningsOf } from '../../../src/server/pages/template-dev/content.ts'
+import { createWarnings, platformIssuesOf, previewWallets } from '../../../src/server/pages/template-dev/content.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { parseDefinition } from '../../support/definitions.ts'
 
@@ -28,7 +28,9 @@ test.each(starterKinds)('the starter for %s can be published unchanged, without 
   const draft = draftOf(file)
   expect(draft.faults).toEqual([])
   expect(await platformIssuesOf(draft, new Date(0))).toEqual([])
-  expect(warningsOf(draft, new Date(0))).toEqual([])
+  const finder = createWarnings()
+  expect(await finder.find(draft, new Date(0))).toEqual([])
+  finder.close()
 })
 
 test('the flight starter is a semantic boarding pass on an iPhone and a flight on Android', () => {

@@ -177,7 +177,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const decoder: Decoder = {
       async decode() {
         await held.pass()
-        return { width: 500, height: 500, files: [] }
+        return { width: 500, height: 500, files: [], mosaic: new Uint8Array() }
       },
       close: () => undefined,
     }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Definition, DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
-import { colorVariants } from '../../../src/core/rules/display/colors.ts'
+import { variantsOf } from '../../../src/core/rules/display/colors.ts'
 import { lintDefinition } from '../../../src/core/rules/lint/lint.ts'
 import { checkPoster } from '../../../src/wallets/apple/overrides/poster-check.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
@@ -106,6 +106,7 @@ test('checks the contrast of each combination of colors', () => {
     scanned: '',
     google: null,
     images: {},
+    strips: new Map(),
     wantedPixels: {},
   }
   const low = lintDefinition({ definition, ...facts }).filter(({ code }) => code === 'contrast-low')
@@ -127,6 +128,6 @@ test('allows 100 states per choice, and checks about 1,000 combinations', () => 
     label: choice('c', count),
   })
   expect(() => define({ design: { colors: colors(101) } })).toThrow(/Must have at most 100 states|Must be a color/)
-  const { length } = colorVariants(define({ design: { colors: colors(100) } }).design.colors)
+  const { length } = variantsOf(define({ design: { colors: colors(100) } }).design.colors)
   expect([length >= 1000, length <= 1100]).toEqual([true, true])
 })

@@ -53,7 +53,8 @@ function rendered(tags: Semantics, { scope = {}, ...rest }: Rest = {}) {
   const object = wallet.objectOf(built, at)
   const view = readGoogleView(ofClass, object)
   const google = { kind: kindOf(card), needsLogo: true, card, view, hidden: [] }
-  const warnings = lintDefinition({ ...facts, apple: null, scanned: '', google, images: {}, wantedPixels: {} })
+  const none = { scanned: '', images: {}, strips: new Map(), wantedPixels: {} }
+  const warnings = lintDefinition({ ...facts, apple: null, ...none, google })
   const missing = warnings.find(({ code }) => code === 'flight-data-missing')?.message
   return { built, kind: kindOf(card), ofClass, object, view, missing, templateKind: kindOf(templateCard) }
 }

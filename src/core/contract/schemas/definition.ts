@@ -12,6 +12,7 @@ import { RedemptionTemplate, Timezone } from './redemption.ts'
  */
 export const warningTable = {
   'contrast-low': 'On an iPhone, the contrast of a text to its background is below 4.5, the minimum of WCAG.',
+  'strip-contrast-low': 'On an iPhone, the primary field cannot be read over the strip image.',
   'fields-over': 'There are more fields than an iPhone shows in this style. Further fields are not shown.',
   'text-cut': 'A text is wider than a wallet shows, and its end is cut.',
   'image-missing': 'The design lacks an image that a wallet shows.',

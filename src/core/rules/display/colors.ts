@@ -1,5 +1,5 @@
 import type { ColorChoice, Definition } from '../../contract/schemas/definition.ts'
-import { choose } from '../template/image-choice.ts'
+import { type Choice, choose } from '../template/image-choice.ts'
 import type { Scope } from '../template/placeholder.ts'
 
 /** The colors of a card, as `#rrggbb`. */
@@ -23,12 +23,15 @@ export function sharedColor(color: ColorChoice | undefined): string | undefined 
  */
 const MAX_VARIANTS = 1000
 
-/** Returns the colors of a design in each state of its choices, with the keys of the state. */
-export function colorVariants(colors: DesignColors): { keys: string[]; colors: ShownColors }[] {
-  const choices = Object.values(colors).filter((color) => typeof color === 'object')
+/** Returns the values of choices in each state, with the keys of the state. A choice without a match is `null`. */
+export function variantsOf<Name extends string>(
+  choices: Partial<Record<Name, string | Choice<string>>>,
+): { keys: string[]; values: Record<Name, string | null> }[] {
+  const entries = Object.entries(choices) as [Name, string | Choice<string> | undefined][]
   const keysBy = new Map<string, Set<string | undefined>>()
-  for (const { by, map } of choices) {
-    keysBy.set(by, new Set([...(keysBy.get(by) ?? []), ...Object.keys(map), undefined]))
+  for (const [, choice] of entries) {
+    if (typeof choice !== 'object') continue
+    keysBy.set(choice.by, new Set([...(keysBy.get(choice.by) ?? []), ...Object.keys(choice.map), undefined]))
   }
   let states: Map<string, string | undefined>[] = [new Map()]
   for (const [by, keys] of keysBy) {
@@ -36,14 +39,14 @@ export function colorVariants(colors: DesignColors): { keys: string[]; colors: S
     states = some.flatMap((state) => [...keys].map((key) => new Map([...state, [by, key]])))
   }
   return states.map((state) => {
-    const pick = (color: ColorChoice | undefined) => {
-      if (typeof color !== 'object') return color ?? null
-      const key = state.get(color.by)
-      return (key !== undefined && Object.hasOwn(color.map, key) ? color.map[key] : color.else) ?? null
+    const pick = (choice: string | Choice<string> | undefined) => {
+      if (typeof choice !== 'object') return choice ?? null
+      const key = state.get(choice.by)
+      return (key !== undefined && Object.hasOwn(choice.map, key) ? choice.map[key] : choice.else) ?? null
     }
     return {
       keys: [...state.values()].filter((key) => key !== undefined),
-      colors: { background: pick(colors.background), foreground: pick(colors.foreground), label: pick(colors.label) },
+      values: Object.fromEntries(entries.map(([name, choice]) => [name, pick(choice)])) as Record<Name, string | null>,
     }
   })
 }
@@ -69,8 +72,12 @@ export function cardColors({ background, foreground, label }: ShownColors): Card
 
 /** Returns the WCAG 2 contrast ratio of two colors, from 1 to 21. */
 export function contrast(one: string, other: string): number {
-  const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number]
-  return (lighter + 0.05) / (darker + 0.05)
+  return contrastOf(luminance(one), luminance(other))
+}
+
+/** Returns the contrast ratio of two luminances. */
+export function contrastOf(one: number, other: number): number {
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)
 }
 
 /** Converts a color as Apple writes it, such as `rgb(26, 43, 60)`, to `#1a2b3c`. Returns `null` for any other text. */
@@ -108,8 +115,18 @@ function toHex(channels: number[]): string {
   return `#${channels.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`
 }
 
-function luminance(color: string): number {
-  const [red, green, blue] = channels(color).map((channel) => {
+export function luminance(color: string): number {
+  return luminanceOf(channels(color))
+}
+
+/** Returns the luminance of a color (red, green, blue, alpha; 0 to 255) in front of an opaque one. */
+export function luminanceOver([red = 0, green = 0, blue = 0, alpha = 255]: Uint8Array, background: string): number {
+  const behind = channels(background)
+  return luminanceOf([red, green, blue].map((channel, n) => behind[n]! + ((channel - behind[n]!) * alpha) / 255))
+}
+
+function luminanceOf(channels: number[]): number {
+  const [red, green, blue] = channels.map((channel) => {
     const share = channel / 255
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
   }) as [number, number, number]

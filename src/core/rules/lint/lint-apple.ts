@@ -1,69 +1,15 @@
-import type { Definition, ImageRole, PassType, Warning } from '../../contract/schemas/definition.ts'
+import type { Definition, PassType, Warning } from '../../contract/schemas/definition.ts'
 import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from '../display/about.ts'
 import { type FrontField, type FrontRow, layOutFront, logoTextWidth, roomForLogoText } from '../display/apple-front.ts'
-import type { Card } from '../display/card.ts'
-import { cardColors, colorVariants, contrast, MIN_CONTRAST } from '../display/colors.ts'
 import { fill, fillDeep, placeholdersDeep, stringsDeep } from '../template/placeholder.ts'
 import { exampleScope } from '../template/resolve.ts'
-import { pathIn, quote, warn } from './warn.ts'
-
-export interface PixelSize {
-  width: number
-  height: number
-}
-
-export interface AppleFacts {
-  definition: Definition
-  passType: PassType
-  /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
-  apple: Card | null
-  /** The sizes of uploaded images by role, if known. */
-  images: Partial<Record<ImageRole, PixelSize>>
-}
+import { type AppleFacts, pathIn, quote, warn } from './lint-facts.ts'
 
 export function* lintApple(facts: AppleFacts): Generator<Warning> {
-  yield* lintColors(facts)
   yield* lintFields(facts)
   yield* lintBoarding(facts)
   yield* lintPosterTicket(facts)
 }
-
-function* lintColors({ definition, apple }: AppleFacts): Generator<Warning> {
-  if (!apple) return
-  const front = layOutFront(apple).flatMap(({ fields }) => fields)
-  const isWritten = {
-    foreground: apple.logoText !== null || front.some(({ value }) => value.trim() !== ''),
-    label: front.some(({ label }) => label.trim() !== ''),
-  }
-  const isOverride = (role: ColorRole) => definition.apple?.[`${role}Color`] !== undefined
-  const variants = colorVariants(definition.design.colors)
-  for (const { keys, colors } of variants) {
-    const shown = variants.length === 1 ? apple.colors : withOverrides(colors, apple.colors, isOverride)
-    const { background, ...texts } = cardColors(shown)
-    const state = keys.length > 0 ? ` if the state is ${keys.join(', ')}` : ''
-    for (const role of ['foreground', 'label'] as const) {
-      const ratio = contrast(texts[role], background)
-      if (!isWritten[role] || ratio >= MIN_CONTRAST) continue
-      yield warn(
-        'contrast-low',
-        isOverride(role) ? ['apple', `${role}Color`] : ['design', 'colors', role],
-        `${COLORED[role]} in ${texts[role]} on ${background} have a contrast of ${ratio.toFixed(2)}${state}, ` +
-          `below the minimum of ${MIN_CONTRAST} for readable text: choose a ${role} or a background with more ` +
-          'contrast',
-      )
-    }
-  }
-}
-
-type ColorRole = keyof Card['colors']
-
-/** An override takes precedence over the design, in each state. */
-function withOverrides(colors: Card['colors'], shown: Card['colors'], isOverride: (role: ColorRole) => boolean) {
-  const pick = (role: ColorRole) => (isOverride(role) ? shown : colors)[role]
-  return { background: pick('background'), foreground: pick('foreground'), label: pick('label') }
-}
-
-const COLORED = { foreground: 'Values', label: 'Labels' }
 
 function* lintFields({ definition, passType, apple, images }: AppleFacts): Generator<Warning> {
   if (!apple) return

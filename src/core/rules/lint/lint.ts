@@ -9,8 +9,9 @@ import { exampleMessage } from '../template/barcode.ts'
 import { missingTranslations, writtenOf } from '../template/definition-languages.ts'
 import { exampleScope } from '../template/resolve.ts'
 import { hiddenImages, type ImageTypes } from './hidden-images.ts'
-import { type AppleFacts, lintApple, type PixelSize } from './lint-apple.ts'
-import { pathIn, quote, warn } from './warn.ts'
+import { lintApple } from './lint-apple.ts'
+import { lintColors, lintStrip } from './lint-colors.ts'
+import { type AppleFacts, type PixelSize, pathIn, quote, warn } from './lint-facts.ts'
 
 export interface LintFacts extends AppleFacts {
   /** The message by which scans find the sample. */
@@ -34,6 +35,8 @@ export function lintDefinition(facts: LintFacts): Warning[] {
 }
 
 function* findWarnings(facts: LintFacts): Generator<Warning> {
+  yield* lintColors(facts)
+  yield* lintStrip(facts)
   yield* lintApple(facts)
   yield* lintImages(facts)
   yield* lintGoogle(facts)

@@ -7,8 +7,9 @@ import type {
 } from '../../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
-import { lintDefinition } from '../../../core/rules/lint/lint.ts'
-import type { PixelSize } from '../../../core/rules/lint/lint-apple.ts'
+import type { Mosaic } from '../../../core/rules/display/mosaic.ts'
+import { type LintFacts, lintDefinition } from '../../../core/rules/lint/lint.ts'
+import type { PixelSize } from '../../../core/rules/lint/lint-facts.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
@@ -18,6 +19,7 @@ import { needsLogo } from '../../../wallets/google/check-fields.ts'
 import { hiddenFields } from '../../../wallets/google/fields.ts'
 import { kindOf } from '../../../wallets/google/resource.ts'
 import type { RequestContext } from '../../context.ts'
+import { MOSAIC_FILE } from '../../images/images.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
 /**
@@ -30,20 +32,28 @@ export async function findTemplateWarnings(
 ): Promise<Warning[]> {
   const template = await store.templates.find(workspaceId, templateId)
   if (!template) return []
-  const images = await sizesOf(definition, { store, workspaceId })
-  return definitionWarnings({ definition, passType: template.passType, images, wallets: services.wallets, at: now })
+  const images = await imagesOf(definition, { store, workspaceId })
+  return definitionWarnings({ definition, passType: template.passType, ...images, wallets: services.wallets, at: now })
 }
 
 export interface WarningFacts {
   /** In all languages, or in one. Warnings are about the default language. */
   definition: Definition | WrittenDefinition
   passType: PassType
-  images: Partial<Record<ImageRole, PixelSize>>
+  images: LintFacts['images']
+  strips: LintFacts['strips']
   wallets: PreviewWallets
   at: Date
 }
 
-export function definitionWarnings({ definition: written, passType, images, wallets, at }: WarningFacts): Warning[] {
+export function definitionWarnings({
+  definition: written,
+  passType,
+  images,
+  strips,
+  wallets,
+  at,
+}: WarningFacts): Warning[] {
   const definition = inLanguage(written)
   const scope = longScope(definition)
   const pass = renderOrNone(() => samplePass(definition, passType, scope))
@@ -63,6 +73,7 @@ export function definitionWarnings({ definition: written, passType, images, wall
       hidden: hiddenFields(card),
     },
     images,
+    strips,
     wantedPixels: WANTED_PIXELS,
     imageTypes: IMAGE_TYPES,
   })
@@ -89,13 +100,37 @@ function renderOrNone<T>(render: () => T): T | undefined {
   }
 }
 
-async function sizesOf(
+async function imagesOf(
   definition: Definition | WrittenDefinition,
   { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,
-): Promise<Partial<Record<ImageRole, PixelSize>>> {
+): Promise<Pick<WarningFacts, 'images' | 'strips'>> {
   const ids = [...new Set([...namedImages(definition)].map(({ id }) => id))]
-  if (ids.length === 0) return {}
-  return sizesByRole(definition, new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image])))
+  if (ids.length === 0) return { images: {}, strips: new Map() }
+  const known = new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image]))
+  const mosaics = await store.images.listFileOfEach(workspaceId, stripsOf(definition), MOSAIC_FILE)
+  return { images: sizesByRole(definition, known), strips: withMosaics(known, mosaics) }
+}
+
+/** The maximum number of strips whose mosaics are read. Warnings about further strips are omitted. */
+const MAX_STRIPS = 100
+
+/** Returns the IDs of the strips in the default language, which warnings are about. */
+export function stripsOf(definition: Definition | WrittenDefinition): string[] {
+  const strips = [...namedImages(inLanguage(definition))].filter(({ role }) => role === 'strip').map(({ id }) => id)
+  return [...new Set(strips)].slice(0, MAX_STRIPS)
+}
+
+/** Adds the sizes of images to their mosaics. */
+export function withMosaics(
+  known: ReadonlyMap<string, PixelSize>,
+  mosaics: ReadonlyMap<string, Mosaic>,
+): WarningFacts['strips'] {
+  return new Map(
+    [...mosaics].flatMap(([id, mosaic]) => {
+      const size = known.get(id)
+      return size ? [[id, { width: size.width, height: size.height, mosaic }] as const] : []
+    }),
+  )
 }
 
 /** Returns the size of the image of each role, the smallest if a role has several. */

@@ -1,16 +1,21 @@
 import type { Definition, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
-import type { PixelSize } from '../../../core/rules/lint/lint-apple.ts'
+import type { Mosaic } from '../../../core/rules/display/mosaic.ts'
+import type { PixelSize } from '../../../core/rules/lint/lint-facts.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
+import { ImageFault } from '../../../core/rules/template/image.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
+import { imageSizes } from '../../../wallets/apple/image-files.ts'
 import { checkOverrides } from '../../../wallets/apple/overrides/override-check.ts'
 import { checkPoster } from '../../../wallets/apple/overrides/poster-check.ts'
 import { buildPassJson } from '../../../wallets/apple/pass-json.ts'
 import { buildClass } from '../../../wallets/google/classes.ts'
 import { createGoogleCheck } from '../../../wallets/google/google-wallet.ts'
 import { buildObject } from '../../../wallets/google/objects.ts'
+import type { ImageSize } from '../../../wallets/wallet.ts'
+import { createDecoder } from '../../images/images.ts'
 import type { PreviewWallets } from '../card/card-preview.ts'
 import { type Checker, findPlatformIssues } from '../card/platform-issues.ts'
-import { definitionWarnings, sizesByRole } from '../card/template-warnings.ts'
+import { definitionWarnings, sizesByRole, stripsOf, withMosaics } from '../card/template-warnings.ts'
 
 export interface DevContent {
   file: string
@@ -73,13 +78,44 @@ export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'def
   return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
 }
 
-/** Returns all warnings of publishing that need no server. */
-export function warningsOf(
-  { definition, passType, images }: Pick<DevContent, 'definition' | 'passType' | 'images'>,
-  at: Date,
-): Warning[] {
-  const sizes = sizesByRole(definition, images)
-  return definitionWarnings({ definition, passType, images: sizes, wallets: previewWallets, at })
+/** The size from which the server makes the mosaic of an upload, too. */
+const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
+
+/** Finds all warnings of publishing that need no server. Keeps the process that decodes strips until it is closed. */
+export function createWarnings() {
+  const decoder = createDecoder({ log: { warn: () => undefined } })
+  let mosaics = new Map<string, Mosaic>()
+
+  /** Returns the mosaics of the strips of a definition. Images that cannot be decoded are omitted. */
+  async function mosaicsOf({ definition, images }: Pick<DevContent, 'definition' | 'images'>) {
+    const found = new Map<string, Mosaic>()
+    for (const id of stripsOf(definition)) {
+      const bytes = images.get(id)?.bytes
+      const mosaic = mosaics.get(id) ?? (bytes && (await mosaicOf(bytes)))
+      if (mosaic) found.set(id, mosaic)
+    }
+    mosaics = found
+    return found
+  }
+
+  async function mosaicOf(bytes: Uint8Array): Promise<Mosaic | undefined> {
+    try {
+      return (await decoder.decode({ bytes, sizes: STRIP })).mosaic
+    } catch (error) {
+      if (error instanceof ImageFault) return undefined
+      throw error
+    }
+  }
+
+  return {
+    async find(content: Pick<DevContent, 'definition' | 'passType' | 'images'>, at: Date): Promise<Warning[]> {
+      const { definition, passType } = content
+      const images = sizesByRole(definition, content.images)
+      const strips = withMosaics(content.images, await mosaicsOf(content))
+      return definitionWarnings({ definition, passType, images, strips, wallets: previewWallets, at })
+    },
+    close: decoder.close,
+  }
 }
 
 export function scopeOf({ name, definition }: DevContent, holder: DevHolder | undefined): Scope {

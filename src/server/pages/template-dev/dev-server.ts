@@ -10,7 +10,14 @@ import { browserAsset, browserFile, pageIcon } from '../assets.ts'
 import { samplePass, viewsOf } from '../card/card-preview.ts'
 import { phoneStyles, phonesHtml } from '../card/preview-page.ts'
 import { buildPage, escapeHtml, type Page, pageHeaders, schemeStyle } from '../html.ts'
-import { type DevContent, type PlacedNote, platformIssuesOf, previewWallets, scopeOf, warningsOf } from './content.ts'
+import {
+  createWarnings,
+  type DevContent,
+  type PlacedNote,
+  platformIssuesOf,
+  previewWallets,
+  scopeOf,
+} from './content.ts'
 
 export type DevReading = { content: DevContent } | { faults: string[] }
 
@@ -38,6 +45,7 @@ export interface TemplateDev {
 export async function startTemplateDev(options: TemplateDevOptions): Promise<TemplateDev> {
   const { file, read, files, locate } = options
   const listeners = new Set<ServerResponse>()
+  const warnings = createWarnings()
   let content: DevContent | undefined
   let earlierImages: DevContent['images'] = new Map()
   let notes: PlacedNote[] = []
@@ -52,7 +60,8 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       content = reading.content
       const now = new Date()
       const issues = content.problems.length > 0 ? [] : await platformIssuesOf(content, now)
-      notes = [...content.problems, ...(await locate([...below('definition', issues), ...warningsOf(content, now)]))]
+      const found = await warnings.find(content, now)
+      notes = [...content.problems, ...(await locate([...below('definition', issues), ...found]))]
     } else faults = reading.faults
     for (const listener of listeners) listener.write('event: change\ndata:\n\n')
   }
@@ -123,6 +132,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     await once(server.listen(options.port, '127.0.0.1'), 'listening')
   } catch (error) {
     watching.close()
+    warnings.close()
     throw error
   }
   const { port } = server.address() as AddressInfo
@@ -132,6 +142,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     url: `http://127.0.0.1:${port}/`,
     async close() {
       watching.close()
+      warnings.close()
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()
       await closed

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   Definition,
   type DefinitionInput,
@@ -10,6 +10,7 @@ import {
 } from '../../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
+import { MOSAIC } from '../../../../src/core/rules/display/mosaic.ts'
 import { type LintFacts, lintDefinition } from '../../../../src/core/rules/lint/lint.ts'
 
 import { longScope } from '../../../../src/core/rules/template/definition.ts'
@@ -47,6 +48,7 @@ function factsOf(
     scanned: card.barcode.message,
     google: { kind: 'generic', needsLogo: false, card, view, hidden: [] },
     images,
+    strips: new Map(),
     wantedPixels,
   }
 }
@@ -386,5 +388,117 @@ describe('the tags of a poster ticket', () => {
 
   test('classic tickets need none of them', () => {
     expect(found(factsOf({}, 'eventTicket'))).toEqual([])
+  })
+})
+
+describe('a primary field over a strip', () => {
+  interface Over extends Partial<Design> {
+    value?: string
+    label?: string
+    passType?: PassType
+    languages?: DefinitionInput['languages']
+    accept?: DefinitionInput['accept']
+  }
+
+  /** Creates a mosaic in which each cell has the color at its place, in shares of the width and the height. */
+  function strip(colorAt: (x: number, y: number) => number[], size = { width: 1125, height: 432 }) {
+    const cells = Array.from({ length: MOSAIC.rows * MOSAIC.columns }, (_, n) => {
+      const [row, column] = [Math.floor(n / MOSAIC.columns), n % MOSAIC.columns]
+      return colorAt((column + 0.5) / MOSAIC.columns, (row + 0.5) / MOSAIC.rows)
+    })
+    return { ...size, mosaic: Uint8Array.from(cells.flat()) }
+  }
+  const light = [245, 240, 230, 255]
+  const dark = [20, 20, 40, 255]
+  const white = { background: '#1a1a2e', foreground: '#ffffff', label: '#ffffff' }
+
+  function warningsOver(pixels: ReturnType<typeof strip>, over: Over = {}) {
+    const { value = '20 %', label = 'OFF', passType = 'coupon', languages, accept, ...parts } = over
+    const fields = { primary: [{ key: 'offer', label, value }] }
+    const design = { colors: white, images: { icon: id, logo: id, strip: id }, fields, ...parts }
+    const facts = factsOf(design, passType, { ...(languages && { languages }), ...(accept && { accept }) })
+    const warnings = lintDefinition({ ...facts, google: null, strips: new Map([[id, pixels]]) })
+    return warnings.filter(({ code }) => code === 'strip-contrast-low').map(({ message }) => message)
+  }
+
+  test('white text on a light strip is reported with its contrast, and on a dark strip is not', () => {
+    expect(warningsOver(strip(() => light))).toEqual([
+      expect.stringMatching(/^“20 %” in #ffffff has a contrast of 1\.1\d to the strip, .* 3 for large text/),
+      expect.stringMatching(/^“OFF” in #ffffff .* 4\.5 for readable text/),
+    ])
+    expect(warningsOver(strip(() => dark))).toEqual([])
+    expect(
+      warningsOver(
+        strip(() => dark),
+        { colors: { ...white, foreground: '#000000' } },
+      ),
+    ).toHaveLength(1)
+  })
+
+  test('only the area behind the text counts, at the leading edge of the language', () => {
+    const darkLeft = strip((x) => (x < 0.6 ? dark : light))
+    expect(warningsOver(darkLeft)).toEqual([])
+    expect(warningsOver(darkLeft, { languages: { default: 'ar', others: [] } })).toHaveLength(2)
+    expect(warningsOver(strip((_, y) => (y > 0.2 && y < 0.8 ? dark : light)))).toEqual([])
+  })
+
+  test('up to a quarter of the area can be too light', () => {
+    const spotted = (every: number) => {
+      let count = 0
+      return strip(() => (count++ % every === 0 ? light : dark))
+    }
+    expect(warningsOver(spotted(5))).toEqual([])
+    expect(warningsOver(spotted(3))).toHaveLength(2)
+  })
+
+  test('a large value needs a contrast of 3, and a smaller one of 4.5', () => {
+    // White on this gray has a contrast of 3.5.
+    const gray = strip(() => [136, 136, 136, 255])
+    expect(warningsOver(gray, { label: '' })).toEqual([])
+    const long = { label: '', value: 'A ticket with a very long name', passType: 'eventTicket' as const }
+    expect(warningsOver(gray, long)).toHaveLength(1)
+  })
+
+  test('a transparent strip shows the background', () => {
+    const clear = strip(() => [255, 255, 255, 0])
+    expect(warningsOver(clear)).toEqual([])
+    expect(warningsOver(clear, { colors: { ...white, background: '#f0f0f0' } })).toHaveLength(2)
+  })
+
+  test('parts of a strip that its frame crops do not count', () => {
+    const size = { width: 375, height: 375 }
+    const middle = strip((_, y) => (y > 0.4 && y < 0.6 ? light : dark), size)
+    expect(warningsOver(middle, { passType: 'eventTicket' })).toHaveLength(2)
+    expect(warningsOver(strip((_, y) => (y < 0.3 || y > 0.7 ? light : dark), size))).toEqual([])
+  })
+
+  test('checks each state, and only pass types with a strip', () => {
+    const foreground = { by: '{{tier}}', map: { gold: '#000000' }, else: '#ffffff' }
+    const over = { colors: { ...white, foreground } }
+    expect(
+      warningsOver(
+        strip(() => dark),
+        over,
+      ),
+    ).toEqual([expect.stringMatching(/in #000000 has a contrast of 1\.\d\d .* if the state is gold/)])
+    expect(
+      warningsOver(
+        strip(() => light),
+        { passType: 'generic' },
+      ),
+    ).toEqual([])
+  })
+
+  test('reads the cells of at most 100 pairs of colors and strips', () => {
+    const map = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`k${n}`, `#0000${n + 10}`]))
+    const colors = { ...white, foreground: { by: '{{a}}', map }, label: { by: '{{b}}', map } }
+    const { mosaic, ...size } = strip(() => dark)
+    const cell = vi.spyOn(mosaic, 'subarray')
+    warningsOver({ mosaic, ...size }, { colors: white })
+    const perPair = cell.mock.calls.length
+    expect(perPair).toBeGreaterThan(20)
+    cell.mockClear()
+    warningsOver({ mosaic, ...size }, { colors, accept: ['contrast-low', 'strip-contrast-low'] })
+    expect(cell).toHaveBeenCalledTimes(100 * perPair)
   })
 })

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Definition, DefinitionInput, PassType } from '../../../../src/core/contract/schemas/definition.ts'
@@ -82,6 +83,28 @@ describe.each(oneDialect)('on %s', (dialect) => {
       'fields-over apple.coupon.secondaryFields',
       'image-missing design.images.icon',
     ])
+  })
+
+  test('reads the strip of the design, which the upload measured', async () => {
+    const workspace = await api.workspace()
+    const uploadStrip = async (background: string) => {
+      const body = await sharp({ create: { width: 1125, height: 432, channels: 3, background } })
+        .png()
+        .toBuffer()
+      return (await workspace.ok(contract.images.create, { body, contentType: 'image/png' })).id
+    }
+    const colors = { background: '#1a1a2e', foreground: '#ffffff', label: '#ffffff' }
+    const fields = { primary: [{ key: 'offer', label: 'OFF', value: '20 %' }] }
+    const [light, dark] = [await uploadStrip('#f5f0e6'), await uploadStrip('#14142a')]
+    const warningsWith = async (strip: string) =>
+      (await draft(workspace, { design: { ...design, colors, images: { icon: dark, strip }, fields } }, 'coupon'))
+        .warnings
+    const path = ['definition', 'design', 'images', 'strip']
+    expect(await warningsWith(light)).toMatchObject([
+      { code: 'strip-contrast-low', path },
+      { code: 'strip-contrast-low', path },
+    ])
+    expect(await warningsWith(dark)).toEqual([])
   })
 
   test('an image is too small if it fills neither side of its area', async () => {

@@ -1,4 +1,34 @@
-import type { Definition, FieldGroup, Warning, WarningCode } from '../../contract/schemas/definition.ts'
+import type {
+  Definition,
+  FieldGroup,
+  ImageRole,
+  PassType,
+  Warning,
+  WarningCode,
+} from '../../contract/schemas/definition.ts'
+import type { Card } from '../display/card.ts'
+import type { Mosaic } from '../display/mosaic.ts'
+
+export interface PixelSize {
+  width: number
+  height: number
+}
+
+export interface AppleFacts {
+  definition: Definition
+  passType: PassType
+  /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
+  apple: Card | null
+  /** The sizes of uploaded images by role, if known. */
+  images: Partial<Record<ImageRole, PixelSize>>
+  /** The uploaded strips by ID, if known. */
+  strips: ReadonlyMap<string, StripPixels>
+}
+
+/** A strip, and its size in pixels. */
+export interface StripPixels extends PixelSize {
+  mosaic: Mosaic
+}
 
 /** Returns the path of the field with this key in the design, or `undefined` if the field comes from an override. */
 export function pathIn({ design }: Definition, key: string): Warning['path'] | undefined {
