@@ -1,17 +1,19 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zipSync } from 'fflate'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { importDesignerTemplate } from '../../../src/cli/template/designer/import-template.ts'
 import { draftOf, readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { isJsonObject } from '../../../src/core/json.ts'
 import { checkDefinition } from '../../../src/core/rules/template/definition.ts'
 import { previewOf, samplePass } from '../../../src/server/pages/card/card-preview.ts'
-import { platformIssuesOf, previewWallets, warningsOf } from '../../../src/server/pages/template-dev/content.ts'
+import { createWarnings, platformIssuesOf, previewWallets } from '../../../src/server/pages/template-dev/content.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { festival, flight, loyalty, museum, writeArchive, writeBundle } from './designer-bundles.ts'
 
 const at = new Date(0)
+const finder = createWarnings()
+afterAll(() => finder.close())
 
 async function importAt(path: string, folder = temporaryFolder(), replaces = false) {
   const file = join(folder, 'card.json')
@@ -43,7 +45,7 @@ async function importOf(files: Parameters<typeof writeBundle>[1]) {
     design,
     definition,
     examples,
-    warnings: warningsOf(draft, at),
+    warnings: await finder.find(draft, at),
   }
 }
 
