@@ -30,9 +30,15 @@ export function* describeRoutes(): Generator<void> {
 export function openApiDocument() {
   return {
     openapi: '3.1.0',
-    info: { title: 'passes', version: '0.3.0', description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
+    info: {
+      title: 'passes',
+      version: '0.3.0',
+      description: DESCRIPTION,
+      contact: { name: 'The operator of this server' },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     // The URL is relative to this document, so that it is right behind a proxy with any path.
-    servers: [{ url: './', description: 'This server' }],
+    servers: [{ url: '.', description: 'This server' }],
     tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
     paths: paths(),
@@ -100,7 +106,7 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
     tags: [tags[resource].name],
     summary: route.summary,
     description: [route.description, access(route)].filter(Boolean).join('\n\n'),
-    ...(route.scope && { security: [{ bearer: [route.scope] }, { apiKey: [route.scope] }], 'x-scope': route.scope }),
+    ...(route.scope && { 'x-scope': route.scope }),
     ...(route.isPublic && { security: [] }),
     'x-role': route.role,
     'x-idempotent': route.idempotent,

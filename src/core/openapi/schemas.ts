@@ -54,7 +54,7 @@ export function toSchema(schema: z.ZodType, direction: Direction): JsonSchema {
     io: direction,
     metadata: metadata[direction],
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => simplify(jsonSchema, direction),
+    override: ({ zodSchema, jsonSchema }) => adapt(zodSchema, jsonSchema, direction),
   })
   for (const [id, definition] of Object.entries($defs)) components.set(id, withComponents(definition))
   return withComponents(json)
@@ -64,8 +64,8 @@ function withComponents(json: object): JsonSchema {
   return JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', `"${PREFIX}`))
 }
 
-/** Replaces what zod adds for its parser, and what the contract notes for the description. */
-function simplify(json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
+/** Adapts what zod writes to tools that read OpenAPI, and replaces what the contract notes for the description. */
+function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
   // A batch item is parsed separately, so refer to the schema of a single create.
   if (json.itemSchema) json.$ref = `${PREFIX}${json.itemSchema}`
   // The schema accepts a parameter as text or as a value. Describe only the value.
@@ -75,9 +75,34 @@ function simplify(json: z.core.JSONSchema.BaseSchema, direction: Direction): voi
     Object.assign(json, json.describedAs)
   }
   for (const key of ['itemSchema', 'describedAs', 'repeatable']) delete json[key]
-  if (direction === 'input') return
+  if ('const' in json) {
+    json.enum = [json.const ?? null]
+    delete json.const
+  }
+  if (json.pattern) json.pattern = withoutEscapedSlashes(json.pattern)
+  if (direction === 'output') relax(json)
+  else if (schema instanceof z.ZodObject) requireWithoutDefault(schema, json)
+}
+
+/** Some generators write a pattern between slashes, and escape its slashes themselves. */
+function withoutEscapedSlashes(pattern: string): string {
+  return pattern.replaceAll(/\\(.)/g, (escaped, character) => (character === '/' ? '/' : escaped))
+}
+
+/** Removes what a response of a later version could violate, and what the format already requires. */
+function relax(json: z.core.JSONSchema.BaseSchema): void {
   if (json.additionalProperties === false) delete json.additionalProperties
-  // The format says the same in fewer characters.
   if (json.format !== undefined) delete json.pattern
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
+}
+
+/** Corrects `required` and `default`, because zod takes a preprocessed value for an optional one without a default. */
+function requireWithoutDefault(schema: z.ZodObject, json: z.core.JSONSchema.BaseSchema): void {
+  const required = Object.entries(schema.shape).flatMap(([name, property]) => {
+    const { success, data } = (property as z.ZodType).safeParse(undefined)
+    const described = json.properties?.[name]
+    if (data !== undefined && typeof described === 'object') described.default ??= data as z.core.util.JSONType
+    return success ? [] : [name]
+  })
+  if (required.length > 0) json.required = required
 }

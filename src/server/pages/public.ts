@@ -2,6 +2,7 @@ import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { Uuid } from '../../core/ids.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi/document.ts'
+import { withSharedParts } from '../../core/openapi/shared-parts.ts'
 import { mapInSlices } from '../../core/slices.ts'
 import { createLoadingCache } from '../../wallets/loading-cache.ts'
 import type { Services } from '../context.ts'
@@ -160,7 +161,7 @@ const loadDescription = onceDescribed(() =>
   publicFile({
     contentType: 'application/json',
     cacheControl: REVALIDATED,
-    content: JSON.stringify(openApiDocument()),
+    content: JSON.stringify(withSharedParts(openApiDocument())),
   }),
 )
 
