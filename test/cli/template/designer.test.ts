@@ -119,6 +119,17 @@ test('a flight becomes a trip with the semantic style, and its facts share the v
   expect(paths(report.assumed)).toEqual(['barcode.message', 'icon.png'])
 })
 
+test('a fact does not share the variable of a field if another fact, or another field, has the same value', async () => {
+  const change = (from: string, to: string) => ({
+    ...festival,
+    'pass.json': String(festival['pass.json']).replace(from, to),
+  })
+  const twoFacts = await importOf(change('"seatSection": "Lawn"', '"seatSection": "B"'))
+  expect(twoFacts.definition.event.seat).toMatchObject({ gate: '{{venueEntranceGate}}', section: '{{seatSection}}' })
+  const otherName = await importOf(change('"key": "gate"', '"key": "zone"'))
+  expect(otherName.definition.event.seat.gate).toBe('{{venueEntranceGate}}')
+})
+
 test('a poster with other fields than the classic style keeps both, and values keep their form', async () => {
   const { source, apple, report, examples } = await importOf(loyalty)
   expect(apple.posterGeneric).toEqual(plain(source.posterGeneric))

@@ -75,7 +75,9 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   const { event, trip, semantics } = readFacts(tags, { passType, transitType }, context)
   const isEventPoster = passType === 'eventTicket' && firstScheme(pass) === 'posterEventTicket'
   for (const tag of Object.keys(semantics)) {
-    report.kept.push({ path: `semantics.${tag}`, reason: 'An event or a trip has no such fact' })
+    const reason =
+      tag === 'seats' ? 'An event or a trip has fewer facts of a seat' : 'An event or a trip has no such fact'
+    report.kept.push({ path: `semantics.${tag}`, reason })
   }
   const design = {
     ...appearance(pass, name, context),
@@ -263,7 +265,8 @@ function readRelevance(pass: JsonObject, facts: JsonObject | undefined, { variab
   const at = toTimestamp(date ?? relevantDate ?? startDate ?? pass.relevantDate)
   const isAbout = facts && ['doorsAt', 'startsAt', 'boardsAt', 'departsAt'].some((key) => facts[key] !== undefined)
   if (isAbout) {
-    if (at !== undefined) report.assumed.push({ path: 'relevantDate', reason: 'The times of the event or trip set it' })
+    if (at !== undefined)
+      report.assumed.push({ path: 'relevantDate', reason: 'The event or trip sets it, from its first time to its end' })
     return {}
   }
   for (const index of others.keys()) {

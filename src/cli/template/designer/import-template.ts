@@ -54,7 +54,7 @@ export async function importDesignerTemplate(path: string, options: ImportOption
     const { background } = read.design.colors ?? {}
     const color = typeof background === 'string' ? background : '#808080'
     found.set('icon', [{ language: '', bytes: plainPng(ICON_SIDE, ICON_SIDE, color) }])
-    report.assumed.push({ path: 'icon.png', reason: 'Is missing, so it is an image of one color. Replace it' })
+    report.assumed.push({ path: 'icon.png', reason: 'Is missing, so an image of one color was written: replace it' })
   }
   const images: WrittenFile[] = []
   const names: Partial<Record<ImageRole, string | Record<string, string>>> = {}

@@ -28,7 +28,7 @@ export class Texts {
     )
     this.languages = others.length > 0 ? { default: DEFAULT_LANGUAGE, others } : undefined
     if (others.length > 0 && !found.has(DEFAULT_LANGUAGE)) {
-      const reason = `The language of pass.json is not known, so it is ${DEFAULT_LANGUAGE}`
+      const reason = `The bundle does not name the language of pass.json, so it is assumed to be ${DEFAULT_LANGUAGE}`
       assumed.push({ path: 'languages.default', reason })
     }
   }
