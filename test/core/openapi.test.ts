@@ -279,8 +279,7 @@ test('every pattern compiles in JavaScript without a flag, and has only syntax o
   )
   expect(patterns.size).toBeGreaterThan(10)
   for (const pattern of patterns) {
-    for (const flags of ['', 'u'])
-      expect(() => new RegExp(pattern, flags), `${pattern} with ${flags}`).not.toThrow()
+    for (const flags of ['', 'u']) expect(() => new RegExp(pattern, flags), `${pattern} with ${flags}`).not.toThrow()
     // RE2 has neither lookaround nor backreferences, and repeats at most 1,000 times.
     expect(pattern).not.toMatch(/\(\?<?[=!]|\\[1-9kpPuc]/)
     for (const [, most] of pattern.matchAll(/\{\d*,?(\d+)\}/g)) expect(Number(most), pattern).toBeLessThanOrEqual(1000)
