@@ -6,6 +6,7 @@ import { passSorts, sortDirections } from '../core/rules/lists/sorts.ts'
 import { passStatuses } from '../core/rules/pass/pass-status.ts'
 import { filterFlag, PAST, pastFlag, projectFilter, projectQuery, repeatable } from './arguments/list-flags.ts'
 import { named } from './arguments/named.ts'
+import { parseWhere, whereFlag } from './arguments/where-flag.ts'
 import type { ListColumn, ListShape } from './list/shape.ts'
 
 type Query = NonNullable<RouteCall<typeof passes.list>['query']>
@@ -49,6 +50,7 @@ export const passFilterFlags = {
   'template-version': filterFlag(`Only passes with this version of their template: ${number}.`),
   'created-from': pastFlag(`Only passes created at or after this time: ${PAST}.`),
   'created-to': pastFlag('Only passes created at or before this time.'),
+  where: whereFlag,
   'sort-by': Flags.option({
     summary: 'Field by which all passes are sorted (default: createdAt).',
     options: passSorts,
@@ -65,7 +67,7 @@ export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefi
 }
 
 export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags>): Query {
-  return {
+  const query: Query = {
     status: flags.status,
     externalPassId: flags['external-pass-id'],
     search: flags.search,
@@ -88,6 +90,12 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     sortBy: flags['sort-by'],
     sortDir: flags['sort-dir'],
   }
+  const filters: Record<string, unknown> = query
+  // A filter with its own flag can also be in --where: all its values are alternatives.
+  for (const [name, values] of Object.entries(parseWhere(flags.where) ?? {})) {
+    filters[name] = filters[name] === undefined ? values : [filters[name], values].flat()
+  }
+  return query
 }
 
 export const passesShape: ListShape<Pass> = {

@@ -29,8 +29,23 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
   [['--template-version', '3'], { templateVersion: ['3'] }],
   [['--created-from', '2027-05-31T00:00:00Z'], { createdFrom: '2027-05-31T00:00:00.000Z' }],
   [['--created-to', '2027-06-01T00:00:00Z'], { createdTo: '2027-06-01T00:00:00.000Z' }],
+  [
+    ['--where', 'variable=tier:a=b', '--where', 'variable=tier:gold', '--where', 'installed=true'],
+    { variable: ['tier:a=b', 'tier:gold'], installed: ['true'] },
+  ],
+  [['--variable', 'tier:gold', '--where', 'variable=tier:silver'], { variable: ['tier:gold', 'tier:silver'] }],
+  [['--no-installed', '--where', 'installed=true'], { installed: [false, 'true'] }],
   [['--sort-by', 'label', '--sort-dir', 'asc'], { sortBy: 'label', sortDir: 'asc' }],
 ]
+
+test.each([
+  ['installed', '--where installed must be filter=value, such as --where installed=true'],
+  ['=true', '--where =true must be filter=value, such as --where installed=true'],
+  ['status=ISSUED', '--where status=ISSUED: status is not a filter'],
+])('--where %s is rejected', async (text, message) => {
+  const { flags } = await Parser.parse(['--where', text], { flags: passFilterFlags })
+  expect(() => passQuery(flags)).toThrow(message)
+})
 
 test.each(given)('%j sends %j, which the API accepts', async (argv, expected) => {
   const { flags } = await Parser.parse(argv, { flags: passFilterFlags })

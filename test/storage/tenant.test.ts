@@ -315,7 +315,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'broadcastClasses.settle': (tx, intruder, ids) =>
     tx.broadcastClasses.settle(intruder, theirClass(ids), { status: 'FAILED', error: 'theirs' }),
   'broadcasts.countByStatus': (tx, intruder, { broadcast }) => tx.broadcasts.countByStatus(intruder, broadcast),
-  'broadcasts.forecast': (tx, intruder, { project }) => tx.broadcasts.forecast(intruder, project, later(2)),
+  'broadcasts.forecast': (tx, intruder, { project }) =>
+    tx.broadcasts.forecast(intruder, project, { filter: { search: 'a' }, at: later(2) }),
   'eventLog.findPlace': (tx, intruder, { event }) => tx.eventLog.findPlace(intruder, event),
   'eventLog.findEnd': async (tx, intruder) => (await tx.eventLog.findEnd(intruder)).position,
   'eventLog.findFirstId': (tx, intruder) => tx.eventLog.findFirstId(intruder, later(-60)),
@@ -371,6 +372,7 @@ const message = {
 }
 
 const theirBroadcast = ({ project, broadcast }: Ids) => ({
+  filter: null,
   ...message,
   id: broadcast,
   projectId: project,

@@ -5,6 +5,7 @@ import { ApiError, type Client } from '../../client/client.ts'
 import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { MessageCreate, Notification } from '../../core/contract/notifications.ts'
 import { Platform, REQUESTS_PER_SECOND } from '../../core/contract/schemas/platform.ts'
+import { describeFilter } from '../../core/rules/lists/pass-filters.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { parseMoment } from '../arguments/moment.ts'
@@ -97,6 +98,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
     ...messageRows(broadcast.body),
     ['Platforms', broadcast.platforms.join(', ')],
     ['Google', broadcast.googleVia === 'class' ? 'one message for each class' : null],
+    ['Filter', broadcast.filter ? describeFilter(broadcast.filter) : null],
     ['Status', broadcast.status],
     ['Send at', localTimeOr(broadcast.sendAt, null)],
     ['Passes', broadcast.passCount === null ? null : count(broadcast.passCount)],
@@ -106,14 +108,20 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
   ])
 }
 
-export function showForecast({ passCount, platforms, sendAt, apple, google }: BroadcastForecast): string {
+export function showForecast({ passCount, platforms, sendAt, apple, google, reach }: BroadcastForecast): string {
   const isTargeted = (platform: Platform) => platforms.includes(platform)
   return details([
-    ['Passes', `${count(passCount)} issued`],
+    ['Passes', `${count(passCount)} issued${reach ? ' that match' : ''}`],
     ['Send at', localTimeOr(sendAt, 'at once')],
     ['Apple', isTargeted('apple') ? `${count(apple.passCount)} on a device` : 'not targeted'],
     ['Google', isTargeted('google') ? `${count(google.passCount)} installed${atGooglePace(google)}` : 'not targeted'],
     ['Over the google cap', isTargeted('google') ? `${count(google.overCap)} (3 in 24 hours are used up)` : null],
+    [
+      'Reach',
+      reach
+        ? `${count(reach.apple)} on Apple, ${count(reach.google)} on Google, ${count(reach.neither)} on neither`
+        : null,
+    ],
   ])
 }
 

@@ -5,6 +5,7 @@ import { platforms } from '../../core/contract/schemas/platform.ts'
 import { skipFlag } from '../arguments/list-flags.ts'
 import { idArg, namedArg } from '../arguments/named.ts'
 import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
+import { parseWhere, whereFlag } from '../arguments/where-flag.ts'
 import { count } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import {
@@ -105,19 +106,21 @@ export const commands: ResourceCommands = {
     print: ({ id }) => `Notification ${id} is canceled: it is not sent.`,
   }),
   'broadcast:send': callCommand({
-    summary: 'Send a notification to every issued pass of a project, now or later.',
+    summary: 'Send a notification to the issued passes of a project, now or later.',
     description:
-      'Reaches the passes that are issued at the time of sending. Shows their number, and asks for confirmation; ' +
-      'without a terminal, --yes is required.',
+      'Reaches the passes that are issued, and match --where if given, at the time of sending. Shows their number, and ' +
+      'asks for confirmation; without a terminal, --yes is required.',
     examples: [
       `broadcast send ${PROJECT} --message "Doors open at 7" --dry-run`,
       `broadcast send ${PROJECT} --message "Doors open at 7" --watch --yes`,
       `broadcast send ${PROJECT} --message "See you" --at "in 2h" --yes --json`,
       `broadcast send ${PROJECT} --message "Doors open at 7" --google-via class --dry-run`,
+      `broadcast send ${PROJECT} --message "Lounge is open" --where variable=tier:gold --where installed=true --dry-run`,
     ],
     args: projectArg,
     flags: {
       ...messageFlags,
+      where: whereFlag,
       'google-via': Flags.option({
         summary:
           'Recipient of a message at Google: each pass object, or each class, which shows the message on all its passes.',
@@ -133,7 +136,8 @@ export const commands: ResourceCommands = {
     },
     async call(client, { args, flags, ask }) {
       const { broadcasts } = client
-      const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'] }
+      const filter = parseWhere(flags.where)
+      const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'], ...(filter && { filter }) }
       const params = { id: args.project }
       if (flags['dry-run'] || !flags.yes) {
         const { idempotencyKey: _, ...rehearsed } = body

@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
 import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
 import { dryRunParam, pageQuery } from './schemas/list-parameters.ts'
+import { PassFilter } from './schemas/pass-filter.ts'
 import { Platform, REQUESTS_PER_SECOND } from './schemas/platform.ts'
 
 /** SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
@@ -20,6 +21,10 @@ export const BroadcastCreate = MessageCreate.extend({
       'which takes fewer requests, but also reaches holders of void and expired passes. Holders who add a pass later ' +
       'see a class message on the back of the pass.',
   ),
+  filter: PassFilter.optional().describe(
+    'The broadcast reaches only issued passes that match this filter at the time of dispatch. Requires googleVia ' +
+      'object, because a class message reaches all holders of a class.',
+  ),
 })
 export type BroadcastCreate = z.output<typeof BroadcastCreate>
 
@@ -34,6 +39,7 @@ export const Broadcast = z.strictObject({
       'share the classes.',
   ),
   options: MessageOptions,
+  filter: PassFilter.optional().describe('Set if the request had a filter.'),
   sendAt: UtcTimestamp.nullable(),
   status: BroadcastStatus,
   passCount: Count.nullable(),
@@ -48,7 +54,18 @@ export const BroadcastForecast = z.strictObject({
   projectId: Uuid,
   platforms: z.array(Platform),
   sendAt: UtcTimestamp.nullable(),
-  passCount: Count.describe('Passes with the status ISSUED.'),
+  passCount: Count.describe('Passes with the status ISSUED that match the filter.'),
+  reach: z
+    .strictObject({
+      apple: Count.describe('Passes that an Apple device holds.'),
+      google: Count.describe('Passes in Google Wallet.'),
+      neither: Count.describe('Passes that no wallet holds.'),
+    })
+    .optional()
+    .describe(
+      'Set if the request has a filter: the wallets of these passes, on all platforms. A pass on both platforms counts ' +
+        'for each.',
+    ),
   apple: z.strictObject({
     passCount: Count.describe('Issued passes that an Apple device holds. 0 if the broadcast does not target apple.'),
   }),
@@ -89,9 +106,9 @@ export type BroadcastStats = z.output<typeof BroadcastStats>
 export const broadcasts = {
   create: route('POST', '/v1/projects/{id}/broadcasts', {
     scope: 'pass-notifications:write',
-    summary: 'Send a notification to every issued pass of a project, now or later',
+    summary: 'Send a notification to the issued passes of a project, now or later',
     description:
-      'Every pass that is ISSUED at the time of dispatch gets a notification. If a pass already had 3 google ' +
+      'Every pass that is ISSUED at the time of dispatch, and matches the filter if one is given, gets a notification. If a pass already had 3 google ' +
       'notifications within 24 hours, its notification to google is FAILED. With dryRun, nothing is stored, and ' +
       'the response has the number of recipients. googleVia class is rejected if passes of other projects share ' +
       'the classes. If the body has a text for each language, it must contain the default language of every ' +

@@ -76,6 +76,7 @@ import {
   WarningCode,
 } from './schemas/definition.ts'
 import { Languages } from './schemas/language-tags.ts'
+import { PassFilter } from './schemas/pass-filter.ts'
 import { Platform } from './schemas/platform.ts'
 import { RedemptionPolicy, RedemptionTemplate } from './schemas/redemption.ts'
 import {
@@ -180,6 +181,7 @@ export const entities: Record<string, z.ZodType> = {
   Nfc,
   NotificationStatus,
   OfflineResults,
+  PassFilter,
   PassPreview,
   PassStatus,
   PassSummary,

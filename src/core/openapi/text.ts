@@ -27,7 +27,7 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
       'then ISSUED or FAILED, and at the end EXPIRED or VOID.',
   },
   notifications: { name: 'Notifications', description: 'Messages to the wallets that hold one pass.' },
-  broadcasts: { name: 'Broadcasts', description: 'One message to every issued pass of a project.' },
+  broadcasts: { name: 'Broadcasts', description: 'One message to the issued passes of a project.' },
   webhooks: {
     name: 'Webhooks',
     description:

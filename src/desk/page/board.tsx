@@ -3,6 +3,7 @@ import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { ProjectFigures } from '../../core/contract/projects.ts'
 import type { ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
+import { describeFilter } from '../../core/rules/lists/pass-filters.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, reachedBy, sumOf } from '../live/sources.ts'
@@ -154,7 +155,16 @@ export function Board({ projectId }: { projectId: string }) {
               label={words.broadcasts}
               keyOf={({ broadcast }) => broadcast.id}
               columns={{
-                [words.message]: ({ broadcast }) => <Prose>{textOf(broadcast.body)}</Prose>,
+                [words.message]: ({ broadcast: { body, filter } }) => (
+                  <>
+                    <Prose>{textOf(body)}</Prose>
+                    {filter && (
+                      <Prose>
+                        <code>{describeFilter(filter)}</code>
+                      </Prose>
+                    )}
+                  </>
+                ),
                 ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => words.statuses[broadcast.status] }),
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
                 [words.sent]: ({ stats }) => number(stats ? reachedBy(stats) : 0),

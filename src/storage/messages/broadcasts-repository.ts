@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
 import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import { type PassFilter, parsePassFilter } from '../../core/contract/schemas/pass-filter.ts'
 import { CAPPED_PLATFORM, type Platform } from '../../core/contract/schemas/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
@@ -9,6 +10,7 @@ import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '.
 import {
   json,
   mapping,
+  nullable,
   number,
   optionalText,
   optionalTime,
@@ -20,7 +22,9 @@ import {
 } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { countsOf } from '../operations/counters.ts'
-import { findRange, type PassRange, passesInRange } from '../passes/list/pass-walk.ts'
+import { createMatcher } from '../passes/list/pass-conditions.ts'
+import { selectMatching } from '../passes/list/pass-list.ts'
+import { findRange, matchingInRange, type PassRange, passesInRange } from '../passes/list/pass-walk.ts'
 import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
@@ -30,6 +34,8 @@ const BROADCAST = mapping({
   options: json<MessageOptions>(),
   platforms: json<Platform[]>(),
   googleVia: plain<GoogleVia | null>(),
+  /** The filter as it was given; null if all issued passes are targets. */
+  filter: nullable(json<PassFilter>()),
   sendAt: optionalTime,
   /** The time at which the fan-out started; null before that. The passes that are issued at this time are the targets. */
   startedAt: optionalTime,
@@ -55,17 +61,19 @@ interface Row extends RowOf<typeof BROADCAST> {
 export interface NewBroadcast extends NewMessage {
   projectId: string
   googleVia?: GoogleVia
+  filter?: PassFilter | undefined
 }
 
 /** The broadcasts of projects, their progress, and the creation of their notifications. */
 export class Broadcasts extends Repository {
   /** Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
-    const { projectId, platforms, googleVia = 'object' } = broadcast
+    const { projectId, platforms, googleVia = 'object', filter } = broadcast
     const columns = {
       project_id: projectId,
       platforms: JSON.stringify(platforms),
       google_via: googleVia,
+      filter: filter === undefined ? null : JSON.stringify(filter),
       fanned_out: 0,
     }
     return insertMessage(this.db, workspaceId, broadcast, { table: 'broadcasts', columns, at })
@@ -129,11 +137,11 @@ export class Broadcasts extends Repository {
   }
 
   /**
-   * Creates a notification for each pass of the chunk that was issued when the broadcast started, saves the progress, and returns
-   * the number of notifications. The caller has locked the broadcast.
+   * Creates a notification for each pass of the chunk that was issued when the broadcast started and matches its filter, saves the
+   * progress, and returns the number of notifications. The caller has locked the broadcast.
    */
   async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: PassRange, at: Date): Promise<number> {
-    const { id, projectId, platforms, startedAt } = broadcast
+    const { id, projectId, filter, platforms, startedAt } = broadcast
     const now = at.getTime()
     const states = Object.fromEntries(
       Object.entries(firstStates(platforms)).map(([name, state]) => [name, constant(this.db, 'text', state)]),
@@ -149,7 +157,10 @@ export class Broadcasts extends Repository {
       created_at: constant(this.db, 'bigint', now),
       updated_at: constant(this.db, 'bigint', now),
     }
-    const passes = passesInRange(this.db, workspaceId, { projectId }, chunk)
+    const matching = filter && (await createMatcher(this.db, workspaceId, parsePassFilter(filter), startedAt!))
+    const passes = matching
+      ? matchingInRange(this.db, workspaceId, { projectId }, chunk, matching)
+      : passesInRange(this.db, workspaceId, { projectId }, chunk)
     const made = await insertSelected(this.db, 'notifications', columns, whereIssuedAt(passes, startedAt!))
     await this.rows(workspaceId)
       .where({ id })
@@ -180,8 +191,14 @@ export class Broadcasts extends Repository {
   }
 
   /** Returns the audience of a broadcast that is sent at a time, based on current data. */
-  forecast(workspaceId: string, projectId: string, at: Date): Promise<Forecast> {
-    return forecastBroadcast(this.db, whereIssuedAt(this.passesOf(workspaceId, projectId), at), at)
+  async forecast(
+    workspaceId: string,
+    projectId: string,
+    { filter, at }: { filter: PassFilter | undefined; at: Date },
+  ): Promise<Forecast> {
+    const select = filter && (await selectMatching(this.db, workspaceId, { projectId }, parsePassFilter(filter), at))
+    const passes = select ? select() : this.passesOf(workspaceId, projectId)
+    return forecastBroadcast(this.db, whereIssuedAt(passes, at), at)
   }
 
   /** Returns the audience of a broadcast that is sent to whole classes. */
@@ -233,6 +250,8 @@ export interface Forecast {
   apple: number
   /** The number of these passes that are installed at Google, for each identity. */
   google: number[]
+  /** The number of these passes that are on neither. */
+  neither: number
   /** The number of these passes that have reached Google's cap. */
   overCap: number
 }
@@ -259,11 +278,13 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
     .whereExists(installed)
     .groupBy('passes.google_identity_id')
     .count({ n: '*' })
+  const neither = await countRows(passes.clone().whereNotExists(registered).whereNotExists(installed))
   const capped = await crowded(db, passes, at).first()
   return {
     passCount,
     apple,
     google: google.map(({ n }) => Number(n)),
+    neither,
     overCap: Number(capped.n),
   }
 }

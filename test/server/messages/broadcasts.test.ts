@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Broadcast, BroadcastForecast } from '../../../src/core/contract/broadcasts.ts'
+import type { Broadcast, BroadcastCreate, BroadcastForecast } from '../../../src/core/contract/broadcasts.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { MessageCreate } from '../../../src/core/contract/notifications.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { fanOutBroadcasts } from '../../../src/server/messages/fan-out-broadcast.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
@@ -36,7 +35,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return { params: { id: project.id }, passIds, voided, queued, templateId: template.id }
   }
 
-  const send = async (params: { id: string }, body: Partial<MessageCreate> = {}) =>
+  const send = async (params: { id: string }, body: Partial<BroadcastCreate> = {}) =>
     (await workspace.ok(create, { params, body: { ...text, ...body } })) as Broadcast
 
   const notifications = async (passId: string) =>
@@ -110,6 +109,59 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await notifications(passIds[0]!)).toMatchObject([{ status: 'SKIPPED' }])
     expect(await notifications(passIds[1]!)).toHaveLength(1)
     expect(await notifications(queued)).toEqual([])
+  })
+
+  test('a broadcast with a filter reaches the issued passes that match when it starts', async () => {
+    const { params, passIds, queued, templateId } = await projectWith(4)
+    const [gold, silver, late, bronze] = passIds as [string, string, string, string]
+    const setTier = (id: string, tier: string) =>
+      workspace.ok(contract.passes.update, { params: { id }, query: {}, body: { variables: { tier } } })
+    for (const id of [gold, queued]) await setTier(id, 'gold')
+    await setTier(silver, 'silver')
+    await setTier(bronze, 'bronze')
+    await api.runJobs()
+    await phones.addApple(workspace.id, gold)
+    const filter = { variable: ['tier:gold', 'tier:silver'], templateId }
+    const sent = await send(params, { filter, sendAt: later(60) })
+    expect(sent.filter).toEqual(filter)
+    await setTier(late, 'silver')
+    await setTier(silver, 'none')
+    await api.database.writer('passes').where({ id: queued }).update({ status: 'QUEUED', issued_at: null })
+    const forecast = await workspace.ok(create, { params, query: { dryRun: true }, body: { ...text, filter } })
+    expect(forecast).toMatchObject({ passCount: 2, reach: { apple: 1, google: 0, neither: 1 } })
+    api.advance(60)
+    await api.runJobs()
+    const counts = [gold, late, silver, bronze, queued].map(async (id) => (await notifications(id)).length)
+    expect(await Promise.all(counts)).toEqual([1, 1, 0, 0, 0])
+    const named = { params: { ...params, broadcastId: sent.id } }
+    expect(await workspace.ok(get, named)).toMatchObject({ passCount: 2, filter })
+    expect(await workspace.ok(list, { params, query: {} })).toMatchObject({ items: [{ filter }] })
+  })
+
+  test('a broadcast without a filter has none in its record and its forecast', async () => {
+    const { params } = await projectWith(1)
+    expect(Object.keys(await send(params))).not.toContain('filter')
+    const forecast = await workspace.ok(create, { params, query: { dryRun: true }, body: text })
+    expect(Object.keys(forecast)).not.toContain('reach')
+  })
+
+  test('a filter is rejected if it is not valid, or with googleVia class', async () => {
+    const { params } = await projectWith(1)
+    const issuesOf = async (body: object) => {
+      const answer = await workspace.call(create, { params, body: { ...text, ...body } })
+      expect(answer.status).toBe(400)
+      return (answer.body as unknown as { details: { issues: { path: unknown[] }[] } }).details.issues
+    }
+    expect(await issuesOf({ filter: { status: 'ISSUED', installed: 'true' } })).toEqual([
+      { path: ['filter', 'status'], message: 'Unknown property' },
+    ])
+    expect(await issuesOf({ filter: { installed: ['true', 'maybe'] } })).toEqual([
+      { path: ['filter', 'installed', 1], message: 'Must be true or false' },
+    ])
+    expect(await issuesOf({ filter: { labelMatch: 'prefix' } })).toEqual([
+      { path: ['filter', 'labelMatch'], message: 'Requires the parameter label' },
+    ])
+    expect(await issuesOf({ filter: {}, googleVia: 'class' })).toMatchObject([{ path: ['googleVia'] }])
   })
 
   test('a broadcast over several chunks creates one notification per pass, with IDs of their time', async () => {
@@ -207,7 +259,7 @@ describe.each(dialects)('on %s', (dialect) => {
       for (let n = 0; n < 3; n += 1)
         await workspace.ok(contract.notifications.create, { params: { id: passId }, body: text })
     }
-    const dryRun = async (body: Partial<MessageCreate> = {}) =>
+    const dryRun = async (body: Partial<BroadcastCreate> = {}) =>
       (await workspace.ok(create, { params, query: { dryRun: true }, body: { ...text, ...body } })) as BroadcastForecast
     const forecast = { dryRun: true, projectId: params.id, passCount: 4, apple: { passCount: 1 } }
     expect(await dryRun()).toEqual({

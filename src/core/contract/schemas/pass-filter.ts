@@ -10,7 +10,9 @@ const Values = z.union([z.string(), z.array(z.string()).min(1)], { error: 'Must 
 
 type Name = keyof typeof passFilters
 
-const values = Object.fromEntries(Object.keys(passFilters).map((name) => [name, Values.optional()]))
+const values = Object.fromEntries(
+  Object.entries(passFilters).map(([name, { description = '' }]) => [name, Values.optional().describe(description)]),
+)
 
 /**
  * The filter of passes in a request body. The keys are the filters of GET /v1/passes, without status, and the values follow the

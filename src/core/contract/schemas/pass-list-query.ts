@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../../ids.ts'
+import type { passFilterNames } from '../../rules/lists/pass-filters.ts'
 import { passSorts } from '../../rules/lists/sorts.ts'
 import { CalendarDate, PassStatus, text } from './common.ts'
 import {
@@ -99,7 +100,7 @@ export const passFilters = {
     example: 'lte:3',
   }),
   ...windowParams(createdWindow, 'passes created'),
-}
+} satisfies Record<(typeof passFilterNames)[number], z.ZodType>
 
 /** Checks the rules that concern several filters. */
 export function checkPassFilters(

@@ -86,7 +86,13 @@ async function insert(
   if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
-  if (!(await tx.broadcasts.insert(workspaceId, { id, projectId, googleVia: body.googleVia, ...message }, now)))
+  if (
+    !(await tx.broadcasts.insert(
+      workspaceId,
+      { id, projectId, googleVia: body.googleVia, filter: body.filter, ...message },
+      now,
+    ))
+  )
     return undefined
   const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
@@ -112,6 +118,8 @@ async function requireWholeClasses(
 ): Promise<void> {
   if (body.googleVia !== 'class') return
   const googleViaError = (message: string) => validationError([{ path: ['googleVia'], message }])
+  if (body.filter)
+    throw googleViaError('Must be object if a filter is given, because a class message reaches all holders of a class.')
   if (!parseMessage(body, services.wallets, now).platforms.includes('google'))
     throw googleViaError('Requires google in platforms.')
   await requireProject(store, workspaceId, projectId)
@@ -126,7 +134,7 @@ async function forecast(projectId: string, body: BroadcastCreate, context: Reque
   await requireLanguagesOfProject(projectId, body, context)
   await requireWholeClasses(projectId, body, context)
   const { platforms, sendAt } = parseMessage(body, services.wallets, now)
-  const reached = await store.broadcasts.forecast(workspaceId, projectId, sendAt ?? now)
+  const reached = await store.broadcasts.forecast(workspaceId, projectId, { filter: body.filter, at: sendAt ?? now })
   const { passCount, apple, overCap } = reached
   const byClass =
     body.googleVia === 'class'
@@ -140,6 +148,7 @@ async function forecast(projectId: string, body: BroadcastCreate, context: Reque
     platforms,
     sendAt: sendAt?.toISOString() ?? null,
     passCount,
+    ...(body.filter && { reach: { apple, google: total(reached.google), neither: reached.neither } }),
     apple: { passCount: isTargeted.apple ? apple : 0 },
     google: isTargeted.google
       ? {
@@ -175,6 +184,7 @@ function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
     platforms: broadcast.platforms,
     googleVia: broadcast.googleVia,
     options: broadcast.options,
+    ...(broadcast.filter && { filter: broadcast.filter }),
     sendAt: broadcast.sendAt?.toISOString() ?? null,
     status: statusOf(broadcast, now),
     passCount: broadcast.dispatchedAt === null ? null : broadcast.fannedOut,

@@ -13,6 +13,8 @@ export async function createMessages(db: Knex): Promise<void> {
     table.text('options').notNullable()
     table.text('platforms').notNullable()
     table.text('google_via')
+    // The filter of the targets as JSON; null for all issued passes.
+    table.text('filter')
     table.text('idempotency_key')
     table.bigInteger('send_at')
     // The targets are the passes that were issued at this time.

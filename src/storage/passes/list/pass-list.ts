@@ -16,6 +16,7 @@ import {
   whereProject,
   whereVariable,
 } from './pass-conditions.ts'
+import { type PassOwner, whereOwner } from './pass-walk.ts'
 
 export type PassListRequest = ListRequest & PassFilters
 
@@ -30,6 +31,26 @@ export async function listPasses(
   whereFilters(db, query, request, facts, { id })
   const count = isCounted(request) ? () => countPasses(db, workspaceId, request, facts) : undefined
   return listPage(db, query, specFor(id), request, toPass, (rows) => selectPass(db, rows), count)
+}
+
+/**
+ * Returns a function that selects all passes of an owner that match a filter at a time. Uses the indexes of the list, so that a
+ * rare value is found at once. To process the passes in chunks, use `matchingInRange`.
+ */
+export async function selectMatching(
+  db: Knex,
+  workspaceId: string,
+  owner: PassOwner,
+  filters: PassFilters,
+  at: Date,
+): Promise<() => Knex.QueryBuilder> {
+  const facts = await findFacts(db, workspaceId, filters, at)
+  return () => {
+    const { query, id } = filters.variable?.length
+      ? passesWithVariables(db, workspaceId, filters.variable)
+      : { query: db('passes').where('passes.workspace_id', workspaceId), id: 'passes.id' }
+    return whereOwner(whereFilters(db, query, filters, facts, { id }), owner)
+  }
 }
 
 /** Returns the rows that the list iterates over, and the name of the pass ID in them. */

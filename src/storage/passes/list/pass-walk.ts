@@ -32,12 +32,16 @@ export function passesInRange(
   owner: PassOwner,
   { after, upTo }: PassRange,
 ): Knex.QueryBuilder {
-  const query = db('passes').where('passes.workspace_id', workspaceId)
-  if ('projectId' in owner) query.where('passes.project_id', owner.projectId)
-  else query.where('passes.template_id', owner.templateId)
+  const query = whereOwner(db('passes').where('passes.workspace_id', workspaceId), owner)
   if (after !== null) query.where('passes.id', '>', after)
   if (upTo !== null) query.where('passes.id', '<=', upTo)
   return query
+}
+
+export function whereOwner(query: Knex.QueryBuilder, owner: PassOwner): Knex.QueryBuilder {
+  return 'projectId' in owner
+    ? query.where('passes.project_id', owner.projectId)
+    : query.where('passes.template_id', owner.templateId)
 }
 
 /**

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { PassFilter, parsePassFilter } from '../../../../src/core/contract/schemas/pass-filter.ts'
 import { PassListQuery } from '../../../../src/core/contract/schemas/pass-list-query.ts'
 import { parseAs } from '../../../../src/core/errors.ts'
+import { passFilterNames } from '../../../../src/core/rules/lists/pass-filters.ts'
 
 function issuesOf(schema: typeof PassFilter | typeof PassListQuery, value: unknown) {
   const parsed = parseAs(schema, value)
@@ -12,6 +13,7 @@ test('accepts every filter of the list of passes, and no other parameter of the 
   const others = ['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'status', 'include']
   const filters = Object.keys(PassListQuery.shape).filter((name) => !others.includes(name))
   expect(Object.keys(PassFilter.shape)).toEqual(filters)
+  expect(passFilterNames).toEqual(filters)
   for (const name of others) {
     expect(issuesOf(PassFilter, { [name]: 'ISSUED' })).toEqual([{ path: [name], message: 'Unknown property' }])
   }

@@ -1,0 +1,29 @@
+/** The filters of passes, by which requests select passes. A separate module, so that the command line does not load the contract's schemas. */
+export const passFilterNames = [
+  'externalPassId',
+  'search',
+  'projectId',
+  'templateId',
+  'groupKey',
+  'variable',
+  'validOn',
+  'redeemed',
+  'redeemedContext',
+  'installed',
+  'platform',
+  'stale',
+  'label',
+  'labelMatch',
+  'revision',
+  'templateVersion',
+  'createdFrom',
+  'createdTo',
+  'createdSince',
+  'createdUntil',
+] as const
+
+/** Returns a filter in the notation of the command line: name=value, separated by spaces. */
+export function describeFilter(filter: Record<string, string | string[] | undefined>): string {
+  const pairs = Object.entries(filter).flatMap(([name, values]) => [values ?? []].flat().map((one) => `${name}=${one}`))
+  return pairs.join(' ')
+}
