@@ -1,6 +1,6 @@
 /**
  * Draws the pictures of docs/images in Chromium against the built program: `npx tsx scripts/make-pictures.ts [NAME…]`.
- * Each picture shows one pass of an example. Install Noto Sans, including its Arabic font, so that texts look as on
+ * Each picture shows one pass of an example. Install Noto Sans, including its Arabic and CJK fonts, so that texts look as on
  * phones.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
