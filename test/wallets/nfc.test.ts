@@ -63,6 +63,7 @@ test('passes without nfc or with an empty message have none of its keys', () => 
   expect(withCleared('loyalty', plain.object).smartTapRedemptionValue).toBeNull()
   const empty = passOf(define({ nfc: { message: '{{number}}', publicKey } }), { number: '' })
   expect(empty.json).not.toHaveProperty('nfc')
+  expect(passOf(define({ nfc: { message: ' ', publicKey } })).json).not.toHaveProperty('nfc')
   expect(empty.object).not.toHaveProperty('smartTapRedemptionValue')
   expect(empty.ofClass.enableSmartTap).toBe(true)
 })
@@ -90,9 +91,16 @@ test('publishing rejects a message or a key that readers cannot use', () => {
   ])
   expect(reasonsOf(define({ nfc: { message: `${'x'.repeat(65)}{{number}}`, publicKey } }))).toHaveLength(1)
   expect(reasonsOf(define({ nfc: { message: 'Zoë', publicKey } }))).toEqual([
-    'nfc.message: Cannot be sent to a reader: it has characters beyond ASCII, which not every wallet sends',
+    'nfc.message: Cannot be sent to a reader: it has characters that are not printable ASCII, which not every wallet sends',
   ])
-  for (const wrong of ['no key', keyOf('P-384'), '{{number}}']) {
+  for (const wrong of [
+    'no key',
+    keyOf('P-384'),
+    '{{number}}',
+    ` ${publicKey}`,
+    `${publicKey}AAAA`,
+    publicKey.replace(/=*$/, '!'),
+  ]) {
     expect(reasonsOf(define({ nfc: { message: 'x', publicKey: wrong } }))).toEqual([
       expect.stringContaining('nfc.publicKey: Must be the public key of the readers'),
     ])

@@ -85,9 +85,12 @@ export type Pass = z.output<typeof Pass>
 
 const GroupKey = text(1, 255).nullable()
 
+/** The ID of a pass in the system of the client, unique in the workspace. */
+export const ExternalPassId = text(1, 255)
+
 /** The request body that creates a pass. */
 export const PassCreate = z.strictObject({
-  externalPassId: text(1, 255),
+  externalPassId: ExternalPassId,
   label: text(1, 255),
   templateId: Uuid,
   variables: Variables.default({}),

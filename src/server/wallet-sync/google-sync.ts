@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ExternalPassId } from '../../core/contract/passes.ts'
 import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { StoredGoogleObject } from '../../storage/passes/google-objects.ts'
@@ -95,7 +96,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
    * that can have links themselves are omitted, because Google rejects nested links.
    */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
-    const externalIds = new Set(card.google.linkedPasses)
+    // Another text names no pass, and PostgreSQL rejects a query with NUL.
+    const externalIds = new Set(card.google.linkedPasses?.filter((id) => ExternalPassId.safeParse(id).success))
     externalIds.delete(pass.externalPassId)
     if (externalIds.size === 0) return {}
     const { workspaceId, googleIdentityId } = pass

@@ -222,7 +222,7 @@ function appleBarcode({ message, altText }: Card['barcode'], format: BarcodeForm
 
 /** Returns the NFC content of a card for iPhones. Phones reject an empty message. */
 export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject {
-  if (!nfc || nfc.message === '') return {}
+  if (!nfc || nfc.message.trim() === '') return {}
   const { message, publicKey: encryptionPublicKey, requiresAuthentication } = nfc
   return {
     nfc: { message, encryptionPublicKey, ...(requiresAuthentication !== undefined && { requiresAuthentication }) },

@@ -18,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
       const object = (await google.api.getObject('generic', objectId(id))) as { linkedObjectIds?: string[] }
       return object.linkedObjectIds
     }
-    const names = ['a', 'b'].map((name) => ({ name, label: name }))
+    const names = ['a', 'b', 'c'].map((name) => ({ name, label: name }))
     const linking = { ...definition(), variables: [...(definition().variables ?? []), ...names] }
     const linkTo = (linkedPasses: string[]) => ({ ...linking, google: { linkedPasses } })
     return { workspace, save, linksOf, linkTo }
@@ -33,8 +33,8 @@ describe.each(dialects)('on %s', (dialect) => {
     await save(first.id)
     const { id } = await issuedPass(workspace, {
       externalPassId: 'ticket-1',
-      definition: linkTo(['{{b}}', 'parking-{{a}}', 'parking-1', 'ticket-1', 'unknown', '{{pass.label}}']),
-      variables: { a: '1', b: 'member-1' },
+      definition: linkTo(['{{b}}', 'parking-{{a}}', 'parking-1', 'ticket-1', 'unknown', '{{pass.label}}', '{{c}}']),
+      variables: { a: '1', b: 'member-1', c: '\0' },
     })
     await save(id)
     expect(await linksOf(id)).toEqual([objectId(first.id)])

@@ -14,8 +14,11 @@ export const NFC_KEY_FORM =
 
 export function isP256Key(value: string): boolean {
   try {
-    const key = createPublicKey({ key: Buffer.from(value, 'base64'), format: 'der', type: 'spki' })
-    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
+    const bytes = Buffer.from(value, 'base64')
+    // Phones receive the text itself, and are stricter than the parser: it ignores other characters and what follows.
+    const isExact = bytes.toString('base64') === value && bytes.length === 2 + bytes[1]!
+    const key = createPublicKey({ key: bytes, format: 'der', type: 'spki' })
+    return isExact && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
   } catch {
     // Not a key.
     return false
@@ -49,9 +52,9 @@ export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) =>
   }
 }
 
-/** An empty text is valid: the pass then has no NFC. */
+/** An empty text and spaces are valid: the pass then has no NFC. */
 function findUnsendable(message: string): string | undefined {
-  if (!isAscii(message)) return 'has characters beyond ASCII, which not every wallet sends'
+  if (!isAscii(message)) return 'has characters that are not printable ASCII, which not every wallet sends'
   const bytes = Buffer.byteLength(message)
   return bytes > MAX_NFC_BYTES ? `has ${bytes} bytes, and at most ${MAX_NFC_BYTES} are allowed` : undefined
 }

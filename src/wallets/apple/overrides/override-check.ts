@@ -51,9 +51,11 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
   if (!first) return undefined
   return (scope) =>
     findIssues(definition, passType, scope).flatMap(({ path, message }) => {
-      const [name] = textsAt(definition, path).flatMap(placeholdersIn)
-      if (name === undefined) return []
-      return [{ path: pathOfValue(name), message: `${message}: ${path.join('.')} uses it` }]
+      const [cause] = [textsAt(definition, path), textsAt(definition, path.slice(0, -1))]
+        .flatMap((texts) => texts.flatMap(placeholdersIn))
+        .map(pathOfValue)
+        .filter((place) => place.length > 0)
+      return cause ? [{ path: cause, message: `${message}: ${path.join('.')} depends on it` }] : []
     })
 }
 

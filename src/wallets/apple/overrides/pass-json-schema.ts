@@ -52,8 +52,18 @@ export const Color = text.refine(
 /** Apple's limit for images that a phone fetches. */
 const MAX_REMOTE_IMAGE_BYTES = 2_097_152
 
+/** Requires the slashes, without which only browsers find the host. */
 function isSecure(value: string): boolean {
-  return URL.canParse(value) && new URL(value).protocol === 'https:'
+  return URL.canParse(value) && /^https:\/\//i.test(value)
+}
+
+function isCharset(name: string): boolean {
+  try {
+    return new TextDecoder(name) !== undefined
+  } catch {
+    // Not a known name.
+    return false
+  }
 }
 
 const plainTypes: Record<string, z.ZodType> = {
@@ -67,7 +77,7 @@ const plainTypes: Record<string, z.ZodType> = {
   currency: text.refine((value) => /^[A-Z]{3}$/.test(value), 'Must be a currency of ISO 4217, such as EUR'),
   timeZone: text.refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Lisbon'),
   webAddress: text.refine(
-    (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
+    (value) => URL.canParse(value) && /^https?:\/\//i.test(value),
     'Must be an address that begins with https:// or http://',
   ),
   address: text.refine(
@@ -87,6 +97,7 @@ const plainTypes: Record<string, z.ZodType> = {
     (value) => Number.isSafeInteger(value) && value > 0,
     'Must be the number of an app in the App Store',
   ),
+  charset: text.refine(isCharset, 'Must be the name of a character set, such as utf-8'),
   nfcMessage: text.refine((value) => {
     const bytes = Buffer.byteLength(value)
     return bytes > 0 && bytes <= MAX_NFC_BYTES
@@ -132,10 +143,11 @@ const rules: Record<string, (value: never, report: Report) => void> = {
     if (type === undefined) report(['type'], 'Is required')
     if (type === 'place') {
       if (!placeIdentifier) report(['placeIdentifier'], 'Is required: the Place ID of Apple Maps that a place opens')
+      if (url !== undefined) report(['url'], 'A place with an address is not shown: remove it, and use placeIdentifier')
     } else if (placeIdentifier !== undefined) report(['placeIdentifier'], 'Only an action of the type place has one')
     else if (url === undefined) report(['url'], 'Is required')
     const isCall = type === 'call' && url !== undefined && /^tel:./i.test(url)
-    if (url !== undefined && !isCall && !isSecure(url)) {
+    if (url !== undefined && type !== 'place' && !isCall && !isSecure(url)) {
       report(['url'], `Must be an address that begins with https://${type === 'call' ? ' or tel:' : ''}`)
     }
   },

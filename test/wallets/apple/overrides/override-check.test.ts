@@ -284,6 +284,9 @@ test.each([
   ['an address without https', actions({ ...action, url: 'http://example.com/' }), 'featuredActions.0.url'],
   ['an address without a scheme', actions({ ...action, url: 'example.com' }), 'featuredActions.0.url'],
   ['a call number of another type', actions({ ...action, url: 'tel:+351210000000' }), 'featuredActions.0.url'],
+  ['an address without slashes', actions({ ...action, url: 'https:example.com' }), 'featuredActions.0.url'],
+  ['a place with an address', actions({ ...action, type: 'place', placeIdentifier: 'I7' }), 'featuredActions.0.url'],
+  ['an unknown character set', barcode('QR', 'x', 'klingon'), 'barcodes.0.messageEncoding'],
   ['a place without its ID', actions({ identifier: 'a', type: 'place' }), 'featuredActions.0.placeIdentifier'],
   ['a place ID of another type', actions({ ...action, placeIdentifier: 'I7' }), 'featuredActions.0.placeIdentifier'],
   [
@@ -395,11 +398,18 @@ test('checks override values on publish if they are known, and with each pass', 
   const issues = (meters: string, code: string) => check(new Map(Object.entries({ meters, code })))
   expect(issues('500', 'abc')).toEqual([])
   expect(issues('far', 'x'.repeat(65))).toEqual([
-    { path: ['variables', 'meters'], message: 'Must be a number: apple.maxDistance uses it' },
-    { path: ['variables', 'code'], message: 'Must have 1 to 64 bytes: apple.nfc.message uses it' },
+    { path: ['variables', 'meters'], message: 'Must be a number: apple.maxDistance depends on it' },
+    { path: ['variables', 'code'], message: 'Must have 1 to 64 bytes: apple.nfc.message depends on it' },
   ])
   expect(issues('90071992547409931', 'abc')).toHaveLength(1)
-  expect(issues('1', '')).toEqual([{ path: ['variables', 'code'], message: 'Is required: apple.nfc.message uses it' }])
+  const typed = define(actions({ identifier: '{{pass.id}}', type: '{{type}}' }), [variable('type')])
+  expect(compileOverrides(typed, 'generic')!(new Map([['type', 'place']]))).toContainEqual({
+    path: ['variables', 'type'],
+    message: expect.stringMatching(/^Is required: .*: apple\.featuredActions\.0\.placeIdentifier depends on it$/),
+  })
+  expect(issues('1', '')).toEqual([
+    { path: ['variables', 'code'], message: 'Is required: apple.nfc.message depends on it' },
+  ])
 
   const known = define(apple, [variable('meters', { example: 'far' }), variable('code', { format: 'url' })])
   expect(checkOverrides(known, 'generic').map(({ path }) => path.join('.'))).toEqual(['apple.maxDistance'])

@@ -13,6 +13,7 @@ const candidates: unknown[] = [
   '2027-05-31T19:30+02:00',
   '#1a2b3c',
   'EUR',
+  'utf-8',
   'Europe/Lisbon',
   'https://example.com/',
   '5A4BCFCE-174E-4BAC-A814-092E77F6B7E5',
