@@ -1,5 +1,5 @@
 import type { Scene } from './arena.ts'
-import { broadcast } from './scenes/broadcast.ts'
+import { broadcast, filteredBroadcast } from './scenes/broadcast.ts'
 import { clock } from './scenes/clock.ts'
 import { creates } from './scenes/creates.ts'
 import { postgresRestarted, sqliteFull, sqliteShared } from './scenes/database.ts'
@@ -22,6 +22,7 @@ export const scenes: Scene[] = [
   stale,
   sigterm,
   broadcast,
+  filteredBroadcast,
   creates,
   scans,
   updates,

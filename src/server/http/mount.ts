@@ -16,6 +16,7 @@ import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.t
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
 import { acceptsGzip, compress, EncodedBody } from './negotiation.ts'
+import { describeParameterIssue, type QueryParameters, readParameters } from './query-parameters.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
 import { CompleteResponse, Reply } from './responses.ts'
 
@@ -288,29 +289,21 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const body = route.rawBody ? bytes : parseBody(event, route, bytes)
   const params = parse(route.params, event.context.params ?? {}, 'parameter')
   const given = queryOf(event, route)
-  // If the client sent a single value instead of a list, remove the index from the path of the issue.
-  const query = parse(route.query, given, 'parameter', ({ path: [name, ...place], message }) => ({
-    path: [name!, ...(Array.isArray(given[name!]) ? place : [])],
-    message,
-  }))
+  const query = parse(route.query, given, 'parameter', (issue) => describeParameterIssue(issue, given, route.query!))
   const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
   const parsed = route.rawBody ? body : parse(route.body, body, 'property')
   if (issues.length > 0) throw validationError(issues)
   return { params, query, headers, body: parsed }
 }
 
-/** Returns parameters by name; repeated ones as a list. A route without a query schema accepts none. */
-function queryOf(event: H3Event, route: Route): Record<string, string | string[]> {
+/** @throws ApiError VALIDATION_ERROR for a parameter of a route without a query schema */
+function queryOf(event: H3Event, route: Route): QueryParameters {
   if (event.url.search === '') return {}
-  const query: Record<string, string | string[]> = Object.create(null)
-  for (const name of new Set(event.url.searchParams.keys())) {
-    const values = event.url.searchParams.getAll(name)
-    query[name] = values.length > 1 ? values : values[0]!
-  }
+  const query = readParameters(event.url)
   const [unexpected] = Object.keys(query)
   if (!route.query && unexpected !== undefined)
     throw validationError([{ path: [unexpected], message: 'Unknown parameter' }])
-  return { ...query }
+  return query
 }
 
 /** Reads the body before the request waits for the scheduler, since clients can send slowly. */

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { maxBodyBytesOf, type Route } from '../../../src/core/route.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
@@ -46,6 +47,31 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const options = route.rawBody ? { body: 'x', headers: rawType(route) } : {}
       expect(await rejection(route, target, options), name).toMatchObject(invalidAt(route, [name], 'Unknown parameter'))
     }
+  })
+
+  test('explains how to send several values of a parameter, on every list', async () => {
+    const wrong = 'no, such'
+    let explained = 0
+    for (const { route, name } of allRoutes.filter(({ route }) => route.query)) {
+      for (const parameter of Object.keys(route.query!.shape)) {
+        const schema = route.query!.shape[parameter] as z.ZodType
+        const isRepeatable = 'repeatable' in z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+        const issuesOf = async (query: Record<string, string>) =>
+          (await rejection(route, targetOf(route, { params: { id }, query }))).issues
+        const hint = `For several values, repeat the parameter: ${parameter}=…&${parameter}=…`
+        for (const sent of [`${parameter}[]`, `${parameter}[0]`]) {
+          const message = isRepeatable ? `Unknown parameter. ${hint}` : 'Unknown parameter'
+          expect(await issuesOf({ [sent]: 'x' }), name).toContainEqual({ path: [sent], message })
+        }
+        if (!isRepeatable || schema.safeParse(wrong).success) continue
+        expect(await issuesOf({ [parameter]: wrong }), name).toContainEqual({
+          path: [parameter],
+          message: expect.stringContaining(`. ${hint}`),
+        })
+        explained += 1
+      }
+    }
+    expect(explained).toBeGreaterThan(20)
   })
 
   test.each(withJson)('$name rejects an unknown property', async ({ route }) => {

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import type { Issue } from '../../core/errors.ts'
+
+/** The parameters of a request by name; repeated ones as a list. */
+export type QueryParameters = Record<string, string | string[]>
+
+export function readParameters({ searchParams }: URL): QueryParameters {
+  const query: QueryParameters = Object.create(null)
+  for (const name of new Set(searchParams.keys())) {
+    const values = searchParams.getAll(name)
+    query[name] = values.length > 1 ? values : values[0]!
+  }
+  return { ...query }
+}
+
+/** Describes an issue of a parameter as the client sent it, and explains how to send several values. */
+export function describeParameterIssue(
+  { path: [first, ...place], message }: Issue,
+  given: QueryParameters,
+  query: z.ZodType,
+): Issue {
+  const name = String(first)
+  const values = given[name] ?? []
+  // If the client sent a single value instead of a list, remove the index from the path.
+  const path = [name, ...(Array.isArray(values) ? place : [])]
+  const wanted = repeatedInstead(name, [values].flat(), query)
+  return { path, message: wanted ? `${message}. For several values, repeat the parameter: ${wanted}` : message }
+}
+
+/** Returns how to send a list that was sent as `status[]=ISSUED` or `status=ISSUED,VOID`; undefined if it is neither. */
+function repeatedInstead(name: string, values: string[], query: z.ZodType): string | undefined {
+  const [, plain] = /^(.+)\[\d*\]$/.exec(name) ?? []
+  if (plain !== undefined) return isRepeatable(query, plain) ? `${plain}=…&${plain}=…` : undefined
+  return values.some((value) => value.includes(',')) && isRepeatable(query, name) ? `${name}=…&${name}=…` : undefined
+}
+
+function isRepeatable(query: z.ZodType, name: string): boolean {
+  let schema: z.ZodType | undefined = query instanceof z.ZodObject ? query.shape[name] : undefined
+  while (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) schema = schema.unwrap() as z.ZodType
+  return schema?.meta()?.repeatable === true
+}
