@@ -42,9 +42,13 @@ function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
 export function zoneOfTripTime(value: string, { trip }: AboutContent, about: About): string | undefined {
   const key = tripTimes.find((time) => trip?.[time]?.trim() === value.trim())
   if (!key) return undefined
-  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(about.trip?.[key] ?? '') ?? []
-  const offset = sign && `UTC${sign}${Number(hours)}${minutes === '00' ? '' : `:${minutes}`}`
-  return about.trip?.[placeOfTime[key]]?.timeZone ?? offset
+  return about.trip?.[placeOfTime[key]]?.timeZone ?? zoneOfOffset(about.trip?.[key] ?? '')
+}
+
+/** Returns the offset of a date-time as a zone, such as UTC+2; `undefined` for UTC. */
+export function zoneOfOffset(text: string): string | undefined {
+  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? []
+  return sign && `UTC${sign}${Number(hours)}${minutes === '00' ? '' : `:${minutes}`}`
 }
 
 /** Returns an ISO 8601 date-time with the offset of the zone. */

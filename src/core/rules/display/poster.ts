@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../json.ts'
+import { zoneOfOffset } from './about.ts'
 import { readAppleFields } from './apple-value.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
@@ -65,6 +66,11 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
+/** Without another zone, an event starts in the offset of its time, which is that of the venue. */
+function atVenue(starts: string, locale: ValueLocale): ValueLocale {
+  return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
+}
+
 /** Whether iPhones since iOS 26 show the facts of a flight in Apple's own layout, instead of the fields. */
 export function isSemanticBoarding(passJson: Record<string, unknown>): boolean {
   return firstScheme(passJson) === 'semanticBoardingPass'
@@ -90,7 +96,8 @@ function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale)
     hasBarcode,
     event,
     venue,
-    starts: starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, locale),
+    starts:
+      starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, atVenue(starts, locale)),
     seat: [
       ...(gate === undefined ? [] : [{ key: 'gate', label: walletLabel('gate', locale.language), value: gate }]),
       ...Object.entries(seatTags).flatMap(([key, label]) => {

@@ -160,3 +160,13 @@ test('the page says which iPhones show a flight in the layout of Apple instead o
   expect(html).toContain('Since iOS 26, iPhones show the trip')
   expect(previewPage({ ...facts, isSemantic: false }, { imageUrl }).html).not.toContain('iOS 26')
 })
+
+test.each([
+  [{ language: 'en' }, /6:00\sPM UTC\+1$/],
+  [{ language: 'en', fallbackZone: 'UTC' }, /5:00\sPM UTC$/],
+  [{ language: 'en', timeZone: 'Europe/Berlin' }, /7:00\sPM GMT\+2$/],
+])('a poster ticket starts in the zone of the pass, or else in the offset of its time: %j', (locale, expected) => {
+  const semantics = { eventName: 'Fair', venueName: 'Hall', eventStartDate: '2027-07-09T18:00:00+01:00' }
+  const passJson = { preferredStyleSchemes: ['posterEventTicket'], eventTicket: {}, semantics }
+  expect(readPoster(passJson, locale)).toMatchObject({ starts: expect.stringMatching(expected) })
+})
