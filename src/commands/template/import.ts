@@ -39,7 +39,7 @@ export default class TemplateImport extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateImport)
-    const name = flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|zip))+\/?$/i, '') || 'Template')
+    const name = flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|zip)){1,2}\/?$/i, '') || 'Template')
     const key = flags.key ?? keyOf(name)
     if (key === '')
       throw new UsageError(`No key can be derived from ${name}`, { hint: 'give one with --key, such as day-ticket.' })
