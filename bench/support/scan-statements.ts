@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { ApiError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { evaluateScans, findMatches, toStoredScan, writeScans } from '../../src/server/api/scans/evaluate-scans.ts'
@@ -63,6 +64,7 @@ export async function captureScans(
     const decisions = await evaluateScans(tx, workspaceId, attempts, definitions)
     const evaluated = attempts.map((attempt, n) => {
       const decision = decisions[n]!
+      if (decision instanceof ApiError) throw decision
       return { scan: toStoredScan(attempt, decision, context), decision, correlationId: `bench ${n}` }
     })
     if ((await writeScans(tx, workspaceId, evaluated)).size < subjects.length) throw new Error('A scan was not written')

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import type { ProjectFigures } from '../core/contract/projects.ts'
 import type { ScanStatsByTime } from '../core/contract/scans.ts'
+import type { ZoneOccupancy } from '../core/contract/zones.ts'
 import { formatRows } from './bulk/csv.ts'
 import { UsageError } from './command/cli-error.ts'
 import { type Column, count, localZone, table } from './command/output.ts'
@@ -122,6 +123,21 @@ function inZone(at: string, zone: string): string {
 
 function sum(values: number[]): number {
   return values.reduce((all, n) => all + n, 0)
+}
+
+const BESIDE_OCCUPANCY = 54
+
+/** Formats the occupancy of a zone in the requested time zone. The bars show the number inside. */
+export function showOccupancy({ items }: ZoneOccupancy, zone: string, width = Number.POSITIVE_INFINITY): string {
+  const most = Math.max(1, ...items.map(({ inside }) => inside))
+  const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_OCCUPANCY))
+  return table(items, [
+    { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
+    { title: 'entries', value: ({ entries }) => count(entries), whole: true },
+    { title: 'exits', value: ({ exits }) => count(exits), whole: true },
+    { title: 'inside', value: ({ inside }) => count(inside), whole: true },
+    { title: '', value: ({ inside }) => '█'.repeat(Math.max(0, Math.ceil((inside / most) * longest))), whole: true },
+  ])
 }
 
 const BESIDE_SCANS = 46

@@ -78,8 +78,10 @@ export type { Languages } from '../core/contract/schemas/language-tags.ts'
 export type { Platform } from '../core/contract/schemas/platform.ts'
 export type { RedemptionPolicy, RedemptionTemplate } from '../core/contract/schemas/redemption.ts'
 export type {
+  Direction,
   DoorGroup,
   DoorView,
+  GroupPass,
   LedgerReason,
   LedgerResult,
   PassSummary,
@@ -90,6 +92,7 @@ export type {
   ScanRecord as Scan,
   ScanResponse,
   ScanResult,
+  ScanZone,
 } from '../core/contract/schemas/scan-shapes.ts'
 export type { TemplatePreview, TemplateVersion, TemplateVersionDetail } from '../core/contract/template-versions.ts'
 export type { Template, VariablesSchema } from '../core/contract/templates.ts'
@@ -103,6 +106,7 @@ export type {
 } from '../core/contract/wallets.ts'
 export type { Webhook, WebhookStatus, WebhookWithSecret } from '../core/contract/webhooks.ts'
 export type { CurrentToken as Token, Workspace } from '../core/contract/workspace.ts'
+export type { WhenFull, Zone, ZoneOccupancy } from '../core/contract/zones.ts'
 export type { ErrorCode } from '../core/errors.ts'
 export type { RejectionReason, SignatureCheck } from '../core/rules/crypto/signature.ts'
 

@@ -14,6 +14,7 @@ const verbs = {
   token: ['create', 'rotate', 'revoke'],
   'door-invitation': ['create', 'end'],
   door: ['claim', 'update', 'revoke'],
+  zone: ['create', 'update', 'delete', 'reset', 'adjust'],
   workspace: ['create', 'update', 'suspend', 'resume', 'offline-scanning', 'limits', 'move-out', 'move-back'],
   identity: ['add', 'renew', 'use', 'retire'],
   job: ['retry', 'delete'],

@@ -10,6 +10,7 @@ export const subscribableEvents = [
   'pass.scanned',
   'pass.installed',
   'pass.removed',
+  'zone.capacity',
 ] as const
 
 /** Every event that is sent. webhook.test is only sent to the tested endpoint. */
@@ -45,6 +46,14 @@ const examples: { [T in (typeof subscribableEvents)[number]]: (at: Date) => Even
   }),
   'pass.installed': (at) => holding(at, 1),
   'pass.removed': (at) => holding(at, 0),
+  'zone.capacity': (at) => ({
+    id: newId(at),
+    projectId: newId(at),
+    name: 'Hall',
+    inside: 400,
+    capacity: 500,
+    percent: 80,
+  }),
 }
 
 const externalPassId = 'order-1815-1'

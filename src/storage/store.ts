@@ -50,6 +50,9 @@ import { Limits, Usage } from './workspaces/limits-repository.ts'
 import { Projects } from './workspaces/projects-repository.ts'
 import { Tokens } from './workspaces/tokens-repository.ts'
 import { Workspaces } from './workspaces/workspaces-repository.ts'
+import { Movements } from './zones/movements-repository.ts'
+import { Occupancies } from './zones/occupancy-repository.ts'
+import { Zones } from './zones/zones-repository.ts'
 
 const repositories = {
   settings: Settings,
@@ -82,6 +85,9 @@ const repositories = {
   scanStats: ScanStats,
   replays: Replays,
   acceptedScans: AcceptedScans,
+  zones: Zones,
+  movements: Movements,
+  occupancies: Occupancies,
   formerPasses: FormerPasses,
   importedPasses: ImportedPasses,
   handOver: HandOver,

@@ -144,6 +144,9 @@ export function acceptedScan(passId: string, fields: Partial<StoredScan> = {}): 
     reversesScanId: null,
     reversalReason: null,
     tokenId: null,
+    zoneId: null,
+    direction: null,
+    useScanId: null,
     ...fields,
   }
 }

@@ -11,6 +11,7 @@ import { PLACE_BEFORE_ALL } from '../../src/storage/db/positions.ts'
 import type { StoredSnapshot } from '../../src/storage/scans/snapshots.ts'
 import type { Repositories, Store } from '../../src/storage/store.ts'
 import type { StoredDelivery } from '../../src/storage/webhooks/delivery-row.ts'
+import type { StoredZone } from '../../src/storage/zones/zones-repository.ts'
 import { dialects } from '../support/databases.ts'
 import {
   acceptedScan,
@@ -230,6 +231,31 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     (await tx.acceptedScans.listRangeCounts(intruder, [{ passId: pass, plan }]))[0],
   'acceptedScans.listPlaces': async (tx, intruder, { pass }) =>
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
+  'zones.count': (tx, intruder, { project }) => tx.zones.count(intruder, project),
+  'zones.find': (tx, intruder, { zone }) => tx.zones.find(intruder, zone.id),
+  'zones.findForUpdate': (tx, intruder, { zone }) => tx.zones.findForUpdate(intruder, zone.id),
+  'zones.list': (tx, intruder) => tx.zones.list(intruder, newest),
+  'zones.listOfProject': (tx, intruder, { project }) => tx.zones.listOfProject(intruder, project),
+  'zones.listByIds': (tx, intruder, { zone }) => tx.zones.listByIds(intruder, [zone.id]),
+  'zones.lockDenying': (tx, intruder, { zone }) => tx.zones.lockDenying(intruder, [zone.id]),
+  'zones.update': (tx, intruder, { zone }) => tx.zones.update(intruder, zone.id, { name: 'x' }, later(1)),
+  'zones.delete': (tx, intruder, { zone }) => tx.zones.delete(intruder, zone.id, later(1)),
+  'zones.endProject': (tx, intruder, { project }) => tx.zones.endProject(intruder, project, later(1)),
+  'zones.add': (tx, intruder, { zone }) => tx.zones.add(intruder, zone, 9),
+  'zones.setAlerted': (tx, intruder, { zone }) => tx.zones.setAlerted(intruder, zone.id, 100),
+  'zones.hasAdjustment': (tx, intruder, { zone }) => tx.zones.hasAdjustment(intruder, zone.id, 'theirs'),
+  'zones.adjust': (tx, intruder, { zone }) => tx.zones.adjust(intruder, zone, adjusted, later(1)),
+  'zones.reset': (tx, intruder, { zone }) => tx.zones.reset(intruder, zone, { reason: 'x' }, later(1)),
+  'movements.listAround': async (tx, intruder, { zone, pass }) =>
+    (await tx.movements.listAround(intruder, [{ zoneId: zone.id, passId: pass, at: later(1) }]))[0]!.previous,
+  'movements.listCurrent': (tx, intruder, { pass }) => tx.movements.listCurrent(intruder, [pass]),
+  'movements.isCounted': (tx, intruder, { scan }) => tx.movements.isCounted(intruder, scan),
+  'movements.remove': (tx, intruder, { scan }) => tx.movements.remove(intruder, scan),
+  'occupancies.find': async (tx, intruder, { zone }) => {
+    const range = { from: start, to: later(60), step: 60_000 }
+    const { inside, changes } = await tx.occupancies.find(intruder, { zoneId: zone.id, ...range })
+    return inside || changes
+  },
   'snapshotEntries.list': (tx, intruder) =>
     tx.snapshotEntries.list(intruder, { projectId: null, madeUntil: later(1), limit: 10 }),
   'snapshots.find': (tx, intruder, { snapshot }) => tx.snapshots.find(intruder, snapshot.id),
@@ -412,6 +438,8 @@ const plan = planRedemption({
   policy: { perPeriod: { unit: 'day', count: 1, timezone: 'UTC' } },
 })
 
+const adjusted = { delta: 1, reason: 'Counted by hand', externalRef: 'theirs' }
+
 const claim = { keyDigest: 'theirs', values: { gate: 'A' } }
 
 interface Ids {
@@ -435,6 +463,7 @@ interface Ids {
   webhook: string
   delivery: StoredDelivery
   event: string
+  zone: StoredZone
 }
 
 test('every method with a workspace, except inserts, is tested below', () => {
@@ -574,6 +603,16 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       { ...use, scanContextKey: null, debitedWindow: null, validityDate: null },
     ])
   })
+  const zone = await store.transaction(async (tx) => {
+    const made = await tx.zones.insert(workspaceId, project.id, { name: 'x', capacity: 9, whenFull: 'deny' }, start)
+    const moved = { zoneId: made.id, passId: pass, at: start }
+    const [around] = await tx.movements.listAround(workspaceId, [moved])
+    await tx.movements.insert(workspaceId, [
+      { ...moved, scanId: scan.id, direction: 'in', around: around!, useScanId: scan.id },
+    ])
+    await tx.zones.adjust(workspaceId, made, adjusted, start)
+    return (await tx.zones.find(workspaceId, made.id))!
+  })
   const list = { id: newId(start), projectId: null, madeAt: start }
   const snapshot = await store.transaction((tx) => tx.snapshots.insert(workspaceId, list))
   const logs = [{ passId: pass, device: null, message: 'odd' }]
@@ -597,7 +636,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     broadcast,
   }
   const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
-  return { ...ids, token: token.id, invitation, webhook: delivery.webhookId, delivery, event }
+  return { ...ids, token: token.id, invitation, webhook: delivery.webhookId, delivery, event, zone }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {
@@ -636,6 +675,10 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'rejections',
     'scans',
     'accepted_scans',
+    'zones',
+    'zone_movements',
+    'zone_adjustments',
+    'zone_resets',
     'chain_keys',
     'chain_pending',
   ]

@@ -6,7 +6,7 @@ import { CliError, UsageError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 
 /** The kinds of rows that commands accept by key, exact name, or id prefix, in place of an id. */
-export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'identity'
+export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'zone' | 'identity'
 
 interface Mark {
   kind: NamedKind
@@ -152,6 +152,10 @@ const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => A
     ))
       yield { id, key: name, names: [passTypeIdentifier ?? issuerId ?? ''] }
   },
+  async *zone({ zones }, options) {
+    for await (const { id, name } of paginate((call) => zones.list(call, options), {}))
+      yield { id, key: null, names: [name] }
+  },
   async *door({ doors }, options) {
     for await (const { id, name } of paginate((call) => doors.list(call, options), { revoked: false }))
       yield { id, key: null, names: [name] }
@@ -220,6 +224,7 @@ const wordings: Record<NamedKind, string> = {
   project: 'Name or ID of the project',
   template: 'Key, name, or ID of the template',
   door: 'Name or ID of the door',
+  zone: 'Name or ID of the zone',
   webhook: 'Address, description, or ID of the webhook',
   identity: 'Name or ID of the identity',
 }

@@ -2,10 +2,11 @@ import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
 import type { DoorInvitation } from '../../core/contract/doors.ts'
+import { directions } from '../../core/rules/zones/presence.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { filterFlag, formerly, parsePath } from '../arguments/list-flags.ts'
 import { parseDuration } from '../arguments/moment.ts'
-import { idArg, named, namedArg, requiredFlag } from '../arguments/named.ts'
+import { idArg, named, namedArg, namedFlag, requiredFlag } from '../arguments/named.ts'
 import { drawing } from '../command/base-command.ts'
 import { count, details, localTime } from '../command/output.ts'
 import { doorsShape, invitationSheet, phoneWarning, showDoor } from '../door/door-output.ts'
@@ -86,17 +87,29 @@ export const commands: ResourceCommands = {
     empty: 'Next: passes door invite',
   }),
   'door:update': callCommand({
-    summary: 'Rename a door or move it to another gate.',
-    description: 'Recorded scans keep their gate. Needs a token of an owner.',
+    summary: 'Rename a door or move it to another gate or zone.',
+    description: 'Recorded scans keep their gate and zone. Needs a token of an owner.',
     aliases: ['door:rename'],
-    examples: ['door update "Anna" --name "Anna, spare phone"', `door update ${PROJECT} --gate South --json`],
+    examples: [
+      'door update "Anna" --name "Anna, spare phone"',
+      `door update ${PROJECT} --gate South --json`,
+      'door update "Anna" --zone Hall --direction out',
+    ],
     args,
     flags: {
-      name: Flags.string({ summary: 'New name, up to 100 characters.', atLeastOne: ['name', 'gate'] }),
+      name: Flags.string({
+        summary: 'New name, up to 100 characters.',
+        atLeastOne: ['name', 'gate', 'zone', 'direction'],
+      }),
       gate: Flags.string({ summary: 'New gate, up to 100 characters.' }),
+      zone: namedFlag('zone', ' of the scans of the door, or none', { mayBeNone: true }),
+      direction: Flags.option({ summary: 'Direction of the scans of the door in its zone.', options: directions })(),
     },
-    call: ({ doors }, { args: { door }, flags: { name, gate } }) =>
-      doors.update({ params: { id: door }, body: { name, gate } }),
+    call: ({ doors }, { args: { door }, flags: { name, gate, zone, direction } }) =>
+      doors.update({
+        params: { id: door },
+        body: { name, gate, zoneId: zone === 'none' || zone === 'null' ? null : zone, direction },
+      }),
     print: showDoor,
   }),
   'door:revoke': callCommand({

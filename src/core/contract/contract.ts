@@ -14,6 +14,7 @@ import { templates } from './templates.ts'
 import { wallets } from './wallets.ts'
 import { webhooks } from './webhooks.ts'
 import { tokens, workspace } from './workspace.ts'
+import { zones } from './zones.ts'
 
 /** Every endpoint of the API, by resource and operation. */
 export const contract = {
@@ -30,6 +31,7 @@ export const contract = {
   scans,
   scanner,
   doors,
+  zones,
   identities,
   wallets,
   tokens,

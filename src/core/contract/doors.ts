@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { anyOf, booleanParam, listQuery } from './schemas/list-parameters.ts'
+import { Direction } from './schemas/scan-shapes.ts'
 
 /** The maximum lifetime of an invitation, and the lifetime of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30
@@ -35,6 +36,8 @@ export const Door = z.strictObject({
     'The latest value of X-Door-Pending: the number of offline scans that the door has not uploaded yet.',
   ),
   revokedAt: UtcTimestamp.nullable(),
+  zoneId: Uuid.optional().describe('The zone of the scans of the door. Set if the door has a zone.'),
+  direction: Direction.optional().describe('The direction of the scans of the door. Set if the door has a zone.'),
 })
 export type Door = z.output<typeof Door>
 
@@ -120,11 +123,17 @@ export const doors = {
     forDoors: true,
     summary: 'Rename a door, or move it to another gate',
     description:
-      'Requires at least one field. Recorded scans keep their gate. With the token of a door, only the gate of ' +
-      'this door can be changed.',
-    body: z.strictObject({ name: DoorName.optional(), gate: Gate.optional() }),
+      'Requires at least one field. Recorded scans keep their gate and zone. With the token of a door, only the gate, ' +
+      'the zone, and the direction of this door can be changed. A new zone starts with the direction in. A scan that ' +
+      'names a zone and a direction overrides those of the door.',
+    body: z.strictObject({
+      name: DoorName.optional(),
+      gate: Gate.optional(),
+      zoneId: Uuid.nullable().optional().describe('A zone of the project of the door. Null removes the zone.'),
+      direction: Direction.optional().describe('Requires that the door has a zone.'),
+    }),
     responses: { 200: Door },
-    errors: ['MISSING_REQUIRED_FIELD'],
+    errors: ['MISSING_REQUIRED_FIELD', 'NOT_FOUND'],
   }),
   revoke: route('DELETE', '/v1/doors/{id}', {
     scope: 'scans:write',

@@ -80,8 +80,10 @@ import { PassFilter } from './schemas/pass-filter.ts'
 import { Platform } from './schemas/platform.ts'
 import { RedemptionPolicy, RedemptionTemplate } from './schemas/redemption.ts'
 import {
+  Direction,
   DoorGroup,
   DoorView,
+  GroupPass,
   LedgerReason,
   LedgerResult,
   PassSummary,
@@ -92,12 +94,14 @@ import {
   ScanRecord,
   ScanResponse,
   ScanResult,
+  ScanZone,
 } from './schemas/scan-shapes.ts'
 import { TemplatePreview, TemplateVersion, TemplateVersionDetail } from './template-versions.ts'
 import { Template, VariablesSchema } from './templates.ts'
 import { DeviceLog, Freshness, PassWallets, PlatformRejection, StaleReason, WalletItem } from './wallets.ts'
 import { Webhook, WebhookStatus, WebhookWithSecret } from './webhooks.ts'
 import { CurrentToken, Workspace } from './workspace.ts'
+import { WhenFull, Zone, ZoneOccupancy } from './zones.ts'
 
 /** The items of lists. The page of each is named after its item, such as PassPage. */
 const items = {
@@ -113,6 +117,7 @@ const items = {
   Template,
   WalletItem,
   Webhook,
+  Zone,
 }
 
 const pages = Object.fromEntries(Object.entries(items).map(([name, item]) => [`${name}Page`, pageOf<z.ZodType>(item)]))
@@ -154,6 +159,7 @@ export const entities: Record<string, z.ZodType> = {
   DeliveryStatus,
   Design,
   DesignImage,
+  Direction,
   DoorClaim,
   DoorGroup,
   DoorInstructions,
@@ -171,6 +177,7 @@ export const entities: Record<string, z.ZodType> = {
   GoogleKind,
   GoogleOverrides,
   GoogleVia,
+  GroupPass,
   Image,
   ImageChoice,
   ImageType,
@@ -208,6 +215,7 @@ export const entities: Record<string, z.ZodType> = {
   ScanStatsByGate,
   ScanStatsByProject,
   ScanStatsByTime,
+  ScanZone,
   Snapshot,
   SnapshotItem,
   StaleReason,
@@ -227,7 +235,9 @@ export const entities: Record<string, z.ZodType> = {
   WarningCode,
   WebhookStatus,
   WebhookWithSecret,
+  WhenFull,
   Workspace,
+  ZoneOccupancy,
 }
 
 /** The schemas of request bodies and their parts, by their name in /openapi.json. */

@@ -4,6 +4,7 @@ import { Pass } from './passes.ts'
 import { Count, ErrorCode } from './schemas/common.ts'
 import { Platform } from './schemas/platform.ts'
 import { ScanItem } from './schemas/scan-shapes.ts'
+import { Zone } from './zones.ts'
 
 const changedFields = [
   'label',
@@ -58,6 +59,12 @@ export const eventData = {
   'pass.scanned': ScanItem,
   'pass.installed': Holding,
   'pass.removed': Holding,
+  'zone.capacity': Zone.pick({ id: true, projectId: true, name: true, inside: true }).extend({
+    capacity: Count,
+    percent: z
+      .literal([80, 100])
+      .describe('The threshold that the number inside passed upwards, in percent of the capacity.'),
+  }),
   'webhook.test': z.strictObject({ webhookId: Uuid.describe('The ID of the tested webhook.') }),
 }
 

@@ -6,7 +6,8 @@ import { LARGE_BODY_BYTES } from '../route.ts'
 import { CalendarDate, PassStatus, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { integerParam } from './schemas/list-parameters.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
-import { DoorView, LedgerReason, ScanContext, ScanItem } from './schemas/scan-shapes.ts'
+import { Direction, DoorView, LedgerReason, ScanContext, ScanItem } from './schemas/scan-shapes.ts'
+import { Zone } from './zones.ts'
 
 const Digest = z.string().describe('SHA-256 of an identifier, in hex.')
 
@@ -36,6 +37,21 @@ export const SnapshotItem = z.strictObject({
         'match by its exact payload can then match by another reading.',
     ),
   door: DoorView.optional(),
+  presence: z
+    .array(
+      z.strictObject({
+        zoneId: Uuid,
+        direction: Direction,
+        at: UtcTimestamp,
+        gate: z.string().nullable(),
+        use: z
+          .strictObject({ scannedAt: UtcTimestamp, scanContextKey: z.string().nullable() })
+          .nullable()
+          .describe('The use that the last entry debited or continued. A re-entry in its scan context debits no use.'),
+      }),
+    )
+    .optional()
+    .describe('The last movement of the pass in each zone since the last reset. Set if there is one.'),
   groupId: Uuid.optional().describe('Set if the pass is in a group. All passes of the group have the same groupId.'),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
@@ -46,6 +62,13 @@ export const Snapshot = z.strictObject({
   projectId: Uuid.nullable(),
   generatedAt: UtcTimestamp,
   items: z.array(SnapshotItem),
+  zones: z
+    .array(Zone)
+    .optional()
+    .describe(
+      'The zones of the project, at the time of the response. Set if there are any. Ignore a presence that is not ' +
+        'after resetAt of its zone.',
+    ),
   removed: z
     .array(Uuid)
     .optional()
@@ -75,6 +98,8 @@ export const OfflineScan = z
     scanContextKey: text(1, 128).optional(),
     deviceId: text(0, 128).optional(),
     context: ScanContext.optional(),
+    zoneId: Uuid.optional(),
+    direction: Direction.optional().describe('Default: that of the door for its zone, otherwise in.'),
   })
   .superRefine(({ qrPayload, passId, result, reason }, context) => {
     if (qrPayload === undefined && passId === undefined) {

@@ -5,7 +5,7 @@ import { redemptionChecks } from '../rules/redemption/redemption.ts'
 import { CalendarDate, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
 import { ScanListQuery, ScanStatsQuery } from './schemas/scan-list-query.ts'
-import { LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './schemas/scan-shapes.ts'
+import { Direction, LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './schemas/scan-shapes.ts'
 
 const figures = {
   totalPasses: Count,
@@ -75,6 +75,8 @@ export const ScanCreate = z
     deviceId: text(0, 128).optional(),
     externalRef: text(1, 255).optional(),
     context: ScanContext.optional(),
+    zoneId: Uuid.optional().describe('The zone that the pass enters or leaves. Default for a door: its zone.'),
+    direction: Direction.optional().describe('Default: that of the door for its zone, otherwise in.'),
   })
   .superRefine(({ qrPayload, passId }, context) => {
     if (qrPayload !== undefined || passId !== undefined) return
@@ -163,6 +165,10 @@ export const scans = {
       'Every attempt is recorded and returns 200, accepted or not. If you send a request with the same externalRef ' +
       'again, the response has the first decision, and nothing is recorded. A token that is restricted to projects ' +
       'finds only passes of these projects. If the token is restricted to several projects, projectId is required. ' +
+      'With zoneId, a scan in a direction is an entry into the zone, or an exit. An entry is evaluated with the ' +
+      'policy. A pass inside is a duplicate. A pass that left the zone enters again without debiting a use if the ' +
+      'use of its last entry is in the same window, period, and scan context. An exit needs only that the pass is ' +
+      'inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
       '`message` is in the language of Accept-Language if it is one of the 15 supported languages, and in English ' +
       'otherwise. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,

@@ -95,6 +95,12 @@ export const examples: Examples = {
     claim: { code: 'D4KMR6QXW2VTBHZJ3NP5SAYGEC', name: 'Anna’s phone' },
     update: { gate: 'South' },
   },
+  zones: {
+    create: { projectId, name: 'Hall', capacity: 500, whenFull: 'deny' },
+    update: { capacity: 450 },
+    reset: { reason: 'End of day 1' },
+    adjust: { delta: -1, reason: 'Left by the back door', externalRef: 'back-door-17' },
+  },
 }
 
 export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> = {
@@ -260,6 +266,14 @@ export const commandSamples: Record<Operation, string> = {
   'doors.claim': 'api POST /v1/doors/claim -f code=D4KMR6QXW2VTBHZJ3NP5SAYGEC -f name="Anna’s phone"',
   'doors.list': 'door list --project "Polyglot 2027"',
   'doors.update': 'door update 01985f0c-7a10-7000-8000-00000000002f --gate South',
+  'zones.create': 'zone create --project "Polyglot 2027" --name Hall --capacity 500 --when-full deny',
+  'zones.list': 'zone list --project "Polyglot 2027"',
+  'zones.get': 'zone get Hall',
+  'zones.update': 'zone update Hall --capacity 450',
+  'zones.delete': 'zone delete Hall --yes',
+  'zones.reset': 'zone reset Hall --reason "End of day 1" --yes',
+  'zones.adjust': 'zone adjust Hall --delta=-1 --reason "Left by the back door"',
+  'zones.occupancy': 'zone occupancy Hall --by minute --from 2h',
   'doors.revoke': 'door revoke 01985f0c-7a10-7000-8000-00000000002f --yes',
   'wallets.list': 'wallets list --stale --older-than 1h',
   'wallets.slo': 'api GET /v1/wallets/slo',

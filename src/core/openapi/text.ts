@@ -53,6 +53,12 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
       'Phones that scan at a gate, each with a separate token. Owners invite phones. Each request of a door has ' +
       'the headers `X-Door-Version` and `X-Door-Pending`.',
   },
+  zones: {
+    name: 'Zones',
+    description:
+      'Areas that count who is inside. Scans with a zoneId are entries and exits. The number inside is exact: the ' +
+      'passes whose last accepted movement since the last reset, by scannedAt, is an entry, plus the adjustments.',
+  },
   identities: { name: 'Identities', description: 'The Apple signers and Google issuers of passes.' },
   wallets: {
     name: 'Wallets',

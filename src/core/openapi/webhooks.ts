@@ -15,6 +15,7 @@ const summaries: Record<EventType, string> = {
   'pass.scanned': 'A scan or a reversal was recorded',
   'pass.installed': 'A pass was added to its first wallet of a platform',
   'pass.removed': 'A pass was removed from its last wallet of a platform',
+  'zone.capacity': 'A zone reached 80 or 100 percent of its capacity',
   'webhook.test': 'An owner tested the webhook',
 }
 

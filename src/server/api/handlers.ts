@@ -14,6 +14,7 @@ import { deliveries } from './webhooks/deliveries-handlers.ts'
 import { events } from './webhooks/events-handlers.ts'
 import { webhooks } from './webhooks/webhooks-handlers.ts'
 import { identities, tokens, workspace } from './workspace-handlers.ts'
+import { zones } from './zones/zones-handlers.ts'
 
 export const handlers: AllHandlers = {
   projects,
@@ -29,6 +30,7 @@ export const handlers: AllHandlers = {
   scans,
   scanner,
   doors,
+  zones,
   identities,
   wallets,
   tokens,

@@ -7,6 +7,7 @@ import { createTemplates } from './baseline/templates-tables.ts'
 import { createWallets } from './baseline/wallets-tables.ts'
 import { createJobs, createWebhooks } from './baseline/webhooks-tables.ts'
 import { createWorkspaces } from './baseline/workspaces-tables.ts'
+import { createZones } from './baseline/zones-tables.ts'
 
 /** Creates every table of version 0.3.0. SQL never asks the database for the time. */
 export async function up(db: Knex): Promise<void> {
@@ -15,6 +16,7 @@ export async function up(db: Knex): Promise<void> {
   await createPasses(db)
   await createWallets(db)
   await createScans(db)
+  await createZones(db)
   await createMessages(db)
   await createWebhooks(db)
   await createJobs(db)

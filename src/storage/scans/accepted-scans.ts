@@ -204,12 +204,15 @@ export class AcceptedScans extends Repository {
       `select n, scans.context, scans.device_id from given join scans on scans.id = ${first}`,
     )
     const places: (string | undefined)[] = uses.map(() => undefined)
-    for (const row of rows) {
-      const { gate, lane, location }: ScanContext = row.context ? JSON.parse(row.context) : {}
-      places[row.n] = [gate, lane, location].filter(Boolean).join(', ') || row.device_id || undefined
-    }
+    for (const row of rows) places[row.n] = placeOf(row.context, row.device_id)
     return places
   }
+}
+
+/** Returns the gate, lane, and location of a scan, or else its device. */
+export function placeOf(context: string | null, deviceId: string | null): string | undefined {
+  const { gate, lane, location }: ScanContext = context ? JSON.parse(context) : {}
+  return [gate, lane, location].filter(Boolean).join(', ') || deviceId || undefined
 }
 
 const HISTORY = {

@@ -115,5 +115,7 @@ const ENTRY = mapping({
   validateAsOf: optionalText,
   redemption: optionalText,
   reversesScanId: optionalText,
+  direction: plain<LedgerEntry['direction']>(),
+  useScanId: optionalText,
   context: nullable(json<ScanContext>()),
 })

@@ -6,6 +6,7 @@ import type {
   ScanItem,
   ScanReasonCode,
 } from '../../core/contract/schemas/scan-shapes.ts'
+import type { Direction } from '../../core/rules/zones/presence.ts'
 import {
   json,
   mapping,
@@ -57,6 +58,10 @@ export const SCAN = mapping({
   reversalReason: optionalText,
   /** The token that recorded the scan; null for scans from before tokens were recorded. */
   tokenId: optionalText,
+  zoneId: optionalText,
+  direction: plain<Direction | null>(),
+  /** The scan whose use an accepted re-entry into a zone continues. */
+  useScanId: optionalText,
 })
 
 /** A scan or reversal in the ledger. Its fields about the pass have the values from the time of the scan. */

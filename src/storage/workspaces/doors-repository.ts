@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
+import type { Direction } from '../../core/rules/zones/presence.ts'
 import { updateRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
@@ -8,6 +9,7 @@ import {
   optionalNumber,
   optionalText,
   optionalTime,
+  plain,
   type RecordOf,
   type RowOf,
   text,
@@ -22,6 +24,9 @@ const DOOR = mapping({
   /** Null if the project is deleted. */
   projectName: optionalText,
   gate: text,
+  zoneId: optionalText,
+  /** Set if the door has a zone. */
+  direction: plain<Direction | null>(),
   createdAt: time,
   expiresAt: time,
   lastSeenAt: time,
@@ -54,6 +59,8 @@ export interface ClaimedInvitation {
   workspace: { suspendedAt: Date | null; expiresAt: Date | null }
 }
 
+export type DoorPlace = Pick<StoredDoor, 'gate' | 'zoneId' | 'direction'>
+
 /** The state that a door reports; null values if it has not reported any. */
 export type DoorReport = Pick<StoredDoor, 'version' | 'pendingScans'>
 
@@ -66,9 +73,8 @@ export interface DoorState extends DoorReport {
 /** The value of `uses_left` that marks a revoked invitation. */
 const ENDED = -1
 
-export interface DoorChange {
-  name?: string | undefined
-  gate?: string | undefined
+export interface DoorChange extends Partial<DoorPlace> {
+  name?: string
 }
 
 export interface DoorListRequest extends ListRequest {
@@ -174,11 +180,12 @@ export class Doors extends Repository {
     return listPage(this.db, filtered, byId('doors'), request, toDoor, selectDoor)
   }
 
-  /** Changes the name or the gate of a door. Returns false if it does not exist. */
-  async update(workspaceId: string, id: string, { name, gate }: DoorChange): Promise<boolean> {
+  /** Changes the name or the place of a door. Returns false if it does not exist. */
+  async update(workspaceId: string, id: string, { name, ...place }: DoorChange): Promise<boolean> {
     const own = () => this.ofWorkspace(workspaceId).where('doors.id', id)
     if (!(await own().first('doors.id'))) return false
-    if (gate !== undefined) await own().update({ gate })
+    const changed = DOOR.write(place)
+    if (Object.keys(changed).length > 0) await own().update(changed)
     if (name !== undefined) await this.db('tokens').where({ workspace_id: workspaceId, id }).update({ name })
     return true
   }

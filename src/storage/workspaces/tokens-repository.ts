@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
 import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
+import type { Direction } from '../../core/rules/zones/presence.ts'
 import { bindIds, isAmong, toDate } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
 import { runPrepared } from '../db/prepared.ts'
@@ -18,7 +19,7 @@ import {
   time,
 } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
-import type { DoorReport } from './doors-repository.ts'
+import type { DoorPlace, DoorReport } from './doors-repository.ts'
 import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits-repository.ts'
 
 const TOKEN = mapping({
@@ -52,10 +53,10 @@ export interface TokenWithWorkspace extends StoredToken {
     usage: StoredUsage
   }
   /**
-   * The gate and the last report of the door that has the token, and whether the door has made a request; null for other
+   * The place and the last report of the door that has the token, and whether the door has made a request; null for other
    * tokens.
    */
-  door: (DoorReport & { gate: string; isSeen: boolean }) | null
+  door: (DoorReport & DoorPlace & { isSeen: boolean }) | null
 }
 
 /** The usage of an empty workspace. Also used for doors, whose scans do not add stored data. */
@@ -166,6 +167,8 @@ export class Tokens extends Repository {
 interface FoundRow extends Row, LimitsRow {
   digest: string
   door_gate: string | null
+  door_zone_id: string | null
+  door_direction: Direction | null
   door_version: string | null
   door_pending_scans: number | null
   /** The time of the last request; the time of the claim before the first request. */
@@ -187,6 +190,8 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
       // List the columns by name: PostgreSQL rejects a prepared statement after its columns change.
       .select(TOKEN.from('tokens'), 'tokens.digest', ...limitColumns.map((column) => `workspace_limits.${column}`), {
         door_gate: 'doors.gate',
+        door_zone_id: 'doors.zone_id',
+        door_direction: 'doors.direction',
         door_version: 'doors.version',
         door_pending_scans: 'doors.pending_scans',
         door_last_seen_at: 'doors.last_seen_at',
@@ -219,5 +224,8 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
 
 function doorOf(row: FoundRow) {
   const { door_gate: gate, door_version: version, door_pending_scans: pendingScans } = row
-  return gate === null ? null : { gate, version, pendingScans, isSeen: row.door_last_seen_at !== row.created_at }
+  const { door_zone_id: zoneId, door_direction: direction } = row
+  return gate === null
+    ? null
+    : { gate, zoneId, direction, version, pendingScans, isSeen: row.door_last_seen_at !== row.created_at }
 }

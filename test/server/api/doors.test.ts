@@ -233,6 +233,9 @@ describe.each(oneDialect)('a door, on %s', (dialect) => {
     'scans.stats',
     'tokens.current',
     'workspace.get',
+    'zones.adjust',
+    'zones.get',
+    'zones.list',
   ]
 
   test('can use only the endpoints that scanning needs', async () => {

@@ -112,7 +112,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   }
 
   const { projects, templates, templateVersions, images, passes, notifications, broadcasts } = contract
-  const { webhooks, deliveries, scans, scanner, doors, wallets, tokens } = contract
+  const { webhooks, deliveries, scans, scanner, doors, zones, wallets, tokens } = contract
   await ask(tokens.current, {})
   const project = await ask(projects.create, { body: examples.projects!.create! })
   const inProject = { params: { id: project.id } }
@@ -210,6 +210,15 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(doors.list, { query: { projectId: [project.id] } })
   await ask(doors.revoke, { params: { id: door.id } })
   await ask(doors.endInvitation, { params: { id: invitation.id } })
+  const { id: zoneId } = await ask(zones.create, { body: { ...examples.zones!.create!, projectId: project.id } })
+  await workspace.ok(scans.create, { body: { passId: pass.id, zoneId } })
+  await ask(zones.get, { params: { id: zoneId } })
+  await ask(zones.list, { query: { projectId: [project.id] } })
+  await ask(zones.update, { params: { id: zoneId }, body: examples.zones!.update! })
+  await ask(zones.adjust, { params: { id: zoneId }, body: examples.zones!.adjust! })
+  await ask(zones.occupancy, { params: { id: zoneId }, query: { from: '2027-05-20T07:00:00Z', by: 'hour' } })
+  await ask(zones.reset, { params: { id: zoneId }, body: examples.zones!.reset! })
+  await ask(zones.delete, { params: { id: zoneId } })
 
   const { id } = await ask(webhooks.test, ofWebhook)
   await api.runJobs()

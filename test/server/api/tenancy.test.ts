@@ -23,6 +23,9 @@ const bodies: Record<string, object> = {
   'notifications.create': { body: 'Doors open at 7' },
   'broadcasts.create': { body: 'Doors open at 7' },
   'doors.update': { gate: 'Mine now' },
+  'zones.update': { name: 'Mine now' },
+  'zones.reset': { reason: 'Mine now' },
+  'zones.adjust': { delta: 1, reason: 'Mine now', externalRef: 'mine' },
   'webhooks.update': { url: 'https://mine.example' },
 }
 
@@ -40,6 +43,7 @@ type Name =
   | 'broadcast'
   | 'door'
   | 'invitation'
+  | 'zone'
 
 const tables = [
   'projects',
@@ -57,6 +61,8 @@ const tables = [
   'broadcasts',
   'doors',
   'door_invitations',
+  'zones',
+  'zone_adjustments',
 ]
 
 describe.each(oneDialect)('on %s', (dialect) => {
@@ -96,7 +102,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const { code } = await owner.ok(contract.doors.invite, { body: { ...invited, projectId: nextDoor } })
     const { token } = await owner.ok(contract.doors.claim, { body: { code, name: 'Bert' } })
     door = new TestWorkspace(api, owner.id, token)
+    const zone = await owner.ok(contract.zones.create, { body: { projectId: project.id, name: 'Hall' } })
     ids = {
+      zone: zone.id,
       door: claim.door.id,
       invitation: invitation.id,
       notification: notification.id,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../../ids.ts'
+import { directions } from '../../rules/zones/presence.ts'
 import { Count, text, UtcTimestamp } from './common.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
@@ -58,6 +59,15 @@ export const ScanContext = z.strictObject({
 })
 export type ScanContext = z.output<typeof ScanContext>
 
+/** The side to which a movement leads. */
+export const Direction = z.enum(directions)
+export type Direction = z.output<typeof Direction>
+
+const movement = {
+  zoneId: Uuid.optional().describe('Set if the scan was a movement in a zone.'),
+  direction: Direction.optional().describe('Set if the scan was a movement in a zone.'),
+}
+
 /** The context of a scan with the fields that the service adds. */
 export const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().describe(
@@ -94,6 +104,7 @@ export const ScanItem = z.strictObject({
     .nullable()
     .optional()
     .describe('The reason of a reversal, or null if none was given. Set on a reversal.'),
+  ...movement,
 })
 export type ScanItem = z.output<typeof ScanItem>
 
@@ -114,6 +125,7 @@ export const ScanRecord = z.strictObject({
   reason: z.string().nullable().describe('The reason of a reversal; null on an attempt.'),
   matchedCount: Count.describe('The number of passes that match the payload or ID.'),
   createdAt: UtcTimestamp,
+  ...movement,
 })
 export type ScanRecord = z.output<typeof ScanRecord>
 
@@ -129,17 +141,27 @@ export const DoorView = z
   )
 export type DoorView = z.output<typeof DoorView>
 
+/** A pass in a list of the passes of a group. */
+export const GroupPass = z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() })
+export type GroupPass = z.output<typeof GroupPass>
+
 /** The group of a pass, with the number of admitted passes. */
 export const DoorGroup = z
   .strictObject({
     size: Count.describe('The number of passes in the group. A void pass counts only if it was admitted.'),
     used: Count.describe('The number of passes that were admitted in the scan context of the attempt.'),
     open: z
-      .array(z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() }))
+      .array(GroupPass)
       .max(20)
       .describe(
-        'Other passes of the group that were not admitted yet and are neither void nor expired, ordered by ID.',
+        'Other passes of the group that were not admitted yet and are neither void nor expired, ordered by ID. In a ' +
+          'zone, passes inside are left out, and passes that left it are included.',
       ),
+    inside: z
+      .array(GroupPass)
+      .max(20)
+      .optional()
+      .describe('Set if the scan has a zone: the passes of the group inside the zone, ordered by ID.'),
     hasMore: z
       .literal(true)
       .optional()
@@ -174,6 +196,15 @@ export const PassSummary = z.strictObject({
 })
 export type PassSummary = z.output<typeof PassSummary>
 
+/** The zone of a scan, at the time of the response. */
+export const ScanZone = z.strictObject({
+  id: Uuid,
+  name: z.string(),
+  inside: z.int().describe('The passes inside plus the adjustments since the last reset.'),
+  capacity: Count.nullable().describe('Null for no limit.'),
+})
+export type ScanZone = z.output<typeof ScanZone>
+
 /** The response to a scan or a reversal. */
 export const ScanResponse = z.strictObject({
   result: ScanResult,
@@ -190,5 +221,6 @@ export const ScanResponse = z.strictObject({
         'was recorded.',
     ),
   candidates: z.array(PassSummary).max(20).describe('The passes to choose from if several match.'),
+  zone: ScanZone.optional().describe('Set if the scan has a zone that still exists.'),
 })
 export type ScanResponse = z.output<typeof ScanResponse>

@@ -1,9 +1,11 @@
 import type { DoorGroup } from '../../contract/schemas/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
+import type { Direction } from '../zones/presence.ts'
 
 /** The maximum number of group members that a scan evaluates. */
 export const MAX_GROUP_AT_DOOR = 100
-const MAX_OPEN = 20
+const MAX_SHOWN = 20
+const UNUSABLE: PassStatus[] = ['EXPIRED', 'VOID']
 
 export interface GroupMember {
   passId: string
@@ -12,18 +14,32 @@ export interface GroupMember {
   status: PassStatus
   /** Whether the pass was admitted in the scan context of the attempt. */
   isUsed: boolean
+  /** The direction of the last movement in the zone of the attempt; null without one, undefined if there is no zone. */
+  side?: Direction | null | undefined
 }
 
 /** @param members ordered by ID, at most one more than a door evaluates */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
+  const isOutside = ({ isUsed, side }: GroupMember) => side === 'out' || (side !== 'in' && !isUsed)
   const counted = members.slice(0, MAX_GROUP_AT_DOOR).filter(({ status, isUsed }) => isUsed || status !== 'VOID')
-  const open = counted.filter(({ passId, status, isUsed }) => {
-    return !isUsed && status !== 'EXPIRED' && passId !== scannedPassId
+  const open = counted.filter((member) => {
+    return isOutside(member) && !UNUSABLE.includes(member.status) && member.passId !== scannedPassId
   })
+  const hasZone = members.some(({ side }) => side !== undefined)
   return {
     size: counted.length,
     used: counted.filter(({ isUsed }) => isUsed).length,
-    open: open.slice(0, MAX_OPEN).map(({ passId, externalPassId, label }) => ({ passId, externalPassId, label })),
+    open: open.slice(0, MAX_SHOWN).map(toGroupPass),
+    ...(hasZone && {
+      inside: counted
+        .filter(({ side }) => side === 'in')
+        .slice(0, MAX_SHOWN)
+        .map(toGroupPass),
+    }),
     ...(members.length > MAX_GROUP_AT_DOOR && { hasMore: true }),
   }
+}
+
+function toGroupPass({ passId, externalPassId, label }: GroupMember) {
+  return { passId, externalPassId, label }
 }

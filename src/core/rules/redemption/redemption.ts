@@ -18,9 +18,12 @@ export const redemptionChecks = [
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
 /** The decision for an attempt: accepted with its debit, or the first check that failed. */
-export type RedemptionDecision =
-  | ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit)
-  | { result: 'denied' | 'duplicate'; reasonCode: RedemptionCheckName }
+export type RedemptionDecision = ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit) | RedemptionRejection
+
+export interface RedemptionRejection {
+  result: 'denied' | 'duplicate'
+  reasonCode: RedemptionCheckName
+}
 
 export interface RedemptionDebit {
   window: Window | null
@@ -39,9 +42,22 @@ export function choosePlace({ places }: RedemptionPlan, history: RedemptionHisto
 
 /** Decides an attempt at the time that `choosePlace` chose. */
 export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDecision {
-  const failed = redemptionChecks.find((name) => checks[name](attempt, history)?.isFailed)
-  if (failed) return { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
-  return { result: 'accepted', reasonCode: 'valid', ...debitOf(attempt, history) }
+  const rejection = findRejection(redemptionChecks, attempt, history)
+  return rejection ?? { result: 'accepted', reasonCode: 'valid', ...debitOf(attempt, history) }
+}
+
+/** The checks that count earlier uses. An attempt that debits no use skips them. */
+export const useChecks = ['quota_exhausted', 'cooldown', 'already_scanned'] as const satisfies RedemptionCheckName[]
+export const validityChecks = redemptionChecks.filter((name) => !useChecks.some((check) => check === name))
+
+/** Returns the first of the checks that fails. */
+export function findRejection(
+  names: readonly RedemptionCheckName[],
+  attempt: PlacedAttempt,
+  history: RedemptionHistory,
+): RedemptionRejection | undefined {
+  const failed = names.find((name) => checks[name](attempt, history)?.isFailed)
+  return failed && { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
 }
 
 /**

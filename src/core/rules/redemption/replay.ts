@@ -1,6 +1,7 @@
 import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import type { LedgerReason, LedgerResult } from '../../contract/schemas/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
+import type { Direction } from '../zones/presence.ts'
 import { planRedemption } from './redemption-plan.ts'
 import { contains } from './redemption-windows.ts'
 import { decideScan, type ScanDecision } from './scan-decision.ts'
@@ -21,6 +22,10 @@ export interface LedgerEntry {
   /** The policy of the pass at the time of the scan. */
   redemption: RedemptionPolicy | null
   reversesScanId: string | null
+  /** Set if the attempt was a movement in a zone. */
+  direction: Direction | null
+  /** The entry whose use a re-entry continued. */
+  useScanId: string | null
 }
 
 /** The recorded result of an attempt and the result under the other policy. */
@@ -72,17 +77,20 @@ export function* replayPass<Entry extends LedgerEntry>(
     if (was === 'revoked' && !before.isVoid) isVoidForGood = true
     const isFixed =
       FIXED.includes(was) ||
+      entry.direction === 'out' ||
       (was === 'revoked' && isVoidForGood) ||
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
+    const isReentry = entry.useScanId !== null && after.has(entry.useScanId)
+    const isDecidedByZone = entry.direction === 'in' && was !== 'valid' && asThen().reasonCode === 'valid'
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
-    const is = isFixed || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
+    const is = isFixed || isReentry || isDecidedByZone || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
     // Unless the new policy changes the result, keep whether the pass was admitted: an offline device can decide differently
     // than the server.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
-    if (wasAccepted) before.use(entry, asThen())
+    if (wasAccepted && entry.useScanId === null) before.use(entry, asThen())
     // A pass that was exhausted outside the evaluated range stays void.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
-    if (isAccepted) after.use(entry, replayed)
+    if (isAccepted && !isReentry) after.use(entry, replayed)
     if (isEvaluated) yield { entry, from: was, to: is }
   }
 }
@@ -95,6 +103,7 @@ class Side {
   private readonly byScan = new Map<string, RecordedUse>()
 
   use(entry: LedgerEntry, { at, attempt, debit }: ScanDecision): void {
+    if (entry.direction === 'out') return
     const use = {
       at: isPlacedAlike(entry, attempt) ? entry.scannedAt : at,
       scanContextKey: entry.scanContextKey,
@@ -104,6 +113,10 @@ class Side {
     this.byScan.set(entry.id, use)
     this.uses.add(use)
     if (debit?.exhausts) this.isVoid = true
+  }
+
+  has(scanId: string): boolean {
+    return this.byScan.has(scanId)
   }
 
   takeBack(scanId: string): void {

@@ -1,6 +1,16 @@
 import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import type { ScanReasonCode, ScanResult } from '../../contract/schemas/scan-shapes.ts'
-import { choosePlace, debitOf, evaluateRedemption, type RedemptionDebit, windowUses } from './redemption.ts'
+import { coveredPlace, evaluatePresence, type PresenceDecision, type PresenceFacts } from '../zones/presence.ts'
+import {
+  choosePlace,
+  debitOf,
+  evaluateRedemption,
+  findRejection,
+  type RedemptionDebit,
+  useChecks,
+  validityChecks,
+  windowUses,
+} from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory, RedemptionPlan } from './redemption-plan.ts'
 import { placesInTime } from './redemption-windows.ts'
 
@@ -20,6 +30,8 @@ export interface FoundPass {
   elsewhere?: { projectName: string | null } | undefined
   /** Whether the payload is a stale code of the pass. */
   isStaleCode?: boolean | undefined
+  /** Set if the scan is a movement in a zone. */
+  presence?: PresenceFacts | undefined
 }
 
 export interface ScanDecision {
@@ -29,29 +41,65 @@ export interface ScanDecision {
   at: Date
   /** `null` if no single pass matches. */
   attempt: PlacedAttempt | null
-  /** The debit to store if the server or a device accepted the attempt; `null` if no single pass matches. */
+  /**
+   * The debit to store if the server or a device accepted the attempt. `null` if no single pass matches, and for exits and
+   * re-entries, which debit no use.
+   */
   debit: RedemptionDebit | null
+  /** The decision of the zone; `null` for a scan without a zone, or without a single match. */
+  presence: PresenceDecision | 'full' | null
+  /** Whether the attempt is a re-entry, which continues the use of the last entry. */
+  isReentry: boolean
 }
 
 /** Decides an attempt with all checks of a scan in order. Servers and devices share this function. */
 export function decideScan({ realTime, validityDate, matchCount, found }: ScanFacts): ScanDecision {
   if (!found) {
     const [{ at }] = placesInTime(null, realTime, validityDate)
-    const nothing = { at, attempt: null, debit: null }
+    const nothing = { at, attempt: null, debit: null, presence: null, isReentry: false }
     if (matchCount > 1) return { result: 'ambiguous', reasonCode: 'multiple_matches', ...nothing }
     return { result: 'unknown', reasonCode: 'no_match', ...nothing }
   }
-  const { plan, history, elsewhere, isStaleCode } = found
+  const { plan, history, elsewhere, isStaleCode, presence: facts } = found
+  if (facts) return decideMovement(found, facts)
   const attempt = choosePlace(plan, history)
-  const placed = { at: attempt.at, attempt, debit: debitOf(attempt, history) }
+  const placed = { at: attempt.at, attempt, debit: debitOf(attempt, history), presence: null, isReentry: false }
   if (elsewhere) return { result: 'denied', reasonCode: 'wrong_scope', ...placed }
   if (isStaleCode) return { result: 'denied', reasonCode: 'stale_identifier', ...placed }
   const { result, reasonCode } = evaluateRedemption(attempt, history)
   return { result, reasonCode, ...placed }
 }
 
+const VALID = { result: 'accepted', reasonCode: 'valid' } as const
+
+/**
+ * Decides a movement. A pass that is inside can always leave, regardless of its status, policy, and code. An entry must pass
+ * the policy, except that a re-entry debits no use.
+ */
+function decideMovement({ plan, history, elsewhere, isStaleCode }: FoundPass, facts: PresenceFacts): ScanDecision {
+  const presence = evaluatePresence(facts)
+  const isExit = facts.direction === 'out'
+  const covered = isExit ? undefined : coveredPlace(plan, facts)
+  const attempt = covered ?? choosePlace(plan, history)
+  const isReentry = covered !== undefined
+  const debit = isExit || isReentry ? null : debitOf(attempt, history)
+  const placed = { at: attempt.at, attempt, debit, presence, isReentry }
+  if (elsewhere) return { result: 'denied', reasonCode: 'wrong_scope', ...placed }
+  if (isExit && presence === 'possible') return { ...VALID, ...placed }
+  if (isStaleCode) return { result: 'denied', reasonCode: 'stale_identifier', ...placed }
+  if (presence === 'not_inside') return { result: 'denied', reasonCode: 'not_valid_context', ...placed }
+  const isInvalid = findRejection(validityChecks, attempt, history)
+  if (isInvalid) return { ...isInvalid, ...placed }
+  if (presence === 'already_inside') return { result: 'duplicate', reasonCode: 'already_scanned', ...placed }
+  const isUsed = isReentry ? undefined : findRejection(useChecks, attempt, history)
+  if (isUsed) return { ...isUsed, ...placed }
+  if (facts.isFull) return { result: 'denied', reasonCode: 'quota_exhausted', ...placed, presence: 'full' }
+  return { ...VALID, ...placed }
+}
+
 /** Returns the time of the use that caused the rejection, so that the caller can add the place of that use to the message. */
-export function decidingUse({ reasonCode, attempt }: ScanDecision, { found }: ScanFacts): Date | null {
+export function decidingUse({ reasonCode, attempt, presence }: ScanDecision, { found }: ScanFacts): Date | null {
+  if (presence === 'already_inside' || presence === 'full') return null
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 

@@ -5,6 +5,7 @@ import { type DoorWords, scansTexts } from '../../../locales/scan-texts.ts'
 import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import type { ScanReasonCode } from '../../contract/schemas/scan-shapes.ts'
 import { numberFormat, writeMoment } from '../../formats.ts'
+import type { PresenceFacts } from '../zones/presence.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
 import { luxonZone, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
@@ -61,7 +62,24 @@ export function decisionMessage(
     const { projectName: project } = found.elsewhere
     return project === null ? words.noProject : say(words.otherProject, { project })
   }
-  return redemptionMessage(reasonCode, { attempt, history: found.history, firstPlace, language })
+  const facts = { attempt, history: found.history, firstPlace, language }
+  return presenceMessage(decision, facts, found.presence) ?? redemptionMessage(reasonCode, facts)
+}
+
+/** Returns the message if the zone decided the scan. */
+function presenceMessage(
+  { presence, result, reasonCode, isReentry }: ScanDecision,
+  { attempt, language }: MessageFacts,
+  facts: PresenceFacts | undefined,
+): string | undefined {
+  const { words } = language
+  if (presence === 'full') return words.zoneFull
+  if (result === 'accepted' && facts?.direction === 'out') return words.left
+  if (result === 'accepted' && isReentry) return join(words.valid, words.reentered)
+  if (presence === 'not_inside' && reasonCode === 'not_valid_context') return words.notInside
+  if (presence !== 'already_inside' || result !== 'duplicate') return undefined
+  const entry = facts?.previous?.direction === 'in' ? facts.previous : facts?.next
+  return say(words.alreadyInside, { use: entry ? describeUse(entry.at, attempt.policy, entry.place, language) : '' })
 }
 
 export function reversalMessage(
@@ -171,7 +189,11 @@ function usedMessage(code: ScanReasonCode, facts: MessageFacts): string {
 
 function firstUse(code: ScanReasonCode, { attempt, history, firstPlace, language }: MessageFacts): string | undefined {
   const at = firstUseAt(code, attempt, history)
-  return at ? describeMoment(at, attempt.policy, language) + (firstPlace ? `, ${firstPlace}` : '') : undefined
+  return at ? describeUse(at, attempt.policy, firstPlace, language) : undefined
+}
+
+function describeUse(at: Date, policy: RedemptionPolicy | null, place: string | undefined, language: DoorLanguage) {
+  return describeMoment(at, policy, language) + (place ? `, ${place}` : '')
 }
 
 function cooldownMessage({ attempt, history: { previousAt, nextAt }, language }: MessageFacts): string {

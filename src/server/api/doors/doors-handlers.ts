@@ -1,11 +1,14 @@
-import { type doors as contract, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { type doors as contract, type Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
-import type { PublicContext, Repositories } from '../../context.ts'
+import type { Direction } from '../../../core/rules/zones/presence.ts'
+import type { DoorPlace, StoredDoor } from '../../../storage/workspaces/doors-repository.ts'
+import type { PublicContext, Repositories, RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
+import { noZone } from '../scans/zone-scans.ts'
 import { holdProject } from '../token-projects.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
@@ -48,10 +51,10 @@ export const doors: Handlers<typeof contract> = {
     if (token.door && isPlain) {
       // Read one row and count nothing, because doors send this request every few seconds.
       const door = await store.doors.find(workspaceId, token.id)
-      const rows = door ? [withIsoTimes(door)] : []
+      const rows = door ? [toDoor(door)] : []
       return { items: rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }
     }
-    return toPage(await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) }), withIsoTimes)
+    return toPage(await store.doors.list(workspaceId, { ...query, ...(token.door && { id: token.id }) }), toDoor)
   },
 
   update: ({ params: { id }, body }, context) => {
@@ -60,20 +63,51 @@ export const doors: Handlers<typeof contract> = {
       throw new ApiError('FORBIDDEN', { message: 'The token of a door can change only its own gate.' })
     }
     if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name and gate.' })
+      throw new ApiError('MISSING_REQUIRED_FIELD', {
+        message: 'Give at least one of name, gate, zoneId, and direction.',
+      })
     }
     return context.store.transaction(async (tx) => {
-      if (!(await tx.doors.update(context.workspaceId, id, body))) throw missing(id)
+      const door = (await tx.doors.find(context.workspaceId, id)) ?? missing(id)
+      await tx.doors.update(context.workspaceId, id, { ...body, ...(await placeInZone(tx, door, body, context)) })
       await audit(tx, context, 'door.update', id)
-      return withIsoTimes((await tx.doors.find(context.workspaceId, id))!)
+      return toDoor((await tx.doors.find(context.workspaceId, id))!)
     })
   },
 
   revoke: ({ params: { id } }, context) =>
     context.store.transaction(async (tx) => {
-      if (!(await tx.doors.revoke(context.workspaceId, id, context.now))) throw missing(id)
+      if (!(await tx.doors.revoke(context.workspaceId, id, context.now))) missing(id)
       await audit(tx, context, 'door.revoke', id)
     }),
+}
+
+/** Returns a door. The zone is only there if the door has one. */
+function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
+  return { ...withIsoTimes(door), ...(zoneId !== null && { zoneId, direction: direction ?? 'in' }) }
+}
+
+/**
+ * Returns the new zone and direction of a door.
+ * @throws ApiError NOT_FOUND if the zone is not of the project of the door, VALIDATION_ERROR for a direction without a zone
+ */
+async function placeInZone(
+  tx: Repositories,
+  door: StoredDoor,
+  { zoneId, direction }: { zoneId?: string | null | undefined; direction?: Direction | undefined },
+  { workspaceId }: RequestContext,
+): Promise<Partial<DoorPlace>> {
+  if (zoneId) {
+    const zone = await tx.zones.find(workspaceId, zoneId)
+    if (zone?.projectId !== door.projectId) throw noZone(zoneId)
+  }
+  const next = zoneId === undefined ? door.zoneId : zoneId
+  if (next === null) {
+    if (direction !== undefined)
+      throw validationError([{ path: ['direction'], message: 'Requires a zone of the door' }])
+    return { zoneId: null, direction: null }
+  }
+  return { zoneId: next, direction: direction ?? (next === door.zoneId ? door.direction : 'in') }
 }
 
 /** @throws ApiError NOT_FOUND with the reason in details; TENANT_SUSPENDED, TENANT_EXPIRED */
@@ -107,7 +141,7 @@ async function claimDoor(
     )
     await tx.doors.insert(workspaceId, { id: token.id, projectId, gate }, now)
     await audit(tx, { workspaceId, token, correlationId, now }, 'door.claim', token.id)
-    return { door: withIsoTimes((await tx.doors.find(workspaceId, token.id))!), token: text }
+    return { door: toDoor((await tx.doors.find(workspaceId, token.id))!), token: text }
   })
 }
 
@@ -149,6 +183,6 @@ async function requireRoom(
   }
 }
 
-function missing(doorId: string): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'Door not found.', details: { doorId } })
+function missing(doorId: string): never {
+  throw new ApiError('NOT_FOUND', { message: 'Door not found.', details: { doorId } })
 }

@@ -1,62 +1,23 @@
 import type { ScanCreate } from '../../../core/contract/scans.ts'
-import { runsOf } from '../../../core/group-by.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
-import { zoneOfPass } from '../../../core/rules/display/card.ts'
 import { statusAsOf } from '../../../core/rules/pass/pass-status.ts'
-import {
-  planRedemption,
-  type RedemptionHistory,
-  type RedemptionPlan,
-} from '../../../core/rules/redemption/redemption-plan.ts'
-import {
-  decideScan,
-  decidingUse,
-  type ScanDecision,
-  type ScanFacts,
-} from '../../../core/rules/redemption/scan-decision.ts'
-import { type DoorLanguage, decisionMessage, doorEnglish } from '../../../core/rules/redemption/scan-message.ts'
+import { planRedemption, type RedemptionPlan } from '../../../core/rules/redemption/redemption-plan.ts'
+import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/redemption/scan-decision.ts'
+import { decisionMessage } from '../../../core/rules/redemption/scan-message.ts'
 import { ledgerReason, ledgerResult } from '../../../core/rules/redemption/scan-reasons.ts'
-import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { NewAcceptedScan } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
+import type { Definitions } from '../../wallet-sync/definitions.ts'
 import { voidPasses } from '../passes/void-pass.ts'
+import { type Attempt, type DecidedScan, type EvaluatedScan, namedPass, type ZoneAttempt } from './attempt.ts'
+import { languagesOfMessages } from './message-languages.ts'
 import { toScanItem } from './scan-shapes.ts'
-
-export interface Attempt {
-  qrPayload?: string | undefined
-  passId?: string | undefined
-  projectId?: string | undefined
-  scanContextKey?: string | undefined
-  /** YYYY-MM-DD. */
-  validityDate?: string | undefined
-  /** The actual time of the attempt. */
-  realTime: Date
-  /**
-   * The time at which the status of the pass is evaluated. For an online scan, this is now, although the policy is
-   * evaluated at the time of the attempt.
-   */
-  statusAt: Date
-  /** The language of messages to door staff. Default: English. */
-  language?: DoorLanguage
-  /**
-   * The passes with the payload, which were found before the transaction. If the request names the pass by its ID, the
-   * list contains only this ID.
-   */
-  matches: string[]
-}
-
-export interface EvaluatedScan extends ScanDecision {
-  message: string
-  /** The pass if exactly one was found, locked until the transaction ends. */
-  pass: StoredPass | null
-  matches: string[]
-  history: RedemptionHistory | null
-}
+import { createPlaces, movementOfPass, readZones } from './zone-scans.ts'
 
 /** Returns the IDs of the passes that each scan names: its passId if given, else the passes with its payload. */
 export async function findMatches(
@@ -71,23 +32,25 @@ export async function findMatches(
   return scans.map((scan) => matches.get(scan) ?? [scan.passId!])
 }
 
-/** Returns the pass of an attempt; undefined if the attempt names none or several. */
-export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matches'>): string | undefined {
-  return others.length > 0 ? undefined : match
-}
-
 /**
  * Evaluates attempts, which must name different passes. The passes are locked in the transaction, so that each decision
- * is still right when it is written.
+ * is still right when it is written. Returns an error for an attempt in an unknown zone.
  */
 export async function evaluateScans(
   tx: Repositories,
   workspaceId: string,
   attempts: Attempt[],
   definitions: Definitions,
-): Promise<EvaluatedScan[]> {
+): Promise<(EvaluatedScan | ApiError)[]> {
   const foundAttempts = await findPasses(tx, workspaceId, attempts)
-  const decided = foundAttempts.map(({ facts, ...rest }) => ({ ...rest, facts, decision: decideScan(facts) }))
+  const inside = createPlaces()
+  const decided = foundAttempts.map((found, n) => {
+    const movement = found.movement instanceof ApiError ? undefined : found.movement
+    if (found.facts.found) found.facts.found.presence = inside.factsOf(movement)
+    const decision = decideScan(found.facts)
+    inside.take(movement, decision, attempts[n]!)
+    return { ...found, decision }
+  })
   const places = await placesOfUse(
     tx,
     workspaceId,
@@ -102,19 +65,19 @@ export async function evaluateScans(
     })),
     definitions,
   )
-  return decided.map(({ pass, matches, facts, decision }, n) => ({
-    ...decision,
-    message: decisionMessage(decision, facts, { firstPlace: places[n], language: languages[n] }),
-    pass,
-    matches,
-    history: facts.found?.history ?? null,
-  }))
+  return decided.map(({ pass, matches, facts, movement, decision }, n) => {
+    if (movement instanceof ApiError) return movement
+    const { realTime, found } = facts
+    const message = decisionMessage(decision, facts, { firstPlace: places[n], language: languages[n] })
+    return { ...decision, message, pass, matches, history: found?.history ?? null, realTime, movement }
+  })
 }
 
 interface FoundAttempt {
   pass: StoredPass | null
   matches: string[]
   facts: ScanFacts
+  movement: ZoneAttempt | ApiError | undefined
 }
 
 async function findPasses(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<FoundAttempt[]> {
@@ -123,7 +86,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     return passId === undefined ? [] : [{ attempt, passId }]
   })
   // Keep this order: the first query locks the passes, and the second must read their history after that.
-  const [passes, histories] = await Promise.all([
+  const [passes, histories, zones] = await Promise.all([
     tx.passes.listForUpdate(
       workspaceId,
       named.map(({ passId }) => passId),
@@ -137,6 +100,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
         digest: qrPayload === undefined ? undefined : identifierDigest(qrPayload),
       })),
     ),
+    readZones(tx, workspaceId, attempts),
   ])
   const held = new Map(passes.map((pass) => [pass.id, pass]))
   const found = named.flatMap(({ attempt, passId }, n) => {
@@ -159,6 +123,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     return {
       pass,
       matches,
+      movement: movementOfPass(zones.get(attempt), pass, attempt),
       facts: {
         realTime,
         validityDate,
@@ -181,29 +146,6 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Returns the language of each message, with the time zone of its pass if the door has sent none. */
-export async function languagesOfMessages(
-  tx: Repositories,
-  messages: { pass: StoredPass | null; language: DoorLanguage | undefined }[],
-  definitions: Definitions,
-): Promise<DoorLanguage[]> {
-  const zones = new Map<string, string | undefined>()
-  const needing = messages.flatMap(({ pass, language }) => (pass && language?.zone === undefined ? [pass] : []))
-  for (const passes of runsOf(needing, ({ templateVersionId }) => templateVersionId, VERSIONS_AT_ONCE)) {
-    const ids = [...new Set(passes.map(({ templateVersionId }) => templateVersionId))]
-    const versions = await definitions.findVersions(passes[0]!.workspaceId, ids, tx)
-    for (const pass of passes) {
-      const { definition } = versions.get(pass.templateVersionId) ?? {}
-      const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
-      zones.set(pass.id, definition && zoneOfPass(definition, scope!))
-    }
-  }
-  return messages.map(({ pass, language = doorEnglish }) => ({
-    ...language,
-    zone: language.zone ?? (pass ? zones.get(pass.id) : undefined),
-  }))
-}
-
 /** Returns, for each use, the place where the pass was accepted; undefined if the scan recorded no place. */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
@@ -214,12 +156,6 @@ export async function placesOfUse(
   const found = await acceptedScans.listPlaces(workspaceId, known)
   const places = new Map(known.map(({ n }, place) => [n, found[place]]))
   return uses.map((_, n) => places.get(n))
-}
-
-export interface DecidedScan {
-  scan: StoredScan
-  decision: EvaluatedScan
-  correlationId: string
 }
 
 /**
@@ -253,8 +189,9 @@ function latest(written: DecidedScan[]): Date {
   return new Date(Math.max(0, ...written.map(({ scan }) => scan.recordedAt.getTime())))
 }
 
+/** Returns the use that an accepted scan debits. Exits and re-entries debit none. */
 function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedScan): NewAcceptedScan[] {
-  if (!pass) return []
+  if (!pass || !debit) return []
   const accepted = {
     scanId: scan.id,
     passId: pass.id,
@@ -263,7 +200,7 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
     // Store the window only if several windows contain the time. If only one does, the time identifies it.
-    debitedWindow: (attempt?.isDebitStored && debit?.window?.key) || null,
+    debitedWindow: (attempt?.isDebitStored && debit.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
   return [accepted]
@@ -289,7 +226,7 @@ export async function writeScanEvents(
 export type ScannedBody = Omit<ScanCreate, 'scannedAt' | 'passId'>
 
 export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, token }: RequestContext): StoredScan {
-  const { pass, history, matches, reasonCode } = decision
+  const { pass, history, matches, reasonCode, movement } = decision
   return {
     id: newId(now),
     result: ledgerResult(decision.result),
@@ -319,5 +256,13 @@ export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, 
     reversesScanId: null,
     reversalReason: null,
     tokenId: token.id,
+    zoneId: movement?.zone.id ?? null,
+    direction: movement?.direction ?? null,
+    useScanId: decision.result === 'accepted' ? continuedUse(decision) : null,
   }
+}
+
+/** Returns the scan whose use a re-entry continues. */
+export function continuedUse({ isReentry, movement }: EvaluatedScan): string | null {
+  return (isReentry && movement?.around?.use?.scanId) || null
 }

@@ -2,7 +2,7 @@ import { type BarcodeFormat, otherReadings } from '../../../core/barcode-formats
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { readFormatOf } from '../../../core/rules/display/card.ts'
 import type { RequestContext } from '../../context.ts'
-import type { Attempt } from './evaluate-scans.ts'
+import type { Attempt } from './attempt.ts'
 
 /** The maximum number of passes that are checked per message for the barcode format, and read per query. */
 const MAX_PASSES = 100

@@ -1,5 +1,5 @@
 import type { ScanCreate } from '../../../core/contract/scans.ts'
-import type { PassSummary, ScanResponse } from '../../../core/contract/schemas/scan-shapes.ts'
+import type { ScanResponse, ScanZone } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/scan-message.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'
@@ -11,18 +11,11 @@ import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { projectOfScan } from '../token-projects.ts'
-import {
-  type Attempt,
-  type EvaluatedScan,
-  evaluateScans,
-  findMatches,
-  namedPass,
-  type ScannedBody,
-  toStoredScan,
-  writeScans,
-} from './evaluate-scans.ts'
+import { type Attempt, type DecidedScan, type EvaluatedScan, namedPass } from './attempt.ts'
+import { evaluateScans, findMatches, type ScannedBody, toStoredScan, writeScans } from './evaluate-scans.ts'
 import { findOtherReadings } from './other-reading.ts'
-import { atDoor, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
+import { atDoor, inZone, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
+import { retryChangedZones, toScanZone, writeMovements } from './zone-scans.ts'
 
 const MAX_CANDIDATES = 20
 
@@ -33,7 +26,7 @@ const MAX_CANDIDATES = 20
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
-  const body = atDoor({ ...given, projectId: projectOfScan(given.projectId, context) }, context)
+  const body = atDoor({ ...inZone(given, context), projectId: projectOfScan(given.projectId, context) }, context)
   const matches = await findMatchesTogether(store, { body, context })
 
   // Ignore the time that an online door sends, because the server determines the time of its scans.
@@ -42,18 +35,26 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   const [reading] = await findOtherReadings([{ ...body, matches }], context)
   const attempt = { ...body, realTime, statusAt: now, matches, language: languageOf(context), ...reading }
   const recorded = await recordTogether(store, { attempt, context, canWait: false, toScan: toStoredScan })
+  if (recorded instanceof ApiError) return replayOrThrow(recorded, body, context)
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)
 
-  const { scan, decision } = recorded
+  const { scan, decision, zone } = recorded
   const { result, pass } = decision
-  const scanContextKey = body.scanContextKey ?? null
   const isAmbiguous = result === 'ambiguous'
   const candidates = isAmbiguous ? decision.matches.slice(0, MAX_CANDIDATES) : []
   return toResponse(scan, {
-    pass: pass && (await toPassSummary(pass, usesAfter(decision), scanContextKey, context)),
-    candidates: await summarizePasses(candidates, scanContextKey, context),
+    pass: pass && (await toPassSummary(pass, usesAfter(decision), scan, context)),
+    candidates: await summarizePasses(candidates, scan, context),
     idempotentReplay: false,
+    zone,
   })
+}
+
+/** Returns the response to an earlier scan with the externalRef, whose zone was deleted since. */
+async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
+  const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
+  if (!scan) throw error
+  return replay(scan, body, context)
 }
 
 /** A cache by Accept-Language and X-Time-Zone, because a door sends the same headers with each scan. */
@@ -110,25 +111,31 @@ export async function replayResponse(
   const isAmbiguous = reasonCodeOf(scan) === 'multiple_matches' && scan.payloadDigest !== null
   const codes = isAmbiguous ? [{ digest: scan.payloadDigest!, projectId }] : []
   const [candidates = []] = await store.identifiers.listPassIds(workspaceId, codes)
-  const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan.scanContextKey, context)
+  const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan, context)
   return toResponse(scan, {
     pass: pass ?? null,
-    candidates: await summarizePasses(candidates.slice(0, MAX_CANDIDATES), scan.scanContextKey, context),
+    candidates: await summarizePasses(candidates.slice(0, MAX_CANDIDATES), scan, context),
     idempotentReplay,
+    zone: scan.zoneId === null ? undefined : await findZone(scan.zoneId, context),
   })
 }
 
+async function findZone(zoneId: string, { store, workspaceId }: RequestContext): Promise<ScanZone | undefined> {
+  const zone = await store.zones.find(workspaceId, zoneId)
+  return zone && toScanZone(zone)
+}
+
 /** Returns the counts of a pass including the recorded scan. */
-function usesAfter({ result, history, at }: EvaluatedScan): UseCounts {
+function usesAfter({ result, history, at, debit }: EvaluatedScan): UseCounts {
   const { total, lastAt, inContext, contextLastAt } = history!
-  if (result !== 'accepted') return { count: total, lastAt, contextCount: inContext, contextLastAt }
+  if (result !== 'accepted' || !debit) return { count: total, lastAt, contextCount: inContext, contextLastAt }
   const later = (other: Date | null) => (other && other > at ? other : at)
   return { count: total + 1, lastAt: later(lastAt), contextCount: inContext + 1, contextLastAt: later(contextLastAt) }
 }
 
 function toResponse(
   scan: StoredScan,
-  shown: { pass: PassSummary | null; candidates: PassSummary[]; idempotentReplay: boolean },
+  shown: Pick<ScanResponse, 'pass' | 'candidates' | 'idempotentReplay'> & { zone: ScanZone | undefined },
 ): ScanResponse {
   const result = resultOf(scan)
   return {
@@ -141,6 +148,7 @@ function toResponse(
     isFirstScan: result === 'accepted' && scan.priorCount === 0,
     idempotentReplay: shown.idempotentReplay,
     candidates: shown.candidates,
+    ...(shown.zone && { zone: shown.zone }),
   }
 }
 
@@ -162,6 +170,8 @@ export interface PendingScan {
 export interface RecordedScan {
   scan: StoredScan
   decision: EvaluatedScan
+  /** The zone after the scan, if the scan has one that was not deleted. */
+  zone: ScanZone | undefined
 }
 
 /**
@@ -174,16 +184,20 @@ const MOST_OF_PASS = 8
  * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as in separate
  * transactions. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate
  * rounds or transactions. Scans that a person at a door waits for precede reports, for example when a hundred doors
- * reconnect. Returns undefined for scans whose externalRef is already recorded.
+ * reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a scan whose zone is unknown.
  */
 export const recordTogether = grouped(
-  (store: Store, take: () => PendingScan[]) =>
-    store.transaction(async (tx): Promise<(RecordedScan | undefined)[]> => {
-      const pending = take()
-      const recorded = new Map<PendingScan, RecordedScan>()
-      for (const round of roundsOf(pending)) await recordRound(tx, round, recorded)
-      return pending.map((one) => recorded.get(one))
-    }),
+  (store: Store, take: () => PendingScan[]) => {
+    let pending: PendingScan[] | undefined
+    return retryChangedZones(() =>
+      store.transaction(async (tx): Promise<(RecordedScan | ApiError | undefined)[]> => {
+        pending ??= take()
+        const recorded = new Map<PendingScan, RecordedScan | ApiError>()
+        for (const round of roundsOf(pending)) await recordRound(tx, round, recorded)
+        return pending.map((one) => recorded.get(one))
+      }),
+    )
+  },
   {
     keyOf: ({ attempt }) => namedPass(attempt),
     mostOfKey: MOST_OF_PASS,
@@ -207,7 +221,7 @@ function roundsOf(pending: PendingScan[]): PendingScan[][] {
 async function recordRound(
   tx: Repositories,
   pending: PendingScan[],
-  recorded: Map<PendingScan, RecordedScan>,
+  recorded: Map<PendingScan, RecordedScan | ApiError>,
 ): Promise<void> {
   const { workspaceId, services } = pending[0]!.context
   const attempts = pending.map(({ attempt }) => attempt)
@@ -215,11 +229,16 @@ async function recordRound(
     evaluateScans(tx, workspaceId, attempts, services.definitions),
     tx.events.expect(workspaceId),
   ])
-  const evaluated = pending.map(({ attempt, context, toScan }, n) => ({
-    scan: toScan(attempt, decisions[n]!, context),
-    decision: decisions[n]!,
-    correlationId: context.correlationId,
-  }))
-  const written = await writeScans(tx, workspaceId, evaluated)
-  for (const [n, one] of evaluated.entries()) if (written.has(one)) recorded.set(pending[n]!, one)
+  const evaluated = new Map<DecidedScan, PendingScan>()
+  for (const [n, decision] of decisions.entries()) {
+    const { attempt, context, toScan } = pending[n]!
+    if (decision instanceof ApiError) recorded.set(pending[n]!, decision)
+    else {
+      const scan = toScan(attempt, decision, context)
+      evaluated.set({ scan, decision, correlationId: context.correlationId }, pending[n]!)
+    }
+  }
+  const written = await writeScans(tx, workspaceId, [...evaluated.keys()])
+  const zones = await writeMovements(tx, workspaceId, [...written])
+  for (const one of written) recorded.set(evaluated.get(one)!, { ...one, zone: zones.get(one) })
 }

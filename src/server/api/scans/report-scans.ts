@@ -1,14 +1,18 @@
 import { MAX_LOCKED_REPORTS } from '../../../core/bounds.ts'
 import type { OfflineScan } from '../../../core/contract/scanner.ts'
 import type { LedgerReason, ScanItem } from '../../../core/contract/schemas/scan-shapes.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { RequestContext } from '../../context.ts'
 import { projectOfReport } from '../token-projects.ts'
-import { type EvaluatedScan, findMatches, toStoredScan } from './evaluate-scans.ts'
+import type { EvaluatedScan } from './attempt.ts'
+import { continuedUse, findMatches, toStoredScan } from './evaluate-scans.ts'
 import { findOtherReadings } from './other-reading.ts'
 import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
-import { atDoor, toScanItem } from './scan-shapes.ts'
+import { atDoor, inZone, toScanItem } from './scan-shapes.ts'
+import { noZone } from './zone-scans.ts'
 
 export interface ReportedScan {
   externalRef: string
@@ -38,7 +42,7 @@ interface Received {
 export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
   const projectId = projectOfReport(context)
-  const reported = given.map((scan) => ({ ...atDoor(scan, context), projectId }))
+  const reported = given.map((scan) => ({ ...atDoor(inZone(scan, context), context), projectId }))
   const refs = [...new Set(reported.map(({ externalRef }) => externalRef))]
   const known = await store.scans.listByExternalRefs(workspaceId, refs)
   const stored = new Map(known.map((scan) => [scan.externalRef!, { scan, isNew: false }]))
@@ -73,6 +77,7 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
   const named = reports.map((report, n) => ({ report, qrPayload: report.qrPayload, matches: found[n]!, ...others[n] }))
   const ids = named.flatMap(({ matches }) => (matches.length === 1 ? matches : []))
   const passes = ids.length === 0 ? [] : await store.passes.listByIds(workspaceId, [...new Set(ids)])
+  await requireZones(named, passes, context)
   const madeAt = new Map(passes.map(({ id, createdAt }) => [id, createdAt.getTime()]))
   return named.map(({ report, qrPayload, matches }) => {
     const reportedAt = Date.parse(report.scannedAt)
@@ -86,6 +91,28 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
       deviceTime: time === reportedAt ? null : new Date(reportedAt),
     }
   })
+}
+
+/**
+ * Checks the zones of all reports before any is recorded. A zone can be deleted, because the device scanned before.
+ * @throws ApiError NOT_FOUND for an unknown zone, or a zone of another project than the scan
+ */
+async function requireZones(
+  reports: { report: ProjectScan; matches: string[] }[],
+  passes: StoredPass[],
+  { store, workspaceId }: RequestContext,
+): Promise<void> {
+  const inZones = reports.filter(({ report }) => report.zoneId !== undefined)
+  if (inZones.length === 0) return
+  const zones = await store.zones.listByIds(workspaceId, [...new Set(inZones.map(({ report }) => report.zoneId!))])
+  const projects = new Map(zones.map(({ id, projectId }) => [id, projectId]))
+  const byId = new Map(passes.map((pass) => [pass.id, pass]))
+  for (const { report, matches } of inZones) {
+    const zoneId = report.zoneId!
+    const pass = matches.length === 1 ? byId.get(matches[0]!) : undefined
+    const expected = report.projectId ?? (pass ? pass.projectId : projects.get(zoneId))
+    if (!projects.has(zoneId) || projects.get(zoneId) !== expected) throw noZone(zoneId)
+  }
 }
 
 /**
@@ -115,21 +142,28 @@ async function recordReport(
       ...decidedOffline(report, evaluation, deviceTime),
     }),
   })
+  if (recorded instanceof ApiError) throw recorded
   if (recorded) return { scan: recorded.scan, isNew: true }
   const [scan] = await store.scans.listByExternalRefs(workspaceId, [report.externalRef])
   return { scan: scan ?? takenRef(report.externalRef), isNew: false }
 }
 
+const OFFLINE_MESSAGES = {
+  in: { accepted: 'The door admitted the holder offline.', denied: 'The door denied entry offline.' },
+  out: { accepted: 'The door recorded an exit offline.', denied: 'The door denied an exit offline.' },
+}
+
 /** Keeps the decision of the device, regardless of the evaluation. An impossible time is a conflict. */
 function decidedOffline(
-  { result, reason }: OfflineScan,
+  { result, reason, direction }: OfflineScan,
   evaluation: EvaluatedScan,
   deviceTime: Date | null,
 ): Partial<StoredScan> {
   const expected = ledgerReason(evaluation.reasonCode)
-  const decision = { result, reason, deviceTime, verified: 'offline' as const }
+  const useScanId = result === 'accepted' ? continuedUse(evaluation) : null
+  const decision = { result, reason, deviceTime, useScanId, verified: 'offline' as const }
   if (expected === reason) return { ...decision, conflict: deviceTime && expected }
-  const message = result === 'accepted' ? 'The door admitted the holder offline.' : 'The door denied entry offline.'
+  const message = OFFLINE_MESSAGES[direction ?? 'in'][result]
   return { ...decision, conflict: expected, reasonCode: null, message }
 }
 

@@ -7,6 +7,7 @@ import type {
   ScanItem,
   ScanRecord,
 } from '../../../core/contract/schemas/scan-shapes.ts'
+import { validationError } from '../../../core/errors.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { groupAtDoor } from '../../../core/rules/door/group-at-door.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
@@ -14,6 +15,7 @@ import { imageVariables } from '../../../core/rules/template/image-choice.ts'
 import { fill, lonePlaceholder, type Scope } from '../../../core/rules/template/placeholder.ts'
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
+import type { Direction } from '../../../core/rules/zones/presence.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { GroupAtDoor } from '../../../storage/passes/groups-repository.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -46,7 +48,12 @@ export function toScanItem(scan: StoredScan): ScanItem {
       reversesScanId: scan.reversesScanId,
       reversalReason: scan.reversalReason,
     }),
+    ...movementOf(scan),
   }
+}
+
+function movementOf({ zoneId, direction }: StoredScan) {
+  return zoneId !== null && direction !== null && { zoneId, direction }
 }
 
 export function toScanRecord(scan: StoredScan): ScanRecord {
@@ -67,26 +74,30 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
     reason: scan.reversalReason,
     matchedCount: scan.matchedCount,
     createdAt: recordedAt,
+    ...movementOf(scan),
   }
 }
 
+/** The scan context and the zone of a scan. */
+type ScannedAt = Pick<StoredScan, 'scanContextKey' | 'zoneId'>
+
 export async function summarizePasses(
   passIds: string[],
-  scanContextKey: string | null,
+  scanned: ScannedAt,
   context: RequestContext,
 ): Promise<PassSummary[]> {
   if (passIds.length === 0) return []
   const { store, workspaceId } = context
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
-  const uses = await store.acceptedScans.listCounts(workspaceId, passIds, scanContextKey)
+  const uses = await store.acceptedScans.listCounts(workspaceId, passIds, scanned.scanContextKey)
   const found = passIds.flatMap((id) => passes.get(id) ?? [])
-  return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanContextKey, context)))
+  return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanned, context)))
 }
 
 export async function toPassSummary(
   pass: StoredPass,
   uses: UseCounts,
-  scanContextKey: string | null,
+  { scanContextKey, zoneId }: ScannedAt,
   context: RequestContext,
 ): Promise<PassSummary> {
   const { services, token } = context
@@ -95,7 +106,7 @@ export async function toPassSummary(
   const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
   const door = definition && doorViewOf(definition, scope!)
   const group =
-    pass.group && (await findGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, context }))
+    pass.group && (await findGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, zoneId, context }))
   return {
     id: pass.id,
     externalPassId: pass.externalPassId,
@@ -121,6 +132,7 @@ export async function toPassSummary(
 
 interface AskedGroup extends GroupAtDoor {
   pass: StoredPass
+  zoneId: string | null
   context: RequestContext
 }
 
@@ -132,12 +144,30 @@ const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promis
   const groups = new Map(requests.map((one) => [keyOf(one), one]))
   const found = await store.groups.listAtDoor(requests[0]!.context.workspaceId, [...groups.values()])
   const members = new Map([...groups.keys()].map((key, n) => [key, found[n]!]))
+  const seenOf = (one: AskedGroup) => members.get(keyOf(one))!
+  const sides = await sidesOf(store, requests, seenOf)
   return requests.map((one) => {
     const { now } = one.context
-    const seen = members.get(keyOf(one))!.map((member) => ({ ...member, status: effectiveStatus(member, now) }))
+    const seen = seenOf(one).map((member) => ({
+      ...member,
+      status: effectiveStatus(member, now),
+      side: one.zoneId === null ? undefined : (sides.get(`${one.zoneId} ${member.passId}`) ?? null),
+    }))
     return groupAtDoor(seen, one.pass.id)
   })
 })
+
+/** Returns the direction of the last movement of each member in the zone of its scan, by zone and pass. */
+async function sidesOf(
+  { movements }: Store,
+  asked: AskedGroup[],
+  membersOf: (one: AskedGroup) => { passId: string }[],
+): Promise<Map<string, Direction>> {
+  const inZones = asked.filter(({ zoneId }) => zoneId !== null)
+  const passIds = new Set(inZones.flatMap((one) => membersOf(one).map(({ passId }) => passId)))
+  const current = await movements.listCurrent(asked[0]!.context.workspaceId, [...passIds])
+  return new Map(current.map(({ zoneId, passId, direction }) => [`${zoneId} ${passId}`, direction]))
+}
 
 /**
  * Returns the address of the photo; empty if it would be too long. Passes that are older than the limit can have such
@@ -161,4 +191,24 @@ export function atDoor<S extends { deviceId?: string | undefined; context?: Scan
 ): S {
   if (!token.door) return scan
   return { ...scan, deviceId: token.id, context: { ...scan.context, gate: token.door.gate } }
+}
+
+interface MovementFields {
+  zoneId?: string | undefined
+  direction?: Direction | undefined
+}
+
+/**
+ * Returns a scan with its zone and direction. The door that made the scan has defaults for both. A door can override them,
+ * because other servers notice a change of the door up to a second later, and because it reports earlier scans.
+ * @throws ApiError VALIDATION_ERROR for a direction without a zone
+ */
+export function inZone<S extends MovementFields>(scan: S, { token: { door } }: Pick<RequestContext, 'token'>): S {
+  const zoneId = scan.zoneId ?? door?.zoneId ?? undefined
+  if (zoneId === undefined) {
+    if (scan.direction === undefined) return scan
+    throw validationError([{ path: ['direction'], message: 'Requires zoneId' }])
+  }
+  const usual = zoneId === door?.zoneId ? door.direction : null
+  return { ...scan, zoneId, direction: scan.direction ?? usual ?? 'in' }
 }

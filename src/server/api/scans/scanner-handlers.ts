@@ -4,6 +4,7 @@ import type { scanner as contract } from '../../../core/contract/scanner.ts'
 import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import type { DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
+import { groupBy } from '../../../core/group-by.ts'
 import { newId, Uuid } from '../../../core/ids.ts'
 import { readFormatOf } from '../../../core/rules/display/card.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
@@ -11,9 +12,12 @@ import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { SnapshotEntry } from '../../../storage/scans/snapshot-entries.ts'
 import { type ChangePlace, changeSources, type StoredSnapshot } from '../../../storage/scans/snapshots.ts'
+import type { CurrentMovement } from '../../../storage/zones/movements-repository.ts'
+import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { projectOfScan, requireProject } from '../token-projects.ts'
+import { toZone } from '../zones/zones-handlers.ts'
 import { reportScans } from './report-scans.ts'
 
 /** The maximum age of a snapshot whose pages are served. An older snapshot lacks too many of the latest scans. */
@@ -100,13 +104,21 @@ async function readPage(
   const { id, projectId } = until
   const definitions = await definitionsOf(rows, context)
   const doors = await doorViews(rows, definitions, context)
+  const zones = await context.store.zones.listOfProject(context.workspaceId, projectId)
+  const presences = await presencesOf(rows, zones, context)
   return {
     id,
     projectId,
     generatedAt: until.madeAt.toISOString(),
     items: rows.map((entry) =>
-      toItem(entry, definitions.get(entry.templateVersionId), doors.get(entry.passId), context.now),
+      toItem(
+        { ...entry, presence: presences.get(entry.passId) },
+        definitions.get(entry.templateVersionId),
+        doors.get(entry.passId),
+        context.now,
+      ),
     ),
+    ...(zones.length > 0 && { zones: zones.map(toZone) }),
     ...(removed && { removed }),
     nextCursor: next && encodeCursor({ id, projectId, position: next }),
     hasMore: next !== null,
@@ -248,8 +260,35 @@ async function doorViews(
   return views
 }
 
+/** Returns, by pass, its last movement in each zone since the last reset. */
+async function presencesOf(
+  entries: SnapshotEntry[],
+  zones: StoredZone[],
+  { store, workspaceId }: RequestContext,
+): Promise<Map<string, CurrentMovement[]>> {
+  const passIds = zones.length === 0 ? [] : entries.map(({ passId }) => passId)
+  return groupBy(await store.movements.listCurrent(workspaceId, passIds), ({ passId }) => passId)
+}
+
+function toPresence({ zoneId, direction, at, place, use }: CurrentMovement) {
+  return {
+    zoneId,
+    direction,
+    at: at.toISOString(),
+    gate: place ?? null,
+    use: use && { scannedAt: use.scannedAt.toISOString(), scanContextKey: use.scanContextKey },
+  }
+}
+
 function toItem(
-  { expiresAt, acceptedScans, templateVersionId: _, groupId, ...entry }: SnapshotEntry,
+  {
+    expiresAt,
+    acceptedScans,
+    templateVersionId: _,
+    groupId,
+    presence,
+    ...entry
+  }: SnapshotEntry & { presence: CurrentMovement[] | undefined },
   definition: DoorDefinition | undefined,
   door: DoorView | undefined,
   now: Date,
@@ -259,6 +298,7 @@ function toItem(
     ...entry,
     ...(barcodeFormat !== undefined && { barcodeFormat }),
     ...(door && { door }),
+    ...(presence && { presence: presence.map(toPresence) }),
     ...(groupId !== null && { groupId }),
     status: effectiveStatus({ status: entry.status, expiresAt }, now),
     expiresAt: expiresAt?.toISOString() ?? null,

@@ -17,15 +17,17 @@ import { decideScan, decidingUse, type ScanFacts } from '../../../core/rules/red
 import { type DoorLanguage, decisionMessage, reversalMessage } from '../../../core/rules/redemption/scan-message.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import { type ScanFigures, sumFigures, type TimeStatsRequest } from '../../../storage/scans/scan-stats.ts'
-import type { RequestContext } from '../../context.ts'
+import type { Repositories, RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
-import { languagesOfMessages, placesOfUse, writeScanEvents } from './evaluate-scans.ts'
+import { placesOfUse, writeScanEvents } from './evaluate-scans.ts'
+import { languagesOfMessages } from './message-languages.ts'
 import { languageOf, recordScan, replayResponse, takenRef } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
+import { reverseMovement } from './zone-scans.ts'
 
 export const scans: Handlers<typeof contract> = {
   create: ({ body }, context) => recordScan(body, context),
@@ -142,19 +144,31 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   const written = await store.transaction(async (tx) => {
     // Lock the pass as for a scan, so that concurrent evaluations run entirely before or after the reversal.
     const pass = (await tx.passes.findForUpdate(workspaceId, passId)) ?? null
-    if (!(await tx.acceptedScans.isCounted(workspaceId, scan.id))) return undefined
+    const zone = scan.zoneId === null ? undefined : await tx.zones.findForUpdate(workspaceId, scan.zoneId)
+    if (!(await isCounted(tx, scan, context))) return undefined
     const uses = await tx.acceptedScans.listCounts(workspaceId, [passId], scan.scanContextKey)
     const message = { pass, language: languageOf(context) }
     const [language] = await languagesOfMessages(tx, [message], context.services.definitions)
-    const priorCount = uses.get(passId)!.count
+    const priorCount = uses.get(passId)?.count ?? 0
     const reversal = toReversal(scan, body, { priorCount, language }, context)
     if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
     await tx.acceptedScans.delete(workspaceId, scan.id)
+    if (scan.zoneId !== null) await reverseMovement(tx, scan, zone, context)
     await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
     await audit(tx, context, 'scan.reverse', scan.id)
     return reversal
   })
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
+}
+
+/** Whether an accepted scan was not reversed: it still counts as a use, or as a movement. */
+async function isCounted(
+  { acceptedScans, movements }: Repositories,
+  { id, zoneId }: StoredScan,
+  { workspaceId }: RequestContext,
+): Promise<boolean> {
+  if (await acceptedScans.isCounted(workspaceId, id)) return true
+  return zoneId !== null && movements.isCounted(workspaceId, id)
 }
 
 async function replayReversal(scan: StoredScan, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
@@ -163,7 +177,7 @@ async function replayReversal(scan: StoredScan, body: ScanReversal, context: Req
   const [known] = await store.scans.listByExternalRefs(workspaceId, refs)
   if (known?.reversesScanId === scan.id) return replayResponse(known, { idempotentReplay: true }, context)
   if (known) throw conflict(scan, 'The externalRef belongs to another scan.')
-  if (await store.acceptedScans.isCounted(workspaceId, scan.id)) takenRef(body.externalRef)
+  if (await isCounted(store, scan, context)) takenRef(body.externalRef)
   throw conflict(scan, 'The scan was already reversed.')
 }
 
@@ -199,6 +213,7 @@ function toReversal(
     validateAsOf: null,
     reversesScanId: scan.id,
     reversalReason: body.reason ?? null,
+    useScanId: null,
     tokenId: token.id,
   }
 }

@@ -46,6 +46,10 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('validate_as_of')
     table.uuid('reverses_scan_id').unique()
     table.text('reversal_reason')
+    table.uuid('zone_id')
+    table.text('direction')
+    // The scan whose use an accepted re-entry continues.
+    table.uuid('use_scan_id')
     // Because of the salt, erased values cannot be guessed from the digest of the row. An erasure deletes the salt, and stores
     // the commitment to the erased values.
     table.boolean('chained').notNullable().defaultTo(false)
@@ -86,6 +90,9 @@ const FACTS = [
   'validate_as_of',
   'reverses_scan_id',
   'token_id',
+  'zone_id',
+  'direction',
+  'use_scan_id',
 ]
 
 /** Columns that an erasure can remove. */
@@ -210,6 +217,8 @@ async function createDoors(db: Knex): Promise<void> {
     // Kept after the project is deleted.
     table.uuid('project_id').notNullable().index()
     table.text('gate').notNullable()
+    table.uuid('zone_id')
+    table.text('direction')
     table.bigInteger('last_seen_at').notNullable().index()
     table.text('version')
     table.integer('pending_scans')

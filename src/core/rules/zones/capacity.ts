@@ -1,0 +1,30 @@
+/** The thresholds of the event `zone.capacity`, in percent of the capacity, and the lower bounds that re-arm them. */
+const THRESHOLDS = [
+  { percent: 80, rearmedBelow: 75 },
+  { percent: 100, rearmedBelow: 95 },
+] as const
+
+/** The threshold of the last event that is still in force; 0 if there is none. */
+export type AlertLevel = 0 | 80 | 100
+
+/** Returns the new level after a change of the number inside, and the thresholds that it passed upwards, in order. */
+export function alertsOf(
+  level: AlertLevel,
+  { inside, capacity }: { inside: number; capacity: number | null },
+): { level: AlertLevel; passed: Exclude<AlertLevel, 0>[] } {
+  if (capacity === null) return { level: 0, passed: [] }
+  const isAtLeast = (percent: number) => inside * 100 >= percent * capacity
+  let current: AlertLevel = 0
+  const passed: Exclude<AlertLevel, 0>[] = []
+  for (const { percent, rearmedBelow } of THRESHOLDS) {
+    const isInForce = level >= percent && isAtLeast(rearmedBelow)
+    if (!isInForce && !isAtLeast(percent)) continue
+    current = percent
+    if (!isInForce) passed.push(percent)
+  }
+  return { level: current, passed }
+}
+
+export function isFull({ inside, capacity }: { inside: number; capacity: number | null }): boolean {
+  return capacity !== null && inside >= capacity
+}

@@ -1,0 +1,78 @@
+/** The changes of one bucket between two resets. */
+export interface OccupancyChanges {
+  /** The number of resets before the changes. */
+  segment: number
+  /** The start of the bucket: this number of steps after 1970. */
+  bucket: number
+  entries: number
+  exits: number
+  /** The highest sum of the changes of the segment since the start of the range, and when it was first reached. */
+  highest: number
+  highestAt: Date
+}
+
+/** The changes of the number inside in a range of time. */
+export interface OccupancyFacts {
+  /** The number inside before the range. */
+  inside: number
+  /** The resets in the range, in order. */
+  resets: { segment: number; at: Date }[]
+  /** In order of segment and bucket. */
+  changes: OccupancyChanges[]
+}
+
+interface OccupancyRange {
+  from: Date
+  /** Exclusive. */
+  to: Date
+  /** The length of a bucket in milliseconds. */
+  step: number
+}
+
+export interface OccupancyItem {
+  at: string
+  entries: number
+  exits: number
+  inside: number
+}
+
+/** Returns the number inside over time, with an item per bucket. */
+export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, { from, to, step }: OccupancyRange) {
+  let inside = start
+  let peak = { peak: start, peakAt: from }
+  const items: OccupancyItem[] = []
+  const waiting = [...resets]
+  const firstReset = resets[0]?.segment ?? Infinity
+  let next = 0
+  for (let bucket = Math.floor(from.getTime() / step); bucket * step < to.getTime(); bucket += 1) {
+    const item: OccupancyItem = { at: new Date(bucket * step).toISOString(), entries: 0, exits: 0, inside }
+    const end = (bucket + 1) * step
+    // Apply the changes between resets in order, and each reset in between.
+    for (;;) {
+      const change = changes[next]
+      const [reset] = waiting
+      const isBefore = change?.bucket === bucket && (!reset || change.segment < reset.segment)
+      if (change && isBefore) {
+        const reached = (change.segment < firstReset ? start : 0) + change.highest
+        if (reached > peak.peak) peak = { peak: reached, peakAt: change.highestAt }
+        item.entries += change.entries
+        item.exits += change.exits
+        inside += change.entries - change.exits
+        next += 1
+      } else if (reset && reset.at.getTime() < end) {
+        inside = 0
+        waiting.shift()
+      } else break
+    }
+    item.inside = inside
+    items.push(item)
+  }
+  const sumOf = (name: 'entries' | 'exits') => items.reduce((sum, item) => sum + item[name], 0)
+  return {
+    peak: peak.peak,
+    peakAt: peak.peakAt.toISOString(),
+    entries: sumOf('entries'),
+    exits: sumOf('exits'),
+    items,
+  }
+}

@@ -1,0 +1,92 @@
+import type { PlacedAttempt, RedemptionPlan } from '../redemption/redemption-plan.ts'
+import { contains } from '../redemption/redemption-windows.ts'
+
+export const directions = ['in', 'out'] as const
+export type Direction = (typeof directions)[number]
+
+/** An accepted scan of a pass in a zone that was not reversed. */
+export interface Movement {
+  direction: Direction
+  at: Date
+  /** The gate, lane, and location, or the device; undefined if unknown. */
+  place?: string | undefined
+}
+
+/** The use of a pass that an entry debited. */
+export interface MovementUse {
+  scanId: string | null
+  scannedAt: Date
+  scanContextKey: string | null
+  /** The debited window, if several windows contained the time. */
+  debitedWindow: string | null
+}
+
+/**
+ * The facts about a pass in a zone at the time of an attempt. They cover the time between the last reset before the attempt
+ * and the next reset after it.
+ */
+export interface PresenceFacts {
+  direction: Direction
+  /** The last movement at or before the attempt. */
+  previous: Movement | null
+  /** The first movement after the attempt. Only a late report, or a device whose clock is wrong, has one. */
+  next: Movement | null
+  /** The use that the last entry before the attempt debited, or continued. */
+  use: MovementUse | null
+  /** Whether the zone denies entry because it is full. */
+  isFull: boolean
+}
+
+export type PresenceDecision = 'possible' | 'already_inside' | 'not_inside'
+
+/** Decides whether a movement is possible: after it, the movements of the pass must still alternate. */
+export function evaluatePresence({ direction, previous, next }: PresenceFacts): PresenceDecision {
+  const side = previous?.direction ?? 'out'
+  if (side !== direction && next?.direction !== direction) return 'possible'
+  return direction === 'in' ? 'already_inside' : 'not_inside'
+}
+
+/**
+ * Returns the possible time of a re-entry at which the use of the last entry still covers it, because it was debited in the
+ * same window, period, and scan context. Returns undefined if the entry must debit a use.
+ */
+export function coveredPlace(
+  { places, scanContextKey }: RedemptionPlan,
+  { previous, use }: Pick<PresenceFacts, 'previous' | 'use'>,
+): PlacedAttempt | undefined {
+  if (previous?.direction !== 'out' || !use) return undefined
+  return places.find(({ policy, windows, period }) => {
+    if (period && !contains(period, use.scannedAt)) return false
+    if (!policy?.windows) return period !== null || use.scanContextKey === scanContextKey
+    return windows.some((window) =>
+      use.debitedWindow === null ? contains(window, use.scannedAt) : window.key === use.debitedWindow,
+    )
+  })
+}
+
+/** A pass inside counts 1. */
+function countOf(movement: Pick<Movement, 'direction'> | null): 0 | 1 {
+  return movement?.direction === 'in' ? 1 : 0
+}
+
+type Side = Pick<Movement, 'direction'> | null
+
+export interface MovementDeltas {
+  /** The change of the number inside at the movement. */
+  own: number
+  /** The change at the next movement. */
+  next: number
+  /** The change of the number inside after all movements. */
+  total: number
+}
+
+/** Returns how a movement between two others changes the number inside. A repeated direction changes nothing. */
+export function insertedDeltas(previous: Side, movement: Side, next: Side): MovementDeltas {
+  const own = countOf(movement) - countOf(previous)
+  return { own, next: countOf(next) - countOf(movement), total: next ? 0 : own }
+}
+
+/** Returns how the removal of a movement between two others changes the number inside. */
+export function removedDeltas(previous: Side, movement: Side, next: Side): Omit<MovementDeltas, 'own'> {
+  return { next: countOf(next) - countOf(previous), total: next ? 0 : countOf(previous) - countOf(movement) }
+}

@@ -1,0 +1,66 @@
+import type { RedemptionHistory } from '../../../core/rules/redemption/redemption-plan.ts'
+import type { ScanDecision } from '../../../core/rules/redemption/scan-decision.ts'
+import type { DoorLanguage } from '../../../core/rules/redemption/scan-message.ts'
+import type { Direction } from '../../../core/rules/zones/presence.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { StoredScan } from '../../../storage/scans/scan-row.ts'
+import type { FoundMovements } from '../../../storage/zones/movements-repository.ts'
+import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
+
+export interface Attempt {
+  qrPayload?: string | undefined
+  passId?: string | undefined
+  projectId?: string | undefined
+  scanContextKey?: string | undefined
+  /** YYYY-MM-DD. */
+  validityDate?: string | undefined
+  /** The actual time of the attempt. */
+  realTime: Date
+  /**
+   * The time at which the status of the pass is evaluated. For an online scan, this is now, although the policy is
+   * evaluated at the time of the attempt.
+   */
+  statusAt: Date
+  /** The language of messages to door staff. Default: English. */
+  language?: DoorLanguage
+  zoneId?: string | undefined
+  /** Default: in. */
+  direction?: Direction | undefined
+  /** The decision of the device, if the attempt was decided offline. */
+  result?: 'accepted' | 'denied' | undefined
+  /**
+   * The passes with the payload, which were found before the transaction. If the request names the pass by its ID, the
+   * list contains only this ID.
+   */
+  matches: string[]
+}
+
+export interface EvaluatedScan extends ScanDecision {
+  message: string
+  /** The pass if exactly one was found, locked until the transaction ends. */
+  pass: StoredPass | null
+  matches: string[]
+  history: RedemptionHistory | null
+  realTime: Date
+  /** Set if the attempt has a zone. */
+  movement: ZoneAttempt | undefined
+}
+
+/** Returns the pass of an attempt; undefined if the attempt names none or several. */
+export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matches'>): string | undefined {
+  return others.length > 0 ? undefined : match
+}
+
+/** A movement in a zone, as it was read in the transaction of the scan. */
+export interface ZoneAttempt {
+  zone: StoredZone
+  direction: Direction
+  /** Undefined if the attempt names no pass, or several. */
+  around: FoundMovements | undefined
+}
+
+export interface DecidedScan {
+  scan: StoredScan
+  decision: EvaluatedScan
+  correlationId: string
+}

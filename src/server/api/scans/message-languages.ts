@@ -1,0 +1,30 @@
+import { runsOf } from '../../../core/group-by.ts'
+import { zoneOfPass } from '../../../core/rules/display/card.ts'
+import { type DoorLanguage, doorEnglish } from '../../../core/rules/redemption/scan-message.ts'
+import { buildScope } from '../../../core/rules/template/resolve.ts'
+import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
+
+/** Returns the language of each message, with the time zone of its pass if the door has sent none. */
+export async function languagesOfMessages(
+  tx: Repositories,
+  messages: { pass: StoredPass | null; language: DoorLanguage | undefined }[],
+  definitions: Definitions,
+): Promise<DoorLanguage[]> {
+  const zones = new Map<string, string | undefined>()
+  const needing = messages.flatMap(({ pass, language }) => (pass && language?.zone === undefined ? [pass] : []))
+  for (const passes of runsOf(needing, ({ templateVersionId }) => templateVersionId, VERSIONS_AT_ONCE)) {
+    const ids = [...new Set(passes.map(({ templateVersionId }) => templateVersionId))]
+    const versions = await definitions.findVersions(passes[0]!.workspaceId, ids, tx)
+    for (const pass of passes) {
+      const { definition } = versions.get(pass.templateVersionId) ?? {}
+      const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
+      zones.set(pass.id, definition && zoneOfPass(definition, scope!))
+    }
+  }
+  return messages.map(({ pass, language = doorEnglish }) => ({
+    ...language,
+    zone: language.zone ?? (pass ? zones.get(pass.id) : undefined),
+  }))
+}

@@ -1,0 +1,29 @@
+import { MAX_BUCKETS } from '../../../core/contract/schemas/common.ts'
+import type { OccupancyUnit, ZoneOccupancy } from '../../../core/contract/zones.ts'
+import { validationError } from '../../../core/errors.ts'
+import { occupancyOf } from '../../../core/rules/zones/occupancy.ts'
+import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
+import type { RequestContext } from '../../context.ts'
+
+const STEP_MS: Record<OccupancyUnit, number> = { minute: 60_000, hour: 3_600_000 }
+const DAY_MS = 86_400_000
+
+/** @throws ApiError VALIDATION_ERROR if the range is empty, or has more buckets than a response can hold */
+export async function readOccupancy(
+  zone: StoredZone,
+  query: { from?: string | undefined; to?: string | undefined; by: OccupancyUnit },
+  { store, workspaceId, now }: RequestContext,
+): Promise<ZoneOccupancy> {
+  const to = query.to === undefined ? now : new Date(query.to)
+  const from = query.from === undefined ? new Date(to.getTime() - DAY_MS) : new Date(query.from)
+  if (from >= to) throw validationError([{ path: ['from'], message: 'Must be before to, which defaults to now' }])
+  const step = STEP_MS[query.by]
+  const range = { from, to, step }
+  const buckets = Math.ceil(to.getTime() / step) - Math.floor(from.getTime() / step)
+  if (buckets > MAX_BUCKETS) {
+    const message = `Is more than ${MAX_BUCKETS} ${query.by}s before the end: narrow the window, or use longer buckets`
+    throw validationError([{ path: ['from'], message }])
+  }
+  const found = await store.occupancies.find(workspaceId, { zoneId: zone.id, ...range })
+  return { inside: zone.inside, capacity: zone.capacity, ...occupancyOf(found, range) }
+}

@@ -1,0 +1,77 @@
+import type { Knex } from 'knex'
+
+/** Creates the zones, and the movements, adjustments, and resets from which their occupancy is counted. */
+export async function createZones(db: Knex): Promise<void> {
+  await db.schema.createTable('zones', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    // Kept after the project is deleted.
+    table.uuid('project_id').notNullable()
+    table.text('name').notNullable()
+    table.integer('capacity')
+    table.text('when_full').notNullable()
+    // The passes inside plus the adjustments since the last reset.
+    table.integer('inside').notNullable()
+    // The threshold of the last event `zone.capacity`, in percent, or 0 if the next event is at the lowest threshold.
+    table.integer('alerted').notNullable()
+    // The number of resets.
+    table.integer('segment').notNullable()
+    table.bigInteger('reset_at')
+    // Raised by each change other than a scan, so that a scan detects that its facts about the zone are outdated.
+    table.integer('version').notNullable()
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    // Set instead of a deletion, because scans, and offline reports that arrive later, refer to the zone.
+    table.bigInteger('deleted_at')
+    table.index(['workspace_id', 'id'])
+    table.index(['workspace_id', 'project_id', 'id'])
+  })
+
+  // The accepted scans with a zone that were not reversed. A segment is the time between two resets.
+  await db.schema.createTable('zone_movements', (table) => {
+    table.uuid('scan_id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('zone_id').notNullable().references('zones.id')
+    table.uuid('pass_id').notNullable().references('passes.id')
+    table.integer('segment').notNullable()
+    table.bigInteger('at').notNullable()
+    // Orders the movements of a pass with the same time.
+    table.integer('sequence').notNullable()
+    table.text('direction').notNullable()
+    // The change of `inside`: 1, -1, or 0 if the pass was already on this side.
+    table.smallint('delta').notNullable()
+    // The scan that debited the use of an entry. A re-entry has the use of an earlier entry.
+    table.uuid('use_scan_id')
+    table.index(
+      ['workspace_id', 'pass_id', 'zone_id', 'segment', 'at', 'sequence', 'direction'],
+      'zone_movements_by_pass',
+    )
+    table.index(['zone_id', 'segment', 'at', 'delta'], 'zone_movements_by_time')
+  })
+
+  await db.schema.createTable('zone_adjustments', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable()
+    table.uuid('zone_id').notNullable().references('zones.id')
+    table.integer('segment').notNullable()
+    table.bigInteger('at').notNullable()
+    table.integer('delta').notNullable()
+    table.text('reason').notNullable()
+    table.text('external_ref').notNullable()
+    table.unique(['zone_id', 'external_ref'])
+    table.index(['zone_id', 'segment', 'at', 'delta'], 'zone_adjustments_by_time')
+  })
+
+  // Each reset starts a segment. Segment 0 has no row.
+  await db.schema.createTable('zone_resets', (table) => {
+    table.uuid('zone_id').notNullable().references('zones.id')
+    table.integer('segment').notNullable()
+    table.uuid('workspace_id').notNullable()
+    table.bigInteger('at').notNullable()
+    table.text('reason').notNullable()
+    table.text('external_ref')
+    table.primary(['zone_id', 'segment'])
+    table.unique(['zone_id', 'external_ref'])
+    table.index(['zone_id', 'at', 'segment'])
+  })
+}

@@ -1,0 +1,91 @@
+import type { OccupancyFacts } from '../../core/rules/zones/occupancy.ts'
+import { runPrepared } from '../db/prepared.ts'
+import { Repository } from '../db/repository.ts'
+
+export interface OccupancyRequest {
+  zoneId: string
+  from: Date
+  /** Exclusive. */
+  to: Date
+  /** The length of a bucket in milliseconds. */
+  step: number
+}
+
+interface Row {
+  segment: number
+  bucket: number
+  entries: number
+  exits: number
+  highest: number
+  highest_at: number
+}
+
+const OF_SEGMENT = 'where zone_id = :zoneId and workspace_id = :workspaceId and segment = :segment'
+
+/** The number of people in a zone over time. Reads index ranges of the requested time. */
+export class Occupancies extends Repository {
+  async find(workspaceId: string, { zoneId, from, to, step }: OccupancyRequest): Promise<OccupancyFacts> {
+    const values = { workspaceId, zoneId, from: from.getTime(), to: to.getTime() }
+    const resets = await runPrepared<{ segment: number; at: number }>(
+      this.db,
+      'occupancy-resets',
+      values,
+      () => `select segment, at from zone_resets
+        where zone_id = :zoneId and workspace_id = :workspaceId and at > :from and at < :to order by segment`,
+    )
+    const [start] = await runPrepared<{ segment: number }>(
+      this.db,
+      'occupancy-segment',
+      values,
+      () => `select segment from zone_resets where zone_id = :zoneId and workspace_id = :workspaceId and at <= :from
+        order by at desc, segment desc limit 1`,
+    )
+    const first = start?.segment ?? 0
+    const inside = await this.insideAt(workspaceId, { zoneId, segment: first, from })
+    const segments = { first, last: resets.at(-1)?.segment ?? first }
+    const rows = await runPrepared<Row>(this.db, 'occupancy', { ...values, ...segments, step }, () => OCCUPANCY_SQL)
+    return {
+      inside,
+      resets: resets.map(({ segment, at }) => ({ segment, at: new Date(at) })),
+      changes: rows.map(({ highest_at, ...row }) => ({ ...row, highestAt: new Date(highest_at) })),
+    }
+  }
+
+  /** Sums the changes after `from` for the current segment, because most requests are about the last hours. */
+  private async insideAt(
+    workspaceId: string,
+    { zoneId, segment, from }: { zoneId: string; segment: number; from: Date },
+  ): Promise<number> {
+    const values = { workspaceId, zoneId, segment, from: from.getTime() }
+    const sumOf = (table: string, comparison: string) =>
+      `coalesce((select sum(delta) from ${table} ${OF_SEGMENT} and at ${comparison} :from), 0)`
+    const sums = (comparison: string) =>
+      `${sumOf('zone_movements', comparison)} + ${sumOf('zone_adjustments', comparison)}`
+    const [row] = await runPrepared<{ inside: number }>(
+      this.db,
+      'occupancy-start',
+      values,
+      () => `select case when segment = :segment then inside - (${sums('>=')}) else ${sums('<')} end as inside
+        from zones where id = :zoneId and workspace_id = :workspaceId`,
+    )
+    return Number(row?.inside ?? 0)
+  }
+}
+
+const changesOf = (table: string) => `select segment, at, delta from ${table} where zone_id = :zoneId
+  and workspace_id = :workspaceId and segment >= :first and segment <= :last and at >= :from and at < :to and delta <> 0`
+
+const OCCUPANCY_SQL = `with changes as (
+    select segment, at, sum(delta) as delta, sum(case when delta > 0 then delta else 0 end) as entries,
+      sum(case when delta < 0 then -delta else 0 end) as exits
+    from (${changesOf('zone_movements')} union all ${changesOf('zone_adjustments')}) as each_change group by segment, at
+  ), running as (
+    select segment, at, at / :step as bucket, entries, exits, sum(delta) over (partition by segment order by at) as reached
+    from changes
+  ), ranked as (
+    select segment, at, bucket, entries, exits, reached, max(reached) over (partition by segment, bucket) as highest
+    from running
+  )
+  select segment, bucket, cast(sum(entries) as bigint) as entries, cast(sum(exits) as bigint) as exits,
+    cast(max(highest) as bigint) as highest, min(case when reached = highest then at end) as highest_at
+  from ranked group by segment, bucket order by segment, bucket`
