@@ -5,7 +5,15 @@ import { redemptionChecks } from '../rules/redemption/redemption.ts'
 import { CalendarDate, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
 import { ScanListQuery, ScanStatsQuery } from './schemas/scan-list-query.ts'
-import { Direction, LedgerReason, ScanContext, ScanItem, ScanReasonCode, ScanResponse, ScanResult } from './schemas/scan-shapes.ts'
+import {
+  Direction,
+  LedgerReason,
+  ScanContext,
+  ScanItem,
+  ScanReasonCode,
+  ScanResponse,
+  ScanResult,
+} from './schemas/scan-shapes.ts'
 
 const figures = {
   totalPasses: Count,

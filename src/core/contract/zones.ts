@@ -105,7 +105,8 @@ export const zones = {
     scope: 'scans:write',
     role: 'owner',
     summary: 'Update a zone',
-    description: 'Requires at least one field. A new capacity applies to later entries. Passes that are already inside stay inside.',
+    description:
+      'Requires at least one field. A new capacity applies to later entries. Passes that are already inside stay inside.',
     body: z.strictObject({ name: Name.optional(), capacity: capacityOf.optional(), whenFull: WhenFull.optional() }),
     responses: { 200: Zone },
     errors: ['NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
@@ -168,10 +169,7 @@ export const zones = {
         description: 'The end, exclusive. Default: now.',
         example: '2027-05-20T19:00:00Z',
       }),
-      by: z
-        .enum(occupancyUnits)
-        .default('hour')
-        .meta({ description: 'The length of an item.', example: 'minute' }),
+      by: z.enum(occupancyUnits).default('hour').meta({ description: 'The length of an item.', example: 'minute' }),
     }),
     responses: { 200: ZoneOccupancy },
     errors: ['NOT_FOUND'],
