@@ -35,13 +35,14 @@ const serverFolders: Record<string, string[]> = {
   jobs: ['admission'],
   evidence: ['jobs'],
   'wallet-sync': ['admission', 'http', 'identities', 'images', 'jobs'],
+  'pass-content': ['jobs', 'wallet-sync'],
   webhooks: ['jobs'],
   inbound: ['http', 'wallet-sync'],
   messages: ['identities', 'jobs', 'wallet-sync'],
   platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
-  background: ['evidence', 'jobs', 'messages', 'platforms', 'wallet-sync', 'webhooks'],
+  background: ['evidence', 'jobs', 'messages', 'pass-content', 'platforms', 'wallet-sync', 'webhooks'],
   pages: ['http', 'images', 'platforms', 'wallet-sync'],
-  api: ['admission', 'http', 'metrics', 'pages', 'platforms', 'wallet-sync', 'webhooks'],
+  api: ['admission', 'http', 'metrics', 'pages', 'pass-content', 'platforms', 'wallet-sync', 'webhooks'],
   // Composes the services and the app.
   boot: [
     'admission',
@@ -59,7 +60,18 @@ const serverFolders: Record<string, string[]> = {
     'pages',
     'api',
   ],
-  operator: ['http', 'metrics', 'identities', 'wallet-sync', 'inbound', 'platforms', 'pages', 'api', 'boot'],
+  operator: [
+    'http',
+    'metrics',
+    'identities',
+    'wallet-sync',
+    'pass-content',
+    'inbound',
+    'platforms',
+    'pages',
+    'api',
+    'boot',
+  ],
 }
 
 /** Packages that are used in some modules only. */

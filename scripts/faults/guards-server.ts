@@ -42,8 +42,8 @@ export const serverGuards: Fault[] = [
   {
     name: 'unused-class-kept',
     breaks: 'A class key that no pass uses anymore keeps the values of its last pass.',
-    file: 'src/server/api/passes/update-pass.ts',
-    text: '    await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)\n',
+    file: 'src/server/pass-content/shared-classes.ts',
+    text: '  if (left.length > 0) await tx.googleClasses.deleteUnused(workspaceId, [...new Set(left)])\n',
     replacement: '',
     tests: ['test/server/wallet-sync/google-class-keys.test.ts'],
   },

@@ -7,6 +7,7 @@ import type * as scanner from '../core/contract/scanner.ts'
 import type * as scans from '../core/contract/scans.ts'
 import type * as about from '../core/contract/schemas/about.ts'
 import type * as definition from '../core/contract/schemas/definition.ts'
+import type * as upgrades from '../core/contract/upgrades.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 
 /**
@@ -75,6 +76,7 @@ export type {
   WrittenDefinition as Definition,
 } from '../core/contract/schemas/definition.ts'
 export type { Languages } from '../core/contract/schemas/language-tags.ts'
+export type { PassFilter } from '../core/contract/schemas/pass-filter.ts'
 export type { Platform } from '../core/contract/schemas/platform.ts'
 export type { RedemptionPolicy, RedemptionTemplate } from '../core/contract/schemas/redemption.ts'
 export type {
@@ -96,6 +98,7 @@ export type {
 } from '../core/contract/schemas/scan-shapes.ts'
 export type { TemplatePreview, TemplateVersion, TemplateVersionDetail } from '../core/contract/template-versions.ts'
 export type { Template, VariablesSchema } from '../core/contract/templates.ts'
+export type { Upgrade, UpgradeStatus } from '../core/contract/upgrades.ts'
 export type {
   DeviceLog,
   Freshness,
@@ -124,6 +127,8 @@ export type BroadcastCreate = z.input<typeof broadcasts.BroadcastCreate>
 export type NotificationCreate = z.input<typeof notifications.MessageCreate>
 /** A decision that was made offline. */
 export type OfflineScan = z.input<typeof scanner.OfflineScan>
+/** The request to upgrade the passes of a template. */
+export type UpgradeCreate = z.input<typeof upgrades.UpgradeCreate>
 /** The request to create a pass. */
 export type PassCreate = z.input<typeof passes.PassCreate>
 /** A pass to import. */

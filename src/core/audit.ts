@@ -2,6 +2,7 @@
 const verbs = {
   project: ['create', 'update', 'delete'],
   template: ['create', 'update', 'delete'],
+  upgrade: ['create', 'cancel'],
   'template-version': ['create', 'update', 'delete', 'publish'],
   image: ['create'],
   pass: ['create', 'import', 'export', 'update', 'rotate-code', 'transfer', 'void', 'revoke-links', 'erase', 'nudge'],

@@ -40,6 +40,7 @@ import { Snapshots } from './scans/snapshots.ts'
 import { Images } from './templates/images-repository.ts'
 import { TemplateVersions } from './templates/template-versions-repository.ts'
 import { Templates } from './templates/templates-repository.ts'
+import { Upgrades } from './templates/upgrades-repository.ts'
 import { Deliveries } from './webhooks/deliveries-repository.ts'
 import { EventLog } from './webhooks/event-log.ts'
 import { Events } from './webhooks/events-repository.ts'
@@ -63,6 +64,7 @@ const repositories = {
   projects: Projects,
   templates: Templates,
   templateVersions: TemplateVersions,
+  upgrades: Upgrades,
   images: Images,
   passes: Passes,
   ...walletRepositories,

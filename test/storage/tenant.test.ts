@@ -91,6 +91,34 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.templateVersions.listLanguagesOfProject(intruder, project),
   'templateVersions.findPublished': (tx, intruder, { template }) =>
     tx.templateVersions.findPublished(intruder, template, 1),
+  'upgrades.find': (tx, intruder, { template, upgrade }) => tx.upgrades.find(intruder, template, upgrade),
+  'upgrades.findById': (tx, intruder, { upgrade }) => tx.upgrades.findById(intruder, upgrade),
+  'upgrades.findForUpdate': (tx, intruder, { upgrade }) => tx.upgrades.findForUpdate(intruder, upgrade),
+  'upgrades.findRunning': (tx, intruder, { template }) => tx.upgrades.findRunning(intruder, template),
+  'upgrades.list': (tx, intruder, { template }) => tx.upgrades.list(intruder, template, { limit: 20 }),
+  'upgrades.listFailures': (tx, intruder, { upgrade }) => tx.upgrades.listFailures(intruder, [upgrade]),
+  'upgrades.countPending': (tx, intruder) => tx.upgrades.countPending(intruder),
+  'upgrades.count': (tx, intruder, ids) => tx.upgrades.count(intruder, theirUpgrade(ids), later(2)),
+  'upgrades.listNext': async (tx, intruder, ids) =>
+    (await tx.upgrades.listNext(intruder, theirUpgrade(ids), { rows: 9, limit: 9, at: later(2) })).passes,
+  'upgrades.lockPasses': async (tx, intruder, { pass }) => [...(await tx.upgrades.lockPasses(intruder, [pass]))],
+  'upgrades.setMatched': (tx, intruder, { upgrade }) => tx.upgrades.setMatched(intruder, upgrade, 9, later(1)),
+  'upgrades.advance': (tx, intruder, ids) =>
+    tx.upgrades.advance(
+      intruder,
+      theirUpgrade(ids),
+      { position: null, upgraded: 1, unchanged: 1, failures: [], isLast: true },
+      later(1),
+    ),
+  'upgrades.cancel': (tx, intruder, { upgrade }) => tx.upgrades.cancel(intruder, upgrade, later(1)),
+  'upgrades.cancelOfTemplate': (tx, intruder, { template }) =>
+    tx.upgrades.cancelOfTemplate(intruder, template, later(1)),
+  'upgrades.writePasses': (tx, intruder, { pass, version }) =>
+    tx.upgrades.writePasses(
+      intruder,
+      [{ ...change, id: pass, templateVersionId: version, templateVersion: 9 }],
+      later(1),
+    ),
   'images.find': (tx, intruder) => tx.images.find(intruder, imageId),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
   'images.lockKnown': (tx, intruder) => tx.images.lockKnown(intruder, [imageId]),
@@ -280,7 +308,8 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'googleClasses.claim': (tx, intruder, { version }) =>
     tx.googleClasses.claim(intruder, [{ ...claim, templateVersionId: version }], later(1)),
   'googleClasses.setSent': (tx, intruder, { googleClass }) => tx.googleClasses.setSent(intruder, googleClass, 9),
-  'googleClasses.deleteUnused': (tx, intruder, { googleClass }) => tx.googleClasses.deleteUnused(intruder, googleClass),
+  'googleClasses.deleteUnused': (tx, intruder, { googleClass }) =>
+    tx.googleClasses.deleteUnused(intruder, [googleClass]),
   'googleClasses.listNames': (tx, intruder, { googleClass }) => tx.googleClasses.listNames(intruder, googleClass),
   'googleObjects.listFormer': (tx, intruder, { pass }) => tx.googleObjects.listFormer(intruder, pass),
   'groups.findLinkState': async (tx, intruder, { group }) =>
@@ -411,6 +440,27 @@ const theirBroadcast = ({ project, broadcast }: Ids) => ({
   updatedAt: start,
 })
 
+const theirUpgrade = ({ template, version, upgrade }: Pick<Ids, 'template' | 'version' | 'upgrade'>) => ({
+  id: upgrade,
+  templateId: template,
+  templateVersionId: version,
+  version: 1,
+  filter: null,
+  passLimit: null,
+  dryRun: false,
+  status: 'PENDING' as const,
+  projectIds: null,
+  tokenId: upgrade,
+  tokenName: 'theirs',
+  position: null,
+  matched: null,
+  upgraded: 0,
+  unchanged: 0,
+  failed: 0,
+  createdAt: later(1),
+  updatedAt: start,
+})
+
 const theirClass = ({ broadcast }: Pick<Ids, 'broadcast'>) => ({
   broadcastId: broadcast,
   identityId: null,
@@ -451,6 +501,7 @@ interface Ids {
   project: string
   template: string
   version: string
+  upgrade: string
   pass: string
   /** The serial number of the former holder's copy of the failed pass. */
   former: string
@@ -521,7 +572,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     tx.projects.insert(workspaceId, { name: 'Tour', description: '', color: 'gray' }, start),
   )
   const version = await insertTemplate(store, workspaceId, project.id)
-  const [notification, broadcast] = [newId(start), newId(start)]
+  const [notification, broadcast, upgrade] = [newId(start), newId(start), newId(start)]
   const groupId = newId(start)
   const group = { id: groupId, key: 'theirs' }
   const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest, group }), newPass(version)]
@@ -550,6 +601,11 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.rejections.insert(workspaceId, 'pass', pass, rejection)
     await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
     await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
+    const upgradeOf = theirUpgrade({ template: version.templateId, version: version.id, upgrade })
+    const pending = await tx.upgrades.insert(workspaceId, upgradeOf, start)
+    const failure = { passId: pass, code: 'VALIDATION_ERROR' as const, message: 'theirs' }
+    const progress = { position: null, upgraded: 0, unchanged: 0, failures: [failure], isLast: false }
+    await tx.upgrades.advance(workspaceId, pending, progress, start)
     await tx.broadcastClasses.insertTurn(workspaceId, theirClass({ broadcast }), { at: start, until: later(60) })
     const image = { id: imageId, contentType: 'image/png', width: 1, height: 1, bytes: 1 } as const
     await tx.images.insert(workspaceId, { ...image, data: Buffer.from('x') }, start)
@@ -634,6 +690,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     snapshot,
     notification,
     broadcast,
+    upgrade,
   }
   const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
   return { ...ids, token: token.id, invitation, webhook: delivery.webhookId, delivery, event, zone }
@@ -649,6 +706,8 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'workspace_identities',
     'templates',
     'template_versions',
+    'template_upgrades',
+    'template_upgrade_failures',
     'images',
     'jobs',
     'events',

@@ -1,105 +1,77 @@
 import { Flags } from '@oclif/core'
-import { concurrencyFlag, parsePath, rawCellsFlag, repeatable, skipFlag } from '../../cli/arguments/list-flags.ts'
-import { namedFlag } from '../../cli/arguments/named.ts'
-import type { UpgradeSummary } from '../../cli/changes/upgrade.ts'
-import { InterruptedError } from '../../cli/command/cli-error.ts'
+import { skipFlag } from '../../cli/arguments/list-flags.ts'
+import { namedArg } from '../../cli/arguments/named.ts'
+import { parseWhere, whereFlag } from '../../cli/arguments/where-flag.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
 import { count } from '../../cli/command/output.ts'
-import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { templateVersionFlag } from '../../cli/template/template-version.ts'
-import { PassStatus } from '../../core/contract/schemas/common.ts'
-
-/** A void pass never changes again. */
-const statuses = PassStatus.options.filter((status) => status !== 'VOID')
+import type { Upgrade } from '../../core/contract/upgrades.ts'
 
 export default class TemplateUpgrade extends ClientCommand {
-  static override summary = 'Upgrade the passes of a template or a project to a published version.'
+  static override summary = 'Upgrade the passes of a template to a published version.'
   static override description =
-    'Each pass is updated as by pass update --template-version: it gets one revision and one pass.updated event, and ' +
-    'its phones are updated. Void passes do not change. A pass whose variables do not fit the version keeps its ' +
-    'version and is reported. Add a column for the missing variable to the file of --failures, and use it with passes ' +
-    'update.\n\n' +
+    'The server upgrades the passes in the background, in order of creation, and the command shows the progress. Each ' +
+    'pass is updated as by pass update --template-version: it gets one revision and one pass.updated event, and its ' +
+    'phones are updated. Void passes do not change. A pass whose variables do not fit the version keeps its version and ' +
+    'is reported.\n\n' +
+    'For a canary, run the command with --limit 100, check these passes, and run it again without --limit. Passes that ' +
+    'already have the version count toward the limit, so the same command never changes further passes.\n\n' +
     'The estimated duration at Google assumes one issuer, because several issuers work in parallel, and excludes ' +
     'messages that are already queued.\n\n' +
-    'Asks for confirmation; without a terminal, --yes is required. Stop with Ctrl-C; run the same command again to ' +
-    'resume, which upgrades no pass twice. Exits with 0 if every pass is upgraded, and with 1 if one failed.'
+    'Asks for confirmation; without a terminal, --yes is required. Ctrl-C stops only the display: the upgrade continues ' +
+    'on the server until it is done, or until you run upgrade cancel. Exits with 0 if every pass is upgraded, and with ' +
+    '1 if one failed.'
   static override examples = [
     {
-      description: 'Show the number of passes, and why some do not fit',
-      command: '<%= config.bin %> template upgrade --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --dry-run',
+      description: 'Check every pass, and show why some do not fit',
+      command: '<%= config.bin %> template upgrade day-ticket --dry-run',
     },
     {
-      description: 'Upgrade all passes of a project to the newest versions of their templates, in a script',
-      command:
-        '<%= config.bin %> template upgrade --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --failures failures.csv --yes',
+      description: 'Upgrade the oldest 100 passes',
+      command: '<%= config.bin %> template upgrade day-ticket --limit 100',
     },
     {
-      description: 'Upgrade only issued passes, to version 3',
-      command:
-        '<%= config.bin %> template upgrade --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --to 3 --status ISSUED',
+      description: 'Upgrade the passes in wallets whose tier is gold',
+      command: '<%= config.bin %> template upgrade day-ticket --where variable=tier:gold --where installed=true',
+    },
+    {
+      description: 'Upgrade all passes to version 3, in a script',
+      command: '<%= config.bin %> template upgrade 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --to 3 --yes --json',
     },
   ]
+  static override args = { template: namedArg('template') }
   static override flags = {
-    template: namedFlag('template', ' whose passes to upgrade'),
-    project: namedFlag('project', ' whose passes to upgrade; none for passes without a project', { mayBeNone: true }),
-    to: templateVersionFlag({ summary: 'Version to upgrade to; a number needs --template.', default: 'latest' }),
-    status: Flags.option({
-      summary: 'Only passes with this status (default: all except VOID). Repeatable.',
-      options: statuses,
-      ...repeatable,
-    })(),
-    failures: Flags.string({ summary: 'File for failed passes with their errors.', parse: parsePath }),
-    'raw-cells': rawCellsFlag,
+    to: templateVersionFlag({ summary: 'Version to upgrade to.', default: 'latest' }),
+    where: whereFlag,
+    limit: Flags.integer({ summary: 'Maximum number of passes, in order of creation.', min: 1, max: 10_000_000 }),
     'dry-run': Flags.boolean({ summary: 'Check every pass on the server, and change nothing.', default: false }),
     yes: skipFlag,
-    concurrency: concurrencyFlag,
   }
 
-  async run() {
-    const { flags } = await this.parse(TemplateUpgrade)
+  async run(): Promise<Upgrade> {
+    const { args, flags } = await this.parse(TemplateUpgrade)
+    const { failureText, forecastUpgrade, planUpgrade, setExitCode, showUpgrade, startUpgrade, watchUpgrade } =
+      await import('../../cli/template/upgrade.ts')
+    // Watch the upgrade through a restart of the server.
+    const client = this.connect(flags, { attempts: PATIENT_ATTEMPTS })
+    const chosen = { filter: parseWhere(flags.where), limit: flags.limit }
     const dryRun = flags['dry-run']
-    const { forecastUpgrade, planUpgrade, upgradePasses } = await import('../../cli/changes/upgrade.ts')
-    const plan = await planUpgrade(this.connect(flags), {
-      templateId: flags.template,
-      projectId: flags.project,
-      to: flags.to,
-      statuses: flags.status ?? statuses,
-    })
-    const where = plan.version === undefined ? 'the newest version of its template' : `version ${plan.version}`
-    const many = plan.total === 1 ? '1 pass' : `up to ${count(plan.total)} passes`
-    const isNothing = plan.total === 0
-    const forecast = forecastUpgrade(plan)
-    if (forecast) this.note(forecast)
-    await confirm(`Move ${many} to ${where}?`, { yes: flags.yes || dryRun || isNothing, noInput: flags['no-input'] })
-    using stop = onInterrupt(() =>
-      this.note('\nStopping: waiting for requests in flight (Ctrl-C again to stop immediately)'),
-    )
-    const summary = await upgradePasses({
-      plan,
-      dryRun,
-      failures: flags.failures,
-      rawCells: flags['raw-cells'],
-      concurrency: flags.concurrency,
-      stop: stop.signal,
-      sender: (onRetry) => this.connect(flags, { attempts: PATIENT_ATTEMPTS, onRetry }),
-    })
-    return this.#report(summary)
-  }
-
-  async #report(summary: UpgradeSummary): Promise<UpgradeSummary> {
-    if (!summary.complete) {
-      throw new InterruptedError(`Stopped: ${count(summary.upgraded)} passes are upgraded`, {
-        hint: `resume with: ${commandLine()}`,
-        details: { ...summary, command: commandLine() },
-      })
+    if (!dryRun) {
+      const plan = await planUpgrade(client, args.template, chosen)
+      const forecast = forecastUpgrade(plan)
+      if (forecast) this.note(forecast)
+      const passes = plan.passes === 1 ? '1 pass' : `up to ${count(plan.passes)} passes`
+      const version = flags.to === 'latest' ? 'the latest version' : `version ${flags.to}`
+      const yes = flags.yes || plan.passes === 0
+      await confirm(`Upgrade ${passes} to ${version}?`, { yes, noInput: flags['no-input'] })
     }
-    const { showReasons, showUpgrade } = await import('../../cli/changes/upgrade.ts')
-    this.log(summary.passes === 0 ? 'No pass is on an older version.' : showUpgrade(summary))
-    if (summary.failed > 0) {
-      this.note(showReasons(summary))
-      process.exitCode = 1
-    }
-    return summary
+    const started = await startUpgrade(client, args.template, { to: flags.to, dryRun, ...chosen })
+    const upgrade = await watchUpgrade(client, started)
+    this.log(showUpgrade(upgrade))
+    const failures = failureText(upgrade)
+    if (failures) this.note(failures)
+    setExitCode(upgrade)
+    return upgrade
   }
 }

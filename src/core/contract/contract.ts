@@ -11,6 +11,7 @@ import { scanner } from './scanner.ts'
 import { scans } from './scans.ts'
 import { templateVersions } from './template-versions.ts'
 import { templates } from './templates.ts'
+import { upgrades } from './upgrades.ts'
 import { wallets } from './wallets.ts'
 import { webhooks } from './webhooks.ts'
 import { tokens, workspace } from './workspace.ts'
@@ -21,6 +22,7 @@ export const contract = {
   projects,
   templates,
   templateVersions,
+  upgrades,
   images,
   passes,
   notifications,

@@ -98,6 +98,7 @@ import {
 } from './schemas/scan-shapes.ts'
 import { TemplatePreview, TemplateVersion, TemplateVersionDetail } from './template-versions.ts'
 import { Template, VariablesSchema } from './templates.ts'
+import { Upgrade, UpgradeCreate, UpgradeStatus } from './upgrades.ts'
 import { DeviceLog, Freshness, PassWallets, PlatformRejection, StaleReason, WalletItem } from './wallets.ts'
 import { Webhook, WebhookStatus, WebhookWithSecret } from './webhooks.ts'
 import { CurrentToken, Workspace } from './workspace.ts'
@@ -115,6 +116,7 @@ const items = {
   Project,
   ScanItem,
   Template,
+  Upgrade,
   WalletItem,
   Webhook,
   Zone,
@@ -227,6 +229,7 @@ export const entities: Record<string, z.ZodType> = {
   Token: CurrentToken,
   TripFacts,
   UpdatedPass,
+  UpgradeStatus,
   ValueKind,
   VariableDefinition,
   VariableFormat,
@@ -252,4 +255,5 @@ export const requestEntities: Record<string, z.ZodType> = {
   PolicyReplay,
   ScanCreate,
   ScanReversal,
+  UpgradeCreate,
 }

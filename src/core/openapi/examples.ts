@@ -53,6 +53,7 @@ export const examples: Examples = {
       },
     },
   },
+  upgrades: { create: { to: 'latest', limit: 100 } },
   passes: {
     create: ticket,
     createBatch: { passes: [ticket, { ...ticket, externalPassId: 'order-1815-2', label: 'Charles Babbage' }] },
@@ -215,6 +216,10 @@ export const commandSamples: Record<Operation, string> = {
   'templateVersions.delete': 'template delete-draft conference-ticket --yes',
   'templateVersions.publish': 'template publish conference-ticket',
   'templateVersions.preview': 'template preview conference-ticket',
+  'upgrades.create': 'template upgrade conference-ticket --limit 100 --yes',
+  'upgrades.list': 'upgrade list conference-ticket',
+  'upgrades.get': 'upgrade get conference-ticket 01985f0c-7a10-7000-8000-00000000002b',
+  'upgrades.cancel': 'upgrade cancel conference-ticket 01985f0c-7a10-7000-8000-00000000002b',
   'images.create': 'image upload logo.png',
   'passes.create':
     'pass create --template conference-ticket --external-id order-1815-1 --label "Ada Lovelace" --var seat=A-17',

@@ -18,6 +18,10 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
       'A version contains one definition, which renders on both platforms. A version is a draft until you publish ' +
       'it, which cannot be undone.',
   },
+  upgrades: {
+    name: 'Upgrades',
+    description: 'Moves the passes of a template to a published version, in the background.',
+  },
   images: { name: 'Images', description: 'Images of templates, identified by their content.' },
   passes: {
     name: 'Passes',

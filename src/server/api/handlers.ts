@@ -10,6 +10,7 @@ import { images } from './templates/images-handlers.ts'
 import { projects } from './templates/projects-handlers.ts'
 import { templateVersions } from './templates/template-versions-handlers.ts'
 import { templates } from './templates/templates-handlers.ts'
+import { upgrades } from './templates/upgrades-handlers.ts'
 import { deliveries } from './webhooks/deliveries-handlers.ts'
 import { events } from './webhooks/events-handlers.ts'
 import { webhooks } from './webhooks/webhooks-handlers.ts'
@@ -20,6 +21,7 @@ export const handlers: AllHandlers = {
   projects,
   templates,
   templateVersions,
+  upgrades,
   images,
   passes,
   notifications,

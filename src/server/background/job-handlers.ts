@@ -4,6 +4,7 @@ import type { WorkerQueues } from '../jobs/queue-options.ts'
 import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
+import { upgradePasses } from '../pass-content/upgrade-passes.ts'
 import { deliveries } from '../platforms/deliveries.ts'
 import { failPass, issuePasses } from '../wallet-sync/issue-pass.ts'
 import { upsertGoogleClasses } from '../wallet-sync/update-google.ts'
@@ -30,6 +31,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'send-broadcast-notification': sendNotifications,
   'fan-out-events': fanOutEvents,
   'deliver-webhooks': deliverWebhooks,
+  'upgrade-passes': upgradePasses,
   'detach-project': detachProjects,
 }
 

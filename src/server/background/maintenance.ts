@@ -50,6 +50,9 @@ const DOOR_INVITATION_DAYS = 1
  */
 const SNAPSHOT_DAYS = 2
 
+/** The number of days for which ended upgrades of passes are kept. */
+const UPGRADE_DAYS = 90
+
 /**
  * Deletes rows past their retention, oldest first, in chunks with a transaction each, so that other writers proceed in
  * between. Pending deliveries stay. Several servers can sweep concurrently. If a server stops, the next run continues.
@@ -96,6 +99,7 @@ export async function sweep(
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
   await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
+  await deleteOld(UPGRADE_DAYS, (tx, ...given) => tx.retention.deleteUpgrades(...given))
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 

@@ -7,30 +7,36 @@ import type { LongJobServices } from '../context.ts'
  * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesPerTurn` rows: with ten
  * rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue if
  * the server stops or the job has run for TURN_MS.
- * @param size the rows of a chunk
+ * @param size the rows of a chunk, and optionally `prepare`, which reads and computes what a chunk needs outside of its
+ * transaction
  * @param chunk processes the next rows; returns true after the last chunk
  * @returns whether the work is complete; false if the job returned to its queue, or was lost to another worker
  */
-export async function workInChunks(
+export async function workInChunks<Prepared = undefined>(
   job: Job,
   { store, stopping, clock, eventLoop }: LongJobServices,
-  size: PaceOptions,
-  chunk: (tx: Repositories, rows: number) => Promise<boolean>,
+  { prepare, ...size }: PaceOptions & { prepare?: (rows: number) => Promise<Prepared> },
+  chunk: (tx: Repositories, rows: number, prepared: Prepared) => Promise<boolean>,
 ): Promise<boolean> {
   const pace = createPace({ least: store.passesPerTurn, ...size })
   let turnEndsAt: number | undefined
   for (;;) {
     const leave = await eventLoop.enterJobs(job.workspaceId, pace.rows)
-    const isDone = await pace.run(store, runChunk).finally(leave)
+    const isDone = await prepareAndRun().finally(leave)
     if (isDone !== false) return isDone === true
   }
 
-  async function runChunk(tx: Repositories, rows: number): Promise<boolean | undefined> {
+  async function prepareAndRun(): Promise<boolean | undefined> {
+    const prepared = (await prepare?.(pace.rows)) as Prepared
+    return pace.run(store, (tx, rows) => runChunk(tx, rows, prepared))
+  }
+
+  async function runChunk(tx: Repositories, rows: number, prepared: Prepared): Promise<boolean | undefined> {
     if (!(await tx.jobs.lockForChunk(job))) return undefined
     // Measure from the first chunk, so that a job makes progress even if it waited longer than TURN_MS for the event
     // loop.
     turnEndsAt ??= performance.now() + TURN_MS
-    if (!stopping.aborted && performance.now() < turnEndsAt) return chunk(tx, rows)
+    if (!stopping.aborted && performance.now() < turnEndsAt) return chunk(tx, rows, prepared)
     await tx.jobs.snooze([job], clock())
     return undefined
   }

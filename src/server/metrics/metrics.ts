@@ -70,6 +70,7 @@ export function createMetrics() {
     nudges: counter('passes_nudges_total', 'Devices pushed again because they did not fetch a change.'),
     movedPasses: counter('passes_moved_passes_total', 'Passes whose phones are moved to another address.'),
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
+    upgradedPasses: counter('passes_upgraded_passes_total', 'Passes that upgrades moved to another template version.'),
 
     jobRuns: counter('passes_job_runs_total', 'Runs of jobs that ended.', ['kind', 'outcome']),
     jobSeconds: seconds('passes_job_batch_duration_seconds', 'Duration of a batch of jobs.', WORK_SECONDS, ['kind']),
@@ -112,6 +113,9 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
       break
     case 'broadcast':
       metrics.broadcasts.inc()
+      break
+    case 'upgraded':
+      metrics.upgradedPasses.inc(event.passes)
       break
     case 'attempt':
       metrics.webhookAttempts.inc({ outcome: attemptOutcomes[event.status] })

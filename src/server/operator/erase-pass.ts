@@ -11,8 +11,8 @@ import {
 } from '../../storage/operations/erasure.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
-import { forgetClass } from '../api/passes/shared-classes.ts'
 import { voidPasses } from '../api/passes/void-pass.ts'
+import { forgetClass } from '../pass-content/shared-classes.ts'
 import { queueWalletUpdates } from '../wallet-sync/holders.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 

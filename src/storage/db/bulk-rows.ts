@@ -101,6 +101,9 @@ export interface RowsUpdate {
   set: Columns
   /** The columns that must still have a given value for the row to be written. */
   read?: Columns
+  /** Further columns as SQL, which can refer to the row, to `given` (the values of the change), and to `values`. */
+  computed?: Record<string, string>
+  values?: Record<string, Knex.Value>
 }
 
 export interface RowChange {
@@ -117,12 +120,13 @@ export interface RowChange {
 export async function updateRows(
   db: Knex,
   workspaceId: string,
-  { name, table, set, read = {} }: RowsUpdate,
+  { name, table, set, read = {}, computed, values: named = {} }: RowsUpdate,
   changes: RowChange[],
 ): Promise<Set<string>> {
   const names = Object.keys(set)
   const first = changes[0]?.set
-  const isAlike = changes.every((change) => names.every((column) => change.set[column] === first?.[column]))
+  const isAlike =
+    !computed && changes.every((change) => names.every((column) => change.set[column] === first?.[column]))
   const fields: Field<RowChange>[] = [
     { name: 'id', type: 'uuid', valueIn: (change) => change.id },
     { name: 'read_workspace_id', type: 'uuid', valueIn: () => workspaceId },
@@ -130,9 +134,10 @@ export async function updateRows(
     ...(isAlike ? [] : fieldsOf(set, (change: RowChange) => change.set)),
   ]
   const common = isAlike ? names.map((column) => [`set_${column}`, first?.[column] ?? null]) : []
-  const values = { ...Object.fromEntries(common), ...bind(db, fields, changes) }
+  const values = { ...named, ...Object.fromEntries(common), ...bind(db, fields, changes) }
   const written = await runPrepared<{ id: string }>(db, isAlike ? `${name}-alike` : name, values, () => {
     const assignments = names.map((column) => `${column} = ${isAlike ? `:set_${column}` : `given.${column}`}`)
+    for (const [column, sql] of Object.entries(computed ?? {})) assignments.push(`${column} = ${sql}`)
     const conditions = ['workspace_id', ...Object.keys(read)].map(
       (column) => `${boundColumn(db, `${table}.${column}`)} = given.read_${column}`,
     )

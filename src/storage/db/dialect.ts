@@ -219,6 +219,14 @@ export function bindIds(db: Knex, ids: string[]): Knex.Value {
   return (isPostgres(db) ? ids : JSON.stringify(ids)) as Knex.Value
 }
 
+/** Returns the condition that each value of a JSON array in a column is one of the given values. False if the column is null. */
+export function isPartOf(db: Knex, column: string, values: string[]): Knex.Raw {
+  const all = JSON.stringify(values)
+  if (isPostgres(db)) return db.raw('cast(?? as jsonb) <@ cast(? as jsonb)', [column, all])
+  const others = 'select 1 from json_each(??) where value not in (select value from json_each(?))'
+  return db.raw(`?? is not null and not exists (${others})`, [column, column, all])
+}
+
 /**
  * Deletes the rows that the query selects and returns their IDs. knex supports `returning` after a delete only for PostgreSQL.
  */

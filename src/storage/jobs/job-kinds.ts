@@ -81,6 +81,7 @@ export const kinds = {
   'send-broadcast-notification': { queue: 'pushes', priorities: ['bulk'] },
   'fan-out-events': { queue: 'database', priorities: single },
   'deliver-webhooks': { queue: 'webhooks', priorities: single },
+  'upgrade-passes': { queue: 'database', priorities: ['bulk'] },
   'detach-project': { queue: 'database', priorities: ['bulk'] },
 } as const satisfies Record<string, KindQueue>
 /** The kind of a job, which determines its queue and its handler (server/background/job-handlers.ts). */

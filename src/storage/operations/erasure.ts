@@ -99,6 +99,8 @@ export class Erasure extends Repository {
       await this.ofPass(walletTables[platform].table, workspaceId, passId).update({ last_error: null })
     }
     await this.ofPass('device_logs', workspaceId, passId).delete()
+    // Delete the failures of upgrades, because their messages can quote variables.
+    await this.ofPass('template_upgrade_failures', workspaceId, passId).delete()
   }
 
   /**
@@ -258,6 +260,14 @@ export class Retention extends Repository {
   async deleteDoorInvitations(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('door_invitations').where('expires_at', '<', before.getTime()).orderBy('expires_at')
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
+  }
+
+  /** Deletes upgrades that ended before a time, with their failures. */
+  async deleteUpgrades(before: Date, limit: number, after?: string): Promise<Deleted> {
+    const old = this.older('template_upgrades', before, after)
+      .whereNot('status', 'PENDING')
+      .where('updated_at', '<', before.getTime())
+    return deletedOf(await this.delete('template_upgrades', old, limit))
   }
 
   async deleteDeviceLogs(before: Date, limit: number): Promise<Deleted> {

@@ -23,6 +23,8 @@ export type StoreEvent =
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }
+  /** Passes that an upgrade moved to another template version. */
+  | { what: 'upgraded'; passes: number }
   /** The state of a delivery after an attempt; PENDING if there will be another attempt. */
   | { what: 'attempt'; status: DeliveryStatus }
 

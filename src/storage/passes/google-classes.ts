@@ -93,10 +93,11 @@ export class GoogleClasses extends Repository {
     await this.one(workspaceId, id).update({ sent_version: version })
   }
 
-  /** Deletes a class without passes. The caller has locked it. */
-  async deleteUnused(workspaceId: string, id: string): Promise<void> {
+  /** Deletes the classes without passes. The caller has locked them. */
+  async deleteUnused(workspaceId: string, ids: string[]): Promise<void> {
     const members = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').select('id')
-    await this.one(workspaceId, id).whereNotExists(members).delete()
+    const classes = this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
+    await classes.whereNotExists(members).delete()
   }
 
   /** Returns the IDs of the classes that have a pass whose data is not erased. */

@@ -109,23 +109,54 @@ export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass
   await insertWindows(db, workspaceId, passes)
 }
 
-/** Replaces the index rows of a pass after its content changed. */
-export async function replaceIndex(db: Knex, workspaceId: string, pass: PassContent & { id: string }): Promise<void> {
-  for (const table of ['pass_variables', 'pass_windows'] as const) {
-    await sendSilently(db, rowsOfPasses(db, table, workspaceId, [pass.id]).delete())
-  }
-  await insertVariables(db, workspaceId, [pass])
-  await insertWindows(db, workspaceId, [pass])
-}
-
-export async function isActiveIdentifier(
+/** Replaces the index rows of passes after their content changed. */
+export async function replaceIndex(
   db: Knex,
   workspaceId: string,
-  passId: string,
-  digest: Uint8Array,
-): Promise<boolean> {
-  const key = { workspace_id: workspaceId, pass_id: passId, active: true, digest }
-  return (await db('pass_identifiers').where(key).first('pass_id')) !== undefined
+  passes: (Pick<PassContent, 'variables' | 'redemption'> & { id: string })[],
+): Promise<void> {
+  const ids = passes.map(({ id }) => id)
+  await sendSilently(db, rowsOfPasses(db, 'pass_variables', workspaceId, ids).delete())
+  await insertVariables(db, workspaceId, passes)
+  await replaceWindows(db, workspaceId, passes)
+}
+
+/** Replaces only the index rows of redemption policies. */
+export async function replaceWindows(
+  db: Knex,
+  workspaceId: string,
+  passes: (Pick<PassContent, 'redemption'> & { id: string })[],
+): Promise<void> {
+  const ids = passes.map(({ id }) => id)
+  await sendSilently(db, rowsOfPasses(db, 'pass_windows', workspaceId, ids).delete())
+  await insertWindows(db, workspaceId, passes)
+}
+
+/** An identifier of a pass, as a SHA-256 digest. */
+export interface PassIdentifier {
+  passId: string
+  digest: Uint8Array
+}
+
+/** Returns the identifiers that are not the active ones of their passes. */
+export async function listInactive(
+  db: Knex,
+  workspaceId: string,
+  identifiers: PassIdentifier[],
+): Promise<PassIdentifier[]> {
+  const rows = await selectForEach<{ n: number }>(
+    db,
+    workspaceId,
+    {
+      name: 'inactive-identifiers',
+      given: { pass_id: 'uuid', digest: 'text' },
+      items: identifiers.map(({ passId, digest }) => ({ pass_id: passId, digest: toHex(digest) })),
+    },
+    `select n from given where not exists (select 1 from pass_identifiers
+      where pass_identifiers.workspace_id = given.workspace_id and pass_identifiers.pass_id = given.pass_id
+        and pass_identifiers.digest = ${bytesOfHex(db, 'given.digest')} and active = true)`,
+  )
+  return rows.map(({ n }) => identifiers[n]!)
 }
 
 /**
@@ -134,28 +165,32 @@ export async function isActiveIdentifier(
  */
 export const MAX_STALE = 100
 
-/** The maximum number of codes that one change deletes. */
+/** The maximum number of codes of a pass that one change deletes. */
 const TRIMMED = 1_000
 
-/** Makes an identifier of a pass the active one. The previous one becomes stale. */
-export async function activateIdentifier(
-  db: Knex,
-  workspaceId: string,
-  passId: string,
-  digest: Uint8Array,
-): Promise<void> {
-  const ofPass = () => rowsOfPasses(db, 'pass_identifiers', workspaceId, [passId])
-  const [last]: { digest: Buffer }[] = await ofPass().where({ active: true }).update({ active: false }, 'digest')
-  await db('pass_identifiers')
-    .insert({ workspace_id: workspaceId, pass_id: passId, digest, active: true })
-    .onConflict(['workspace_id', 'digest', 'pass_id'])
-    .merge(['active'])
-  const older = () => (last ? ofPass().where({ active: false }).whereNot(last) : ofPass().where({ active: false }))
-  const tooMany = older()
-    .orderBy('digest')
-    .offset(MAX_STALE - 1)
-    .limit(TRIMMED)
-  await older().whereIn('digest', tooMany.select('digest')).delete()
+/** Makes identifiers of distinct passes the active ones. The previous ones become stale. */
+export async function activateIdentifiers(db: Knex, workspaceId: string, identifiers: PassIdentifier[]): Promise<void> {
+  if (identifiers.length === 0) return
+  const passIds = identifiers.map(({ passId }) => passId)
+  const ofPasses = () => rowsOfPasses(db, 'pass_identifiers', workspaceId, passIds)
+  const previous: { pass_id: string; digest: Buffer }[] = await ofPasses()
+    .where({ active: true })
+    .update({ active: false }, ['pass_id', 'digest'])
+  await insertRows(
+    db,
+    'pass_identifiers',
+    identifiers.map(({ passId, digest }) => ({ workspace_id: workspaceId, pass_id: passId, digest, active: true })),
+    'on conflict (workspace_id, digest, pass_id) do update set active = excluded.active',
+  )
+  const older = ofPasses().where({ active: false })
+  const kept = previous.map(({ pass_id, digest }) => [pass_id, digest])
+  if (kept.length > 0) older.whereNotIn(['pass_id', 'digest'], kept)
+  const place = db.raw('row_number() over (partition by pass_id order by digest) as place')
+  const tooMany = db
+    .from(older.select('pass_id', 'digest', place).as('older'))
+    .where('place', '>=', MAX_STALE)
+    .where('place', '<', MAX_STALE + TRIMMED)
+  await ofPasses().whereIn(['pass_id', 'digest'], tooMany.select('pass_id', 'digest')).delete()
 }
 
 async function insertVariables(

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
-import type { StoredPass } from './pass-row.ts'
+import type { PassStatus } from '../../core/contract/schemas/common.ts'
+import { type Row, updateRows } from '../db/bulk-rows.ts'
+import { type PassContent, type StoredPass, toContentColumns, toStoredStatus } from './pass-row.ts'
 
 /** Adds the increment of `version` to a change. `version` counts every stored change, including changes of the status. */
 export function withVersionBump(db: Knex, change: object, at: Date) {
@@ -11,13 +13,14 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
  * of whole seconds and strictly increases.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
-  const second = secondOf(at)
   return {
     ...withVersionBump(db, change, at),
     wallet_version: db.raw('wallet_version + 1'),
-    modified_at: db.raw('case when modified_at >= :second then modified_at + 1000 else :second end', { second }),
+    modified_at: db.raw(NEXT_MODIFIED_AT, { second: secondOf(at) }),
   }
 }
+
+const NEXT_MODIFIED_AT = 'case when modified_at >= :second then modified_at + 1000 else :second end'
 
 function secondOf(at: Date): number {
   return at.getTime() - (at.getTime() % 1000)
@@ -52,25 +55,72 @@ export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at
 
 /** Returns the columns for a pass that becomes void, whether or not it was issued. */
 export function endedSpan(db: Knex, at: Date) {
-  const until =
-    'case when issued_at is not null and (issued_until is null or issued_until > :at) then :at else issued_until'
-  return { issued_until: db.raw(`${until} end`, { at: at.getTime() }) }
+  return { issued_until: db.raw(ENDED_UNTIL, { at: at.getTime() }) }
 }
+
+const ENDED_UNTIL = `case when issued_at is not null and (issued_until is null or issued_until > :at) then :at
+  else issued_until end`
 
 /**
  * Returns the columns for a pass whose expiry changes. An expired pass can become valid again, and a valid one can expire
  * immediately.
  */
 export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
-  if (expiresAt !== null && expiresAt <= at) return endedSpan(db, at)
-  const now = at.getTime()
+  const values = { until: expiresAt?.getTime() ?? null, at: at.getTime() }
+  const columns = Object.entries(movedSpanTo('cast(:until as bigint)'))
+  return Object.fromEntries(columns.map(([column, sql]) => [column, db.raw(sql, values)]))
+}
+
+/** The columns of `movedSpan`, as SQL with the new expiry as an SQL expression, at `:at`. */
+function movedSpanTo(until: string) {
+  const isResumed = `issued_until <= :at and coalesce(${until} > :at, true)`
   return {
-    lapsed_from: db.raw('case when issued_until <= :now then issued_until else lapsed_from end', { now }),
-    lapsed_until: db.raw('case when issued_until <= :now then :now else lapsed_until end', { now }),
-    issued_until: db.raw('case when issued_at is null then null else cast(:until as bigint) end', {
-      until: expiresAt?.getTime() ?? null,
-    }),
+    lapsed_from: `case when ${isResumed} then issued_until else lapsed_from end`,
+    lapsed_until: `case when ${isResumed} then :at else lapsed_until end`,
+    issued_until: `case when ${until} <= :at then ${ENDED_UNTIL} when issued_at is not null then ${until} end`,
   }
+}
+
+/** The columns that an upgrade to another template version writes. */
+const UPGRADED = {
+  status: 'text',
+  template_version_id: 'uuid',
+  template_version: 'bigint',
+  google_class_id: 'uuid',
+  group_id: 'uuid',
+  group_key: 'text',
+  redemption: 'text',
+  has_windows: 'boolean',
+  expires_at: 'bigint',
+  expiry_date: 'text',
+} as const
+
+/**
+ * Writes a new revision of locked passes in one statement, and returns the IDs of the written ones. An upgrade does not
+ * change labels and variables.
+ */
+export async function writeUpgrades(
+  db: Knex,
+  workspaceId: string,
+  upgrades: (PassContent & { id: string; status: PassStatus })[],
+  at: Date,
+): Promise<Set<string>> {
+  const rows = upgrades.map(({ id, status, ...content }) => {
+    const columns: Row = { ...toContentColumns(content), status: toStoredStatus(status) }
+    return { id, set: Object.fromEntries(Object.keys(UPGRADED).map((name) => [name, columns[name]!])) }
+  })
+  const computed = {
+    // Clear the error of an earlier revision, which no longer applies.
+    error: 'null',
+    version: 'version + 1',
+    revision: 'revision + 1',
+    wallet_version: 'wallet_version + 1',
+    updated_at: ':at',
+    modified_at: NEXT_MODIFIED_AT,
+    ...movedSpanTo('given.expires_at'),
+  }
+  const values = { at: at.getTime(), second: secondOf(at) }
+  return updateRows(db, workspaceId, { name: 'upgrade-passes', table: 'passes', set: UPGRADED, computed, values }, rows)
 }
 
 export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {

@@ -7,7 +7,7 @@ import { bindIds, boundColumn, idIsChosen, isAmong, toDate } from '../db/dialect
 import type { ListPage } from '../db/list-query.ts'
 import { named, runPrepared, sendSilently } from '../db/prepared.ts'
 import { Repository } from '../db/repository.ts'
-import { activateIdentifier, insertIndex, isActiveIdentifier, replaceIndex } from './identifiers.ts'
+import { activateIdentifiers, insertIndex, listInactive, replaceIndex } from './identifiers.ts'
 import { listPasses, type PassListRequest } from './list/pass-list.ts'
 import {
   endedSpan,
@@ -29,6 +29,7 @@ import {
   toContentColumns,
   toNewRow,
   toPass,
+  toStoredStatus,
   UNISSUED,
 } from './pass-row.ts'
 
@@ -51,9 +52,6 @@ export interface LinkedPass {
 }
 
 const IS_UNISSUED = `status in ('${UNISSUED.join(`', '`)}')`
-
-/** Returns the stored status. ISSUING is not stored, because the job of the pass shows it. */
-const toStored = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
 export class Passes extends Repository {
   async find(workspaceId: string, id: string): Promise<StoredPass | undefined> {
@@ -148,20 +146,24 @@ export class Passes extends Repository {
     const { identifierDigest, status, scanCode, scanPayload, newHolder, ...content } = change
     const columns = {
       // Clear the error of an earlier revision, which no longer applies.
-      ...withWalletVersionBump(this.db, { ...toContentColumns(content), status: toStored(status), error: null }, at),
+      ...withWalletVersionBump(
+        this.db,
+        { ...toContentColumns(content), status: toStoredStatus(status), error: null },
+        at,
+      ),
       ...(scanCode !== undefined && { scan_code: scanCode }),
       ...(scanPayload !== undefined && { scan_payload: scanPayload }),
       ...(newHolder && toHolderColumns(this.db, newHolder)),
       revision: this.db.raw('revision + 1'),
       ...movedSpan(this.db, content.expiresAt, at),
     }
-    const [updated, isActive] = await Promise.all([
+    const [updated, inactive] = await Promise.all([
       this.row(workspaceId, id).update(columns),
-      isActiveIdentifier(this.db, workspaceId, id, identifierDigest),
+      listInactive(this.db, workspaceId, [{ passId: id, digest: identifierDigest }]),
     ])
     if (updated === 0) return
-    await replaceIndex(this.db, workspaceId, { id, ...content })
-    if (!isActive) await activateIdentifier(this.db, workspaceId, id, identifierDigest)
+    await replaceIndex(this.db, workspaceId, [{ id, ...content }])
+    await activateIdentifiers(this.db, workspaceId, inactive)
   }
 
   /** Voids passes and raises the wallet version of each. */

@@ -8,7 +8,7 @@ import type { Route, RouteCall, RouteResult } from '../../../src/core/route.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { allRoutes, describedSuccess } from '../../support/conformance.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
-import { makePass, publishedTemplate } from '../fixtures.ts'
+import { makePass, publishedTemplate, publishVersion } from '../fixtures.ts'
 import { usePhones } from '../inbound/phones.ts'
 import { png } from './templates/pictures.ts'
 
@@ -244,6 +244,15 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await addIdentity(workspace)
   await ask(contract.identities.list, {})
   await ask(contract.workspace.get, {})
+
+  const { upgrades } = contract
+  const gate = { name: 'gate', label: 'Gate', required: true }
+  const next = { ...ticket, variables: [...(ticket.variables ?? []), gate] }
+  await publishVersion(workspace, template.id, next)
+  const upgrade = await ask(upgrades.create, { ...ofTemplate, body: examples.upgrades!.create! })
+  await api.runJobs()
+  await ask(upgrades.get, { params: { id: template.id, upgradeId: upgrade.id } })
+  await ask(upgrades.list, ofTemplate)
   return settled(answers)
 }
 

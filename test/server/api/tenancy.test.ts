@@ -22,6 +22,7 @@ const bodies: Record<string, object> = {
   'passes.transfer': { label: 'Grace' },
   'notifications.create': { body: 'Doors open at 7' },
   'broadcasts.create': { body: 'Doors open at 7' },
+  'upgrades.create': { to: 'latest' },
   'doors.update': { gate: 'Mine now' },
   'zones.update': { name: 'Mine now' },
   'zones.reset': { reason: 'Mine now' },
@@ -41,6 +42,7 @@ type Name =
   | 'scan'
   | 'notification'
   | 'broadcast'
+  | 'upgrade'
   | 'door'
   | 'invitation'
   | 'zone'
@@ -59,6 +61,7 @@ const tables = [
   'scans',
   'notifications',
   'broadcasts',
+  'template_upgrades',
   'doors',
   'door_invitations',
   'zones',
@@ -86,6 +89,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const project = await makeProject(owner)
     const template = await publishedTemplate(owner, { projectId: project.id })
     const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
+    const upgraded = { params: { id: template.id }, body: { to: 'latest' as const } }
+    const upgrade = await owner.ok(contract.upgrades.create, upgraded)
     const pass = await issuedPass(owner, { projectId: project.id })
     const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
     const body = { body: 'Doors open at 7', sendAt: '2027-01-01T00:00:00Z' }
@@ -109,6 +114,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       invitation: invitation.id,
       notification: notification.id,
       broadcast: (broadcast as { id: string }).id,
+      upgrade: upgrade.id,
       project: project.id,
       template: template.id,
       published: template.versionId,

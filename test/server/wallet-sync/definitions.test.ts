@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import { compileVersion } from '../../../src/server/api/passes/create-passes.ts'
+import { compileVersion } from '../../../src/server/pass-content/compile-version.ts'
 import { createDefinitions } from '../../../src/server/wallet-sync/definitions.ts'
 import type { Store } from '../../../src/storage/store.ts'
 import { TemplateVersions } from '../../../src/storage/templates/template-versions-repository.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { activateIdentifier, MAX_STALE } from '../../../src/storage/passes/identifiers.ts'
+import { activateIdentifiers, MAX_STALE } from '../../../src/storage/passes/identifiers.ts'
 import { dialects } from '../../support/databases.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestStore } from '../fixtures.ts'
 
@@ -19,7 +19,7 @@ test.each(dialects)('on %s, a pass keeps a limited number of earlier codes, incl
 
   const [first] = await known(passId, true)
   const codes = Array.from({ length: MAX_STALE + 20 }, () => randomBytes(32))
-  const use = (digest: Uint8Array) => activateIdentifier(database.writer, workspaceId, passId, digest)
+  const use = (digest: Uint8Array) => activateIdentifiers(database.writer, workspaceId, [{ passId, digest }])
   for (const code of codes.slice(0, MAX_STALE)) await use(code)
   expect(await known(passId, false)).toEqual([first, ...hex(codes.slice(0, MAX_STALE - 1))].toSorted())
   for (const [n, code] of codes.entries()) {

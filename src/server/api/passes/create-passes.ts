@@ -1,13 +1,12 @@
 import type { z } from 'zod'
 import { PassCreate } from '../../../core/contract/passes.ts'
-import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import { ApiError, parseAs, validationError } from '../../../core/errors.ts'
 import { runsOf } from '../../../core/group-by.ts'
 import { newId, takeRandom } from '../../../core/ids.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
 import { groupKeyOf, groupOf } from '../../../core/rules/pass/groups.ts'
-import { type CheckPass, compilePass, systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
+import { type CheckPass, systemVariableError } from '../../../core/rules/pass/pass-rules.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
@@ -17,13 +16,13 @@ import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions-repository.ts'
 import { identityIdsOf } from '../../../storage/workspaces/identities-repository.ts'
-import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
-import { VERSIONS_AT_ONCE, type VersionContent } from '../../wallet-sync/definitions.ts'
+import { compileVersion } from '../../pass-content/compile-version.ts'
+import { openImages, usesOf } from '../../pass-content/pass-images.ts'
+import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from '../../pass-content/shared-classes.ts'
+import { VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom } from '../limit-checks.ts'
-import { openImages, usesOf } from './pass-images.ts'
-import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from './shared-classes.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
@@ -284,18 +283,6 @@ export function planPass(
 export function newAppleToken(): string {
   return takeRandom(24).toString('hex')
 }
-
-export function compileVersion(version: VersionContent, wallets: Wallets): CheckPass {
-  const { definition, passType } = version
-  const known = compiled.get(definition)
-  if (known?.passType === passType && known.wallets === wallets) return known.check
-  const platformChecks = wallets.all.flatMap((wallet) => wallet.compileValues?.(version) ?? [])
-  const check = compilePass(definition, platformChecks)
-  compiled.set(definition, { passType, wallets, check })
-  return check
-}
-
-const compiled = new WeakMap<Definition, Pick<VersionContent, 'passType'> & { wallets: Wallets; check: CheckPass }>()
 
 function pickNames({ templateName, projectName }: PublishedVersion) {
   return { templateName, projectName }

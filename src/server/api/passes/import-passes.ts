@@ -10,8 +10,11 @@ import { asStored, type StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions-repository.ts'
 import type { RequestContext } from '../../context.ts'
+import { compileVersion } from '../../pass-content/compile-version.ts'
+import { usesOf } from '../../pass-content/pass-images.ts'
+import type { ClaimingPass } from '../../pass-content/shared-classes.ts'
 import { audit } from '../audit.ts'
-import { admitPasses, compileVersion, findExisting, parseItem, planPass } from './create-passes.ts'
+import { admitPasses, findExisting, parseItem, planPass } from './create-passes.ts'
 import {
   findIdentityMismatch,
   type ImportVersion,
@@ -19,8 +22,6 @@ import {
   openVersion,
   rejectFullDevices,
 } from './import-checks.ts'
-import { usesOf } from './pass-images.ts'
-import type { ClaimingPass } from './shared-classes.ts'
 
 type ImportBody = z.output<typeof routes.import.body>
 

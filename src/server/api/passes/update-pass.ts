@@ -1,35 +1,28 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { AuditAction } from '../../../core/audit.ts'
 import type { PassUpdate } from '../../../core/contract/passes.ts'
-import { ApiError, validationError } from '../../../core/errors.ts'
+import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage, showsScanCode } from '../../../core/rules/display/card.ts'
-import { groupKeyOf, groupOf, type PassGroup } from '../../../core/rules/pass/groups.ts'
-import {
-  changedFields,
-  mergeVariables,
-  statusAfterUpdate,
-  systemVariableError,
-} from '../../../core/rules/pass/pass-rules.ts'
+import type { PassGroup } from '../../../core/rules/pass/groups.ts'
+import { changedFields } from '../../../core/rules/pass/pass-rules.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
-import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import { bumpedCounters } from '../../../storage/passes/pass-change.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes-repository.ts'
 import type { Repositories } from '../../../storage/store.ts'
-import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
+import { openImages, type PassImage, usesOf } from '../../pass-content/pass-images.ts'
+import { isChange, planChange } from '../../pass-content/plan-change.ts'
+import { deleteLeftClasses, followClasses, type OfClass } from '../../pass-content/shared-classes.ts'
 import { endFormer } from '../../platforms/deliveries.ts'
 import type { VersionContent } from '../../wallet-sync/definitions.ts'
 import { queueWalletUpdates } from '../../wallet-sync/holders.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limit-checks.ts'
 import { cardOf, findAndroidAlert, queueAndroidAlert } from './android-alert.ts'
-import { compileVersion, newAppleToken } from './create-passes.ts'
-import { openImages, type PassImage, usesOf } from './pass-images.ts'
-import { followClass } from './shared-classes.ts'
+import { newAppleToken } from './create-passes.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -106,7 +99,7 @@ export async function updatePass(
   if (options.dryRun) return { pass: updated, rings }
 
   if (isNew) {
-    updated.googleClassId = await storeChange(tx, { pass, code, version, change, newHolder, images }, options, context)
+    Object.assign(updated, await storeChange(tx, { pass, code, version, change, newHolder, images }, options, context))
     if (ring !== undefined) await queueAndroidAlert(tx, passId, ring, context)
   } else if (isRetried) {
     await tx.passes.setQueuedAgain(workspaceId, [passId], now)
@@ -142,7 +135,7 @@ interface PlannedChange {
   pass: StoredPass
   code: Pick<StoredPass, 'scanCode' | 'scanPayload'>
   version: VersionContent
-  change: Omit<PassChange, 'googleClassId'>
+  change: PassChange
   newHolder: PassChange['newHolder']
   images: PassImage[]
 }
@@ -152,15 +145,15 @@ async function storeChange(
   { pass, code, version, change, newHolder, images }: PlannedChange,
   { isBulk }: UpdateOptions,
   context: RequestContext,
-): Promise<StoredPass['googleClassId']> {
+): Promise<OfClass> {
   const { workspaceId, now, correlationId } = context
   const { id } = pass
   const { label, variables, expiresAt } = change
   const facts = { ...pass, label, variables, ...code }
-  const googleClassId = await followClass(tx, pass, { version, facts, expiresAt }, context)
+  const [ofClass] = await followClasses(tx, workspaceId, [{ pass, version, facts, expiresAt }], context)
   const queueUpdates = () => queueWalletUpdates(tx, workspaceId, [id], { at: now, correlationId, isBulk })
   await Promise.all([
-    tx.passes.update(workspaceId, id, { ...change, googleClassId, ...(newHolder && { newHolder }) }, now),
+    tx.passes.update(workspaceId, id, { ...change, ...ofClass!, ...(newHolder && { newHolder }) }, now),
     newHolder ? undefined : queueUpdates(),
   ])
   if (newHolder) {
@@ -170,10 +163,8 @@ async function storeChange(
     await queueUpdates()
   }
   if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id, images }))
-  if (pass.googleClassId && pass.googleClassId !== googleClassId) {
-    await tx.googleClasses.deleteUnused(workspaceId, pass.googleClassId)
-  }
-  return googleClassId
+  await deleteLeftClasses(tx, workspaceId, [pass], [ofClass!])
+  return ofClass!
 }
 
 /** Returns the columns that a new holder changes, as toHolderColumns writes them. */
@@ -253,72 +244,9 @@ async function getCurrentVersion(
   return (await services.definitions.findVersion(workspaceId, templateVersionId)) ?? version
 }
 
-interface Versions {
-  version: VersionContent
-  before: VersionContent
-}
-
 function noVersion(wanted: PassUpdate['templateVersion']): ApiError {
   return new ApiError('TEMPLATE_NOT_FOUND', {
     message: 'The template does not have this published version, or was deleted.',
     details: { templateVersion: wanted },
   })
-}
-
-function planChange(
-  pass: StoredPass,
-  body: PassUpdate,
-  { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
-): Omit<PassChange, 'googleClassId'> {
-  const variables = mergeVariables(pass.variables, body.variables ?? {})
-  // Check the request, because stored variables never contain a system variable.
-  const rejection = systemVariableError(Object.keys(body.variables ?? {}))
-  if (rejection) throw rejection
-  const facts = { ...pass, label: body.label ?? pass.label, variables }
-  const resolved = compileVersion(version, wallets)(facts)
-  if ('issues' in resolved) throw validationError(resolved.issues)
-  const scope = buildScope(version.definition.variables, facts, resolved.expiresAt)
-  return {
-    ...resolved,
-    label: facts.label,
-    variables,
-    scanCode: pass.scanCode,
-    scanPayload: pass.scanPayload,
-    templateVersionId: version.id,
-    templateVersion: version.version,
-    group: groupAfter(pass, body.groupKey, { version, before, scope }),
-    status: statusAfterUpdate(pass.status, resolved.expiresAt, now),
-    identifierDigest: identifierDigest(barcodeMessage(version.definition, scope)),
-  }
-}
-
-/**
- * Returns the group of the updated pass: the group in the request, else the group that the template computes. A pass
- * that an earlier request put into another group stays in that group.
- */
-function groupAfter(
-  pass: StoredPass,
-  asked: string | null | undefined,
-  { version, before, scope }: Versions & { scope: Scope },
-): PassGroup | null {
-  const { workspaceId, projectId, group } = pass
-  const scopeBefore = buildScope(before.definition.variables, pass, pass.expiresAt)
-  const isOfTemplate = (group?.key ?? null) === groupKeyOf(before.definition, scopeBefore)
-  const key = asked === undefined && isOfTemplate ? groupKeyOf(version.definition, scope) : asked
-  if (key === undefined || key === group?.key) return group
-  return key === null ? null : groupOf(workspaceId, projectId, key)
-}
-
-/** Whether the update changes the pass. Numbers such as -0 are compared as JSON stores them. */
-function isChange(
-  pass: StoredPass,
-  { label, variables, templateVersionId, scanCode, group }: Omit<PassChange, 'googleClassId'>,
-): boolean {
-  return (
-    label !== pass.label ||
-    scanCode !== pass.scanCode ||
-    group?.id !== pass.group?.id ||
-    templateVersionId !== pass.templateVersionId ||
-    !isDeepStrictEqual(JSON.parse(JSON.stringify(variables)), pass.variables)
-  )
 }

@@ -55,6 +55,7 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     return store.transaction(async (tx) => {
       if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
+      await tx.upgrades.cancelOfTemplate(workspaceId, params.id, now)
       await audit(tx, context, 'template.delete', params.id)
     })
   },

@@ -59,6 +59,8 @@ export async function createTemplates(db: Knex): Promise<void> {
     `create index template_versions_drafts on template_versions (workspace_id, template_id) where stage = 'draft'`,
   )
 
+  await createUpgrades(db)
+
   await db.schema.createTable('images', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
@@ -76,5 +78,46 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.text('size').notNullable()
     table.specificType('data', bytes).notNullable()
     table.primary(['image_id', 'size'])
+  })
+}
+
+/** Creates the upgrades of passes to other versions of their templates. */
+async function createUpgrades(db: Knex): Promise<void> {
+  await db.schema.createTable('template_upgrades', (table) => {
+    table.uuid('id').primary()
+    table.uuid('workspace_id').notNullable().references('workspaces.id')
+    table.uuid('template_id').notNullable().references('templates.id')
+    table.uuid('template_version_id').notNullable()
+    table.integer('version').notNullable()
+    table.text('filter')
+    table.integer('pass_limit')
+    table.boolean('dry_run').notNullable()
+    table.text('status').notNullable()
+    // The projects of the token that created the upgrade, as JSON; null for the whole workspace.
+    table.text('project_ids')
+    table.uuid('token_id').notNullable()
+    table.text('token_name').notNullable()
+    // The ID of the last pass that was processed.
+    table.uuid('position')
+    // Null until the passes are counted.
+    table.integer('matched')
+    table.integer('upgraded').notNullable()
+    table.integer('unchanged').notNullable()
+    table.integer('failed').notNullable()
+    table.bigInteger('created_at').notNullable()
+    table.bigInteger('updated_at').notNullable()
+    table.index(['workspace_id', 'template_id', 'id'])
+  })
+  await db.raw(`create index template_upgrades_pending on template_upgrades (workspace_id) where status = 'PENDING'`)
+  await db.raw(`create unique index template_upgrades_running on template_upgrades (template_id)
+    where status = 'PENDING' and not dry_run`)
+
+  await db.schema.createTable('template_upgrade_failures', (table) => {
+    table.uuid('workspace_id').notNullable()
+    table.uuid('upgrade_id').notNullable().references('template_upgrades.id').onDelete('CASCADE')
+    table.uuid('pass_id').notNullable().index()
+    table.text('code').notNullable()
+    table.text('message').notNullable()
+    table.primary(['upgrade_id', 'pass_id'])
   })
 }

@@ -1,5 +1,5 @@
-import { type ApiError, validationError } from '../../../core/errors.ts'
-import type { Repositories } from '../../../storage/store.ts'
+import { type ApiError, validationError } from '../../core/errors.ts'
+import type { Repositories } from '../../storage/store.ts'
 
 export interface PassImage {
   name: string

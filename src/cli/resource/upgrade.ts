@@ -1,0 +1,67 @@
+import { Flags } from '@oclif/core'
+import type { Upgrade } from '../../core/contract/upgrades.ts'
+import { idArg, namedArg } from '../arguments/named.ts'
+import type { ListShape } from '../list/shape.ts'
+import { failureText, setExitCode, showUpgrade, watchUpgrade } from '../template/upgrade.ts'
+import { callCommand, listCommand, MESSAGE, type ResourceCommands, TEMPLATE } from './resource-command.ts'
+
+const shape: ListShape<Upgrade> = {
+  columns: [
+    { name: 'id', value: ({ id }) => id, whole: true },
+    { name: 'to', value: ({ to }) => to, title: 'version', whole: true },
+    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'dryRun', value: ({ dryRun }) => dryRun, title: 'dry run' },
+    { name: 'matched', value: ({ matched }) => matched },
+    { name: 'upgraded', value: ({ upgraded }) => upgraded },
+    { name: 'unchanged', value: ({ unchanged }) => unchanged },
+    { name: 'failed', value: ({ failed }) => failed },
+    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+  ],
+  table: ['id', 'to', 'status', 'upgraded', 'unchanged', 'failed', 'createdAt'],
+}
+
+const templateArg = { template: namedArg('template') }
+const args = { ...templateArg, upgrade: idArg('upgrade') }
+
+export const commands: ResourceCommands = {
+  'upgrade:list': listCommand({
+    summary: 'List the upgrades of a template, newest first.',
+    description: 'Upgrades are deleted 90 days after they ended. To start one, use template upgrade.',
+    examples: [`upgrade list ${TEMPLATE}`, `upgrade list ${TEMPLATE} --all --json`],
+    args: templateArg,
+    list:
+      ({ upgrades }, { args: { template } }) =>
+      (call) =>
+        upgrades.list({ params: { id: template }, ...call }),
+    shape,
+    noun: ['upgrade', 'upgrades'],
+    empty: 'Next: passes template upgrade',
+  }),
+  'upgrade:get': callCommand({
+    summary: 'Show an upgrade, and why passes did not fit.',
+    description: 'With --watch, shows the progress until the upgrade ends. Ctrl-C stops only the display.',
+    examples: [`upgrade get ${TEMPLATE} ${MESSAGE}`, `upgrade get ${TEMPLATE} ${MESSAGE} --watch`],
+    args,
+    flags: { watch: Flags.boolean({ summary: 'Wait until the upgrade ends.', default: false }) },
+    async call(client, { args: { template, upgrade }, flags }) {
+      if (!flags.watch) return client.upgrades.get({ params: { id: template, upgradeId: upgrade } })
+      const ended = await watchUpgrade(client, { templateId: template, id: upgrade })
+      setExitCode(ended)
+      return ended
+    },
+    print: showUpgrade,
+    note: failureText,
+  }),
+  'upgrade:cancel': callCommand({
+    summary: 'Stop an upgrade.',
+    description: 'Upgraded passes keep the new version. An upgrade that has ended does not change.',
+    examples: [`upgrade cancel ${TEMPLATE} ${MESSAGE}`, `upgrade cancel ${TEMPLATE} ${MESSAGE} --json`],
+    args,
+    async call({ upgrades }, { args: { template, upgrade } }) {
+      const params = { id: template, upgradeId: upgrade }
+      await upgrades.cancel({ params })
+      return upgrades.get({ params })
+    },
+    print: showUpgrade,
+  }),
+}

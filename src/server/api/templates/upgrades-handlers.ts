@@ -1,0 +1,135 @@
+import type { upgrades as contract, Upgrade } from '../../../core/contract/upgrades.ts'
+import { ApiError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import type { Repositories } from '../../../storage/store.ts'
+import type { StoredFailure, StoredUpgrade } from '../../../storage/templates/upgrades-repository.ts'
+import type { RequestContext } from '../../context.ts'
+import type { Handlers } from '../../http/mount.ts'
+import { toPage } from '../../http/responses.ts'
+import { audit } from '../audit.ts'
+
+/** The maximum number of pending upgrades and dry runs of a workspace. */
+const MAX_PENDING = 10
+
+export const upgrades: Handlers<typeof contract> = {
+  create: async ({ params, body }, context) => {
+    const { store, workspaceId, now, token, correlationId } = context
+    const rejection = await context.services.takeQueue(context, 1)
+    if (rejection) throw rejection
+    return store.transaction(async (tx) => {
+      const template = await tx.templates.findForUpdate(workspaceId, params.id)
+      if (!template) throw noTemplate(params.id)
+      const number = body.to === 'latest' ? template.latestPublishedVersion : body.to
+      const version =
+        number === null ? undefined : await tx.templateVersions.findPublished(workspaceId, params.id, number)
+      if (!version) {
+        throw new ApiError('TEMPLATE_NOT_FOUND', {
+          message: 'The template does not have this published version.',
+          details: { templateId: params.id, to: body.to },
+        })
+      }
+      if (!body.dryRun) await requireNoneRunning(tx, workspaceId, params.id)
+      await requireFewPending(tx, workspaceId)
+      const upgrade = {
+        id: newId(now),
+        templateId: params.id,
+        templateVersionId: version.id,
+        version: version.version,
+        filter: body.filter ?? null,
+        passLimit: body.limit ?? null,
+        dryRun: body.dryRun,
+        projectIds: token.projectIds,
+        tokenId: token.id,
+        tokenName: token.name,
+      }
+      const stored = await tx.upgrades.insert(workspaceId, upgrade, now)
+      await tx.jobs.insert([{ workspaceId, kind: 'upgrade-passes', subject: upgrade.id, correlationId }], now)
+      await audit(tx, context, 'upgrade.create', upgrade.id)
+      return toUpgrade(stored)
+    })
+  },
+
+  list: async ({ params, query }, context) => {
+    const { store, workspaceId } = context
+    await requireTemplate(context, params.id)
+    const page = await store.upgrades.list(workspaceId, params.id, query)
+    const ids = page.rows.map(({ id }) => id)
+    const failures = await store.upgrades.listFailures(workspaceId, ids)
+    return toPage(page, (upgrade) => toUpgrade(upgrade, failures.get(upgrade.id)))
+  },
+
+  get: async ({ params: { id: templateId, upgradeId } }, context) => {
+    const { store, workspaceId } = context
+    await requireTemplate(context, templateId)
+    const upgrade = await store.upgrades.find(workspaceId, templateId, upgradeId)
+    if (!upgrade) throw noUpgrade(upgradeId)
+    const failures = await store.upgrades.listFailures(workspaceId, [upgradeId])
+    return toUpgrade(upgrade, failures.get(upgradeId))
+  },
+
+  cancel: async ({ params: { id: templateId, upgradeId } }, context) => {
+    const { store, workspaceId, now } = context
+    await requireTemplate(context, templateId)
+    await store.transaction(async (tx) => {
+      const upgrade = await tx.upgrades.findForUpdate(workspaceId, upgradeId)
+      if (upgrade?.templateId !== templateId) throw noUpgrade(upgradeId)
+      if (upgrade.status !== 'PENDING') return
+      await tx.upgrades.cancel(workspaceId, upgradeId, now)
+      // If the job runs, its next chunk ends it.
+      await tx.jobs.deleteWaiting('upgrade-passes', upgradeId)
+      await audit(tx, context, 'upgrade.cancel', upgradeId)
+    })
+  },
+}
+
+/** @throws ApiError CONFLICT, because concurrent upgrades would mix the versions of a template */
+async function requireNoneRunning(tx: Repositories, workspaceId: string, templateId: string): Promise<void> {
+  const running = await tx.upgrades.findRunning(workspaceId, templateId)
+  if (!running) return
+  throw new ApiError('CONFLICT', {
+    message: 'An upgrade of this template is running. Wait until it is DONE, or stop it with DELETE.',
+    details: running.isVisible ? { templateId, upgradeId: running.id } : { templateId },
+  })
+}
+
+/** Checks the number of pending upgrades under the lock of the workspace. @throws ApiError CONFLICT */
+async function requireFewPending(tx: Repositories, workspaceId: string): Promise<void> {
+  await tx.usage.lock(workspaceId)
+  const used = await tx.upgrades.countPending(workspaceId)
+  if (used < MAX_PENDING) return
+  throw new ApiError('CONFLICT', {
+    message: `The workspace has ${used} pending upgrades, and at most ${MAX_PENDING} are allowed. Wait for one, or stop one.`,
+    details: { allowed: MAX_PENDING, used },
+  })
+}
+
+async function requireTemplate({ store, workspaceId }: RequestContext, templateId: string): Promise<void> {
+  if (!(await store.templates.find(workspaceId, templateId))) throw noTemplate(templateId)
+}
+
+function noTemplate(templateId: string): ApiError {
+  return new ApiError('TEMPLATE_NOT_FOUND', { details: { templateId } })
+}
+
+function noUpgrade(upgradeId: string): ApiError {
+  return new ApiError('NOT_FOUND', { message: 'Upgrade not found.', details: { upgradeId } })
+}
+
+function toUpgrade(upgrade: StoredUpgrade, failures: StoredFailure[] = []): Upgrade {
+  return {
+    id: upgrade.id,
+    templateId: upgrade.templateId,
+    to: upgrade.version,
+    filter: upgrade.filter,
+    limit: upgrade.passLimit,
+    dryRun: upgrade.dryRun,
+    status: upgrade.status,
+    matched: upgrade.matched ?? 0,
+    upgraded: upgrade.upgraded,
+    unchanged: upgrade.unchanged,
+    failed: upgrade.failed,
+    failures: failures.map(({ passId, externalPassId, code, message }) => ({ passId, externalPassId, code, message })),
+    createdAt: upgrade.createdAt.toISOString(),
+    updatedAt: upgrade.updatedAt.toISOString(),
+  }
+}
