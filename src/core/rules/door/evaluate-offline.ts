@@ -7,6 +7,7 @@ import type { DoorLanguage } from '../redemption/scan-message.ts'
 import { decisionMessage } from '../redemption/scan-message.ts'
 import { ledgerReason } from '../redemption/scan-reasons.ts'
 import { type AcceptedScan, historyOf } from '../redemption/use-record.ts'
+import type { PresenceFacts } from '../zones/presence.ts'
 import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from './group-at-door.ts'
 import { candidateOfItem, type Matches } from './matches.ts'
 import { type Attempt, failedOutcome, type Outcome, passFacts, type Station } from './outcome.ts'
@@ -19,6 +20,8 @@ export interface OfflineFacts {
   members: readonly SnapshotItem[]
   /** Returns the accepted scans of a listed pass, oldest first, including those that only the door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
+  /** Returns the facts of the zone about a listed pass (`presenceAtDoor`). Required if the attempt is a movement. */
+  presenceOf?: ((item: SnapshotItem) => PresenceFacts) | undefined
   station: Station
   language?: DoorLanguage | undefined
 }
@@ -28,7 +31,7 @@ const MAX_CANDIDATES = 20
 /** Evaluates an attempt against a list with the rules of the server. Returns what to show, and what to upload. */
 export function evaluateOffline(
   attempt: Attempt,
-  { snapshotId, matches: { items, isStale }, members, acceptedScansOf, station, language }: OfflineFacts,
+  { snapshotId, matches: { items, isStale }, members, acceptedScansOf, presenceOf, station, language }: OfflineFacts,
 ): { outcome: Outcome; record: OfflineDecision } {
   const [pass = null] = items.length === 1 ? items : []
   const accepted = pass ? acceptedScansOf(pass) : []
@@ -36,7 +39,7 @@ export function evaluateOffline(
     realTime: attempt.at,
     validityDate: attempt.validityDate ?? undefined,
     matchCount: items.length,
-    found: pass && toCandidate(pass, accepted, attempt, isStale),
+    found: pass && { ...toCandidate(pass, accepted, attempt, isStale), presence: presenceOf?.(pass) },
   }
   const decision = decideScan(facts)
   const { result, reasonCode } = decision
@@ -48,7 +51,7 @@ export function evaluateOffline(
     reasonCode,
     verified: 'offline',
     passId: pass?.passId ?? null,
-    group: pass && groupOf(pass, attempt, { members, acceptedScansOf, isAccepted: result === 'accepted' }),
+    group: pass && groupOf(pass, attempt, { members, acceptedScansOf, presenceOf, isAccepted: result === 'accepted' }),
     scannedAt,
     priorScanCount: accepted.length,
     lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
@@ -68,6 +71,8 @@ export function evaluateOffline(
     scanContextKey: attempt.scanContextKey ?? undefined,
     deviceId: station.deviceId,
     context: station.context,
+    ...attempt.movement,
+    ...(decision.isReentry && { isReentry: true }),
     acceptedPassId: result === 'accepted' ? pass!.passId : null,
   }
   return { outcome, record }
@@ -77,12 +82,21 @@ export function evaluateOffline(
 export function groupOf(
   { passId, groupId }: SnapshotItem,
   { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,
-  { members, acceptedScansOf, isAccepted }: Pick<OfflineFacts, 'members' | 'acceptedScansOf'> & { isAccepted: boolean },
+  {
+    members,
+    acceptedScansOf,
+    presenceOf,
+    isAccepted,
+  }: Pick<OfflineFacts, 'members' | 'acceptedScansOf' | 'presenceOf'> & { isAccepted: boolean },
 ): DoorGroup | null {
   if (groupId === undefined) return null
   const seen = members.slice(0, MAX_GROUP_AT_DOOR + 1).map((item): GroupMember => {
     const isUsed = acceptedScansOf(item).some((scan) => scan.scanContextKey === scanContextKey)
-    return { ...item, status: statusOf(item, at), isUsed: (isAccepted && item.passId === passId) || isUsed }
+    const isScanned = isAccepted && item.passId === passId
+    const presence = presenceOf?.(item)
+    const side = presence && (isScanned ? presence.direction : (presence.previous?.direction ?? null))
+    const isEntry = isScanned && presence?.direction !== 'out'
+    return { ...item, status: statusOf(item, at), isUsed: isEntry || isUsed, side }
   })
   return groupAtDoor(seen, passId)
 }

@@ -7,7 +7,9 @@ import type {
   ScanReasonCode,
   ScanResponse,
   ScanResult,
+  ScanZone,
 } from '../../contract/schemas/scan-shapes.ts'
+import type { Direction } from '../zones/presence.ts'
 
 export interface Station {
   projectId: string | undefined
@@ -25,6 +27,8 @@ export interface Attempt {
   scanContextKey: string | null
   /** YYYY-MM-DD. */
   validityDate: string | null
+  /** Set if the attempt is a movement in a zone. */
+  movement?: { zoneId: string; direction: Direction } | undefined
 }
 
 export interface Candidate {
@@ -54,6 +58,8 @@ export interface Outcome {
   door: DoorView | null
   /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
+  /** The zone of the attempt at the last response of the server; undefined without one. */
+  zone?: ScanZone | undefined
   readAt: string
   /** The time of the scan in the ledger. If the date was overridden, this time is on another day. */
   scannedAt: string
@@ -65,7 +71,7 @@ export interface Outcome {
   conflict: LedgerReason | null
 }
 
-export function outcomeOfResponse(attempt: Attempt, { scan, pass, ...answer }: ScanResponse): Outcome {
+export function outcomeOfResponse(attempt: Attempt, { scan, pass, zone, ...answer }: ScanResponse): Outcome {
   return {
     ...failedOutcome(attempt, answer.message),
     ...passFacts(pass),
@@ -79,6 +85,7 @@ export function outcomeOfResponse(attempt: Attempt, { scan, pass, ...answer }: S
     priorScanCount: answer.priorScanCount,
     lastAcceptedAt: pass?.contextLastAcceptedScanAt ?? pass?.lastAcceptedScanAt ?? null,
     candidates: answer.candidates.map(candidateOf),
+    ...(zone && { zone }),
   }
 }
 

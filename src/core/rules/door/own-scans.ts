@@ -1,5 +1,6 @@
 import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
+import type { OwnMovement } from './presence-at-door.ts'
 
 /** An offline decision, as doors store it. The part that is uploaded has the time of the attempt as `scannedAt`. */
 export interface OfflineDecision extends OfflineScan {
@@ -10,10 +11,19 @@ export interface OfflineDecision extends OfflineScan {
   operationalAt?: string | undefined
   /** The admitted pass, for the evaluation of later scans. */
   acceptedPassId: string | null
+  /** Whether it is an entry into a zone that debited no use. */
+  isReentry?: boolean | undefined
 }
 
 /** Returns the part of a decision that is uploaded to the server. */
-export function reportOf({ kind, snapshotId, acceptedPassId, operationalAt, ...scan }: OfflineDecision): OfflineScan {
+export function reportOf({
+  kind,
+  snapshotId,
+  acceptedPassId,
+  operationalAt,
+  isReentry,
+  ...scan
+}: OfflineDecision): OfflineScan {
   return scan
 }
 
@@ -30,6 +40,8 @@ export interface OwnScan extends ListedScan {
    * rejected it.
    */
   recordedAt: string | null | undefined
+  /** Set if the scan was a movement in a zone. Exits and re-entries debit no use. */
+  movement?: OwnMovement | undefined
 }
 
 /** A reversed scan, identified by its time. */
@@ -37,8 +49,24 @@ export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt'>
 
 /** Returns an accepted decision as a scan that counts for later scans of its pass. */
 export function ownScanOf(decision: OfflineDecision, recordedAt: string | null | undefined): OwnScan {
-  const { scannedAt, operationalAt, scanContextKey = null, validityDate } = decision
-  return { scannedAt: operationalAt ?? scannedAt, scanContextKey, validityDate, recordedAt }
+  const {
+    scannedAt,
+    operationalAt,
+    scanContextKey = null,
+    validityDate,
+    zoneId,
+    direction = 'in',
+    isReentry,
+  } = decision
+  const movement =
+    zoneId === undefined ? undefined : { zoneId, direction, at: scannedAt, isReentry: isReentry ?? false }
+  return {
+    scannedAt: operationalAt ?? scannedAt,
+    scanContextKey,
+    validityDate,
+    recordedAt,
+    ...(movement && { movement }),
+  }
 }
 
 /**
@@ -63,7 +91,8 @@ export function acceptedScans(
   { own, reversed }: { own: readonly OwnScan[]; reversed: readonly ReversedScan[] },
 ): AcceptedScan[] {
   const isNew = ({ recordedAt }: ReversedScan) => !isListed(recordedAt, generatedAt)
-  return withoutReversed(merged(listed, own.filter(isNew)), reversed.filter(isNew))
+  const uses = own.filter(({ movement }) => !movement || (movement.direction === 'in' && !movement.isReentry))
+  return withoutReversed(merged(listed, uses.filter(isNew)), reversed.filter(isNew))
     .toSorted((a, b) => momentOf(a) - momentOf(b))
     .map(({ scannedAt, scanContextKey, validityDate = null }) => {
       return { scannedAt: new Date(scannedAt), scanContextKey, validityDate }
