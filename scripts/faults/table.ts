@@ -274,6 +274,14 @@ export const faults: Fault[] = [
     tests: ['test/server/api/passes/pass-import.test.ts'],
   },
   {
+    name: 'chunk-ignores-variables',
+    breaks: 'A broadcast with a filter by variables reaches passes with other values.',
+    file: 'src/storage/passes/list/pass-conditions.ts',
+    text: '    for (const [name, values] of valuesByName(filters.variable ?? [])) whereVariable(db, passes, name, values)\n',
+    replacement: '',
+    tests: ['test/server/messages/broadcasts.test.ts'],
+  },
+  {
     name: 'broadcast-is-urgent',
     breaks: 'A single notification waits behind all those of a broadcast.',
     file: 'src/storage/jobs/job-kinds.ts',

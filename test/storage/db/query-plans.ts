@@ -1,12 +1,14 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import { beforeAll, expect } from 'vitest'
-import { insertPasses } from '../../../bench/support/many-passes.ts'
+import { insertPasses, passId } from '../../../bench/support/many-passes.ts'
 import { insertScans } from '../../../bench/support/many-scans.ts'
 import { newId, parseUuid } from '../../../src/core/ids.ts'
 import { insertRows } from '../../../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
+import { createMatcher, type PassFilters } from '../../../src/storage/passes/list/pass-conditions.ts'
 import type { PassListRequest } from '../../../src/storage/passes/list/pass-list.ts'
+import { findRange, matchingInRange } from '../../../src/storage/passes/list/pass-walk.ts'
 import type { ScanListRequest } from '../../../src/storage/scans/scans-repository.ts'
 import { createStore, type Store } from '../../../src/storage/store.ts'
 import { cleanUpAfterAll, migratedDatabase, type TestDialect } from '../../support/databases.ts'
@@ -97,6 +99,16 @@ export function useLists(dialect: TestDialect) {
       if (nextCursor) await store[name].list(workspaceId, { ...request, offset: undefined, cursor: nextCursor }, start)
       expect(statements.some(({ sql }) => sql.includes('sort_key'))).toBe(true)
       return Promise.all([...statements].map(explain))
+    },
+
+    /** Returns the plan of a chunk of the passes of a template that match a filter. */
+    async plansOfChunk(templateId: string, filters: PassFilters): Promise<Plan[]> {
+      const db = database.reader
+      const range = await findRange(db, workspaceId, { templateId }, passId(ROWS / 2), ROWS / 100)
+      const matching = await createMatcher(db, workspaceId, filters, start)
+      statements.length = 0
+      await matchingInRange(db, workspaceId, { templateId }, range, matching).select('passes.id')
+      return Promise.all(statements.splice(0).map(explain))
     },
 
     /** Returns the plans of the statements for the first two pages of a snapshot. */
