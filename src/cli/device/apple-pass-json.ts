@@ -46,14 +46,6 @@ const Barcode = z.looseObject({
   altText: z.string().optional(),
 })
 
-/** The formats that iPhones show before iOS 27, which shows all. */
-const formatsBeforeIos27: readonly string[] = [
-  'PKBarcodeFormatQR',
-  'PKBarcodeFormatPDF417',
-  'PKBarcodeFormatAztec',
-  'PKBarcodeFormatCode128',
-]
-
 const styles = Object.fromEntries(PassType.options.map((style) => [style, Style.optional()])) as Record<
   PassType,
   z.ZodOptional<typeof Style>
@@ -100,11 +92,6 @@ export const PassJson = z
     }
   })
 export type PassJson = z.output<typeof PassJson>
-
-/** Returns the barcode that an iPhone shows: the first of the list that its version of iOS supports. */
-export function barcodeOn({ barcodes }: PassJson, ios: number): z.output<typeof Barcode> | undefined {
-  return barcodes.find(({ format }) => ios >= 27 || formatsBeforeIos27.includes(format))
-}
 
 /** Returns the classic style, which iPhones before iOS 27 show. */
 export function styleOf(pass: PassJson): PassStyle {

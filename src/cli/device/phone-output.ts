@@ -1,11 +1,10 @@
-import { barcodeFormatOf } from '../../core/barcode-formats.ts'
 import { PassType } from '../../core/contract/schemas/definition.ts'
-import { parseRgb } from '../../core/rules/display/colors.ts'
+import { readAppleLook } from '../../core/rules/display/apple-look.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { type Poster, readPoster } from '../../core/rules/display/poster.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
-import { barcodeOn, type PassField, PassJson, styleOf, toField } from './apple-pass-json.ts'
+import { PassJson } from './apple-pass-json.ts'
 import { passIn } from './apple-strings.ts'
 import {
   type Device,
@@ -96,32 +95,11 @@ export function previewedByApple(preview: unknown, language = 'en'): Looks | und
 
 /** Returns an iPhone pass as a card. Its texts are already translated. */
 function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
-  const style = styleOf(pass)
-  const toFields = (fields: PassField[]) => fields.map((field) => toField(field, language))
-  const barcode = barcodeOn(pass, ios)
+  const passType = PassType.options.find((type) => pass[type] !== undefined)!
   return {
     ...notShown,
-    passType: PassType.options.find((type) => pass[type] !== undefined)!,
-    organizationName: pass.organizationName,
-    description: pass.description,
-    logoText: pass.logoText ?? null,
-    colors: {
-      background: parseRgb(pass.backgroundColor),
-      foreground: parseRgb(pass.foregroundColor),
-      label: parseRgb(pass.labelColor),
-    },
-    fields: {
-      header: toFields(style.headerFields),
-      primary: toFields(style.primaryFields),
-      secondary: toFields(style.secondaryFields),
-      auxiliary: toFields(style.auxiliaryFields),
-      back: toFields(style.backFields),
-    },
-    barcode: {
-      format: barcodeFormatOf('apple', barcode?.format) ?? 'qr',
-      message: barcode?.message ?? '',
-      altText: barcode?.altText ?? null,
-    },
+    passType,
+    ...readAppleLook(pass, { passType, locale: { language }, ios }),
     links: [],
     expiresAt: pass.expirationDate ?? null,
     voided: pass.voided ?? false,

@@ -1,11 +1,8 @@
-import { z } from 'zod'
-import { barcodeFormatOf } from '../../../core/barcode-formats.ts'
 import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
 import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { validationError } from '../../../core/errors.ts'
-import { readAppleFields } from '../../../core/rules/display/apple-value.ts'
+import { readAppleLook } from '../../../core/rules/display/apple-look.ts'
 import { type Card, localeOf, renderCard } from '../../../core/rules/display/card.ts'
-import { parseRgb } from '../../../core/rules/display/colors.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
 import { isSemanticBoarding, readPoster } from '../../../core/rules/display/poster.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
@@ -176,53 +173,17 @@ const roles: Record<PassType, readonly ImageRole[]> = {
   boardingPass: ['logo', 'footer'],
 }
 
-const text = z.string().optional().catch(undefined)
-const Barcode = z.object({ format: text, message: z.string(), altText: text })
-const Visible = z.object({
-  organizationName: text,
-  description: text,
-  logoText: text,
-  backgroundColor: text,
-  foregroundColor: text,
-  labelColor: text,
-  barcodes: z.array(Barcode).catch([]),
-  barcode: Barcode.optional().catch(undefined),
-})
-
 /**
  * Returns a card as an iPhone shows it: the fields and the barcode of its pass.json, and images that its pass type has
  * space for.
  */
 export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
-  const shown = Visible.parse(passJson)
-  const style = Object(passJson[card.passType])
-  const fieldsOf = (fields: unknown) => readAppleFields(fields, localeOf(card))
-  const [barcode = shown.barcode] = shown.barcodes
+  const { passType } = card
   return {
     ...card,
-    organizationName: shown.organizationName ?? '',
-    description: shown.description ?? '',
-    // Do not use the name of the organization instead, which phones show only in lists and notifications.
-    logoText: shown.logoText ?? null,
-    colors: {
-      background: parseRgb(shown.backgroundColor),
-      foreground: parseRgb(shown.foregroundColor),
-      label: parseRgb(shown.labelColor),
-    },
+    ...readAppleLook(passJson, { passType, locale: localeOf(card) }),
     images: imagesOf(card),
-    barcode: {
-      format: barcodeFormatOf('apple', barcode?.format) ?? 'qr',
-      message: barcode?.message ?? '',
-      altText: barcode?.altText ?? null,
-    },
-    apple: { transitType: style.transitType },
-    fields: {
-      header: fieldsOf(style.headerFields),
-      primary: fieldsOf(style.primaryFields),
-      secondary: fieldsOf(style.secondaryFields),
-      auxiliary: fieldsOf(style.auxiliaryFields),
-      back: fieldsOf(style.backFields),
-    },
+    apple: { transitType: Object(passJson[passType]).transitType },
     // The fields of the back contain the links.
     links: [],
   }

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { barcodeFormatOf, barcodeFormats } from '../../barcode-formats.ts'
+import type { PassType } from '../../contract/schemas/definition.ts'
+import { readAppleFields } from './apple-value.ts'
+import type { Card } from './card.ts'
+import { parseRgb } from './colors.ts'
+import type { ValueLocale } from './format-value.ts'
+
+const text = z.string().optional().catch(undefined)
+const Barcode = z.object({ format: text, message: z.string(), altText: text })
+const Visible = z.object({
+  organizationName: text,
+  description: text,
+  logoText: text,
+  backgroundColor: text,
+  foregroundColor: text,
+  labelColor: text,
+  barcodes: z.array(Barcode).catch([]),
+  barcode: Barcode.optional().catch(undefined),
+})
+
+export type AppleLook = Pick<Card, 'organizationName' | 'description' | 'logoText' | 'colors' | 'fields' | 'barcode'>
+
+interface Phone {
+  /** The classic style of the pass. */
+  passType: PassType
+  locale: ValueLocale
+  /** The major version. Default: the newest. */
+  ios?: number
+}
+
+/** Returns the parts of a pass.json that an iPhone shows in the classic style. */
+export function readAppleLook(passJson: Record<string, unknown>, { passType, locale, ios = 27 }: Phone): AppleLook {
+  const shown = Visible.parse(passJson)
+  const style = Object(passJson[passType])
+  const fieldsOf = (group: string) => readAppleFields(style[group], locale)
+  const barcode = shown.barcodes.find(({ format }) => ios >= 27 || isBeforeIos27(format)) ?? shown.barcode
+  return {
+    organizationName: shown.organizationName ?? '',
+    description: shown.description ?? '',
+    // Do not use the name of the organization instead, which phones show only in lists and notifications.
+    logoText: shown.logoText ?? null,
+    colors: {
+      background: parseRgb(shown.backgroundColor),
+      foreground: parseRgb(shown.foregroundColor),
+      label: parseRgb(shown.labelColor),
+    },
+    fields: {
+      header: fieldsOf('headerFields'),
+      primary: fieldsOf('primaryFields'),
+      secondary: fieldsOf('secondaryFields'),
+      auxiliary: fieldsOf('auxiliaryFields'),
+      back: fieldsOf('backFields'),
+    },
+    barcode: {
+      format: barcodeFormatOf('apple', barcode?.format) ?? 'qr',
+      message: barcode?.message ?? '',
+      altText: barcode?.altText ?? null,
+    },
+  }
+}
+
+/** Only the formats of iOS 27 have a fallback. */
+function isBeforeIos27(name: string | undefined): boolean {
+  const format = barcodeFormatOf('apple', name)
+  return format !== undefined && barcodeFormats[format].fallback === undefined
+}
