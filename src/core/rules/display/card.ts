@@ -232,9 +232,11 @@ function zonesOf(
   return isZone ? { fallbackZone: name } : {}
 }
 
+export const DEFAULT_MESSAGE = '{{pass.scanCode}}'
+
 /** Returns the content of the barcode: a printed one of another provider, else the message, else the scan code. */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
-  return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? '{{pass.scanCode}}', scope)
+  return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? DEFAULT_MESSAGE, scope)
 }
 
 /**

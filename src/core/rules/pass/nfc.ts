@@ -1,10 +1,9 @@
 import { createPublicKey } from 'node:crypto'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { systemExamples } from '../template/barcode.ts'
-import { fill, literalPart, placeholdersIn, SCAN_PAYLOAD, type Scope } from '../template/placeholder.ts'
+import { exampleText, findCause } from '../template/barcode.ts'
+import { fill, placeholdersIn, SCAN_PAYLOAD, type Scope } from '../template/placeholder.ts'
 import { pathOfValue } from '../template/rendered-size.ts'
-import { exampleScope } from '../template/resolve.ts'
 
 /** Apple's limit for the message, in bytes. */
 export const MAX_NFC_BYTES = 64
@@ -30,9 +29,7 @@ export function* checkNfc(definition: Definition): Generator<Issue> {
   const { nfc } = definition
   if (!nfc) return
   if (!isP256Key(nfc.publicKey)) yield { path: ['nfc', 'publicKey'], message: NFC_KEY_FORM }
-  const scope = new Map([...systemExamples, ...exampleScope(definition)])
-  const isComplete = placeholdersIn(nfc.message).every((name) => scope.has(name))
-  const reason = findUnsendable(isComplete ? fill(nfc.message, scope) : literalPart(nfc.message))
+  const reason = findUnsendable(exampleText(definition, nfc.message).text)
   if (reason) yield { path: ['nfc', 'message'], message: `Cannot be sent to a reader: it ${reason}` }
 }
 
@@ -43,9 +40,7 @@ export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) =>
   return (scope) => {
     const reason = findUnsendable(fill(nfc.message, scope))
     if (!reason) return []
-    const textOf = (name: string) => scope.get(name) ?? ''
-    const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)
-    const cause = names.find((name) => !isAscii(textOf(name))) ?? longest!
+    const cause = findCause(names, scope, (text) => !isAscii(text))
     const isPrinted = cause === 'pass.scanCode' && scope.has(SCAN_PAYLOAD)
     const path = isPrinted ? ['scanPayload'] : pathOfValue(cause)
     return [{ path, message: `Makes an NFC message that cannot be sent to a reader: it ${reason}` }]

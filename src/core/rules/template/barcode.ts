@@ -1,8 +1,8 @@
 import { barcodeFormats, findUndrawable, findUnfitting, foreignCharacter } from '../../barcode-formats.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
-import { barcodeMessage } from '../display/card.ts'
-import { lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'
+import { barcodeMessage, DEFAULT_MESSAGE } from '../display/card.ts'
+import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
 import { exampleScope } from './resolve.ts'
 
@@ -34,24 +34,38 @@ export function compileBarcode(definition: Definition): ((scope: Scope) => Issue
     const reason = isPrinted || names.length > 0 ? findUndrawable(format, message) : undefined
     if (!reason) return []
     if (isPrinted) return [{ path: ['scanPayload'], message: `Makes a barcode that cannot be drawn: it ${reason}` }]
-    const textOf = (name: string) => scope.get(name) ?? ''
-    const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)
-    const cause = names.find((name) => foreignCharacter(format, textOf(name)) !== undefined) ?? longest!
+    const cause = findCause(names, scope, (text) => foreignCharacter(format, text) !== undefined)
     return [{ path: pathOfValue(cause), message: `Makes a barcode that cannot be drawn: its message ${reason}` }]
   }
 }
 
+/** Returns the variable whose value is to blame for a text: the first one that is wrong, else the longest. */
+export function findCause(names: readonly string[], scope: Scope, isWrong: (text: string) => boolean): string {
+  const textOf = (name: string) => scope.get(name) ?? ''
+  const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)
+  return names.find((name) => isWrong(textOf(name))) ?? longest!
+}
+
 /** Values with the characters that these variables have on every pass. */
-export const systemExamples: Scope = new Map([
+const systemExamples: Scope = new Map([
   ['pass.id', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'],
   ['pass.scanCode', 'SAMPLESAMPLESAMPLESAMPLE22'],
 ])
 
-/** Returns the message with examples and defaults, and whether all of its variables have one. */
-export function exampleMessage(definition: Definition): { text: string; isComplete: boolean } {
+interface ExampleText {
+  text: string
+  /** Whether all variables of the text have an example or a default. */
+  isComplete: boolean
+}
+
+/** Returns a text of a definition with examples and defaults. */
+export function exampleText(definition: Definition, template: string): ExampleText {
   const scope = new Map([...systemExamples, ...exampleScope(definition)])
-  const names = placeholdersIn(definition.design.barcode?.message ?? '')
-  return { text: barcodeMessage(definition, scope), isComplete: names.every((name) => scope.has(name)) }
+  return { text: fill(template, scope), isComplete: placeholdersIn(template).every((name) => scope.has(name)) }
+}
+
+export function exampleMessage(definition: Definition): ExampleText {
+  return exampleText(definition, definition.design.barcode?.message ?? DEFAULT_MESSAGE)
 }
 
 /** Returns a valid sample for the variable that is the whole message of a barcode. */
