@@ -43,12 +43,14 @@ export function familyName(n: number): string {
  * Inserts passes. Pass n has the label "<family name> <n>", the externalPassId "ext-<n>", a unique seat, one of ten
  * tiers, and the template n % 10. The first 25 passes and one in a thousand are VOID, and all others are ISSUED.
  * @param projectId the project of all passes. Default: none
+ * @param templates the number of templates that have passes. Default: all ten
  */
 export async function insertPasses(
   db: Knex,
   workspaceId: string,
   count: number,
   projectId: string | null = null,
+  templates = TEMPLATES,
 ): Promise<void> {
   await insertTemplates(db, workspaceId)
   const sql = sqlFor(db)
@@ -56,7 +58,7 @@ export async function insertPasses(
   for (let start = 1; start <= count; start += chunk) {
     const range = [start, Math.min(count, start + chunk - 1)]
     await db.transaction(async (tx) => {
-      await tx.raw(insertPass(sql, projectId), [...range, workspaceId])
+      await tx.raw(insertPass(sql, projectId, templates), [...range, workspaceId])
       await tx.raw(insertVariable(sql, 'seat', 'n'), [...range, workspaceId])
       await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
     })
@@ -65,12 +67,12 @@ export async function insertPasses(
   if (isPostgres(db)) await db.raw('vacuum analyze')
 }
 
-/** Returns the scan code that `insertCodes` gives the n-th pass. */
+/** Returns the scan code of the n-th pass. */
 export function codeOf(n: number): string {
   return `bench-code-${n}`
 }
 
-/** Gives the first `count` passes the scan codes of `codeOf`. */
+/** Lets scanners find the first `count` passes by the codes of `codeOf`. */
 export async function insertCodes(db: Knex, workspaceId: string, count: number): Promise<void> {
   const chunk = 10_000
   for (let start = 1; start <= count; start += chunk) {
@@ -119,8 +121,12 @@ const postgres: Sql = {
   boolean: 'false',
 }
 
-function insertPass({ numbers, timedId, uuid, text, boolean }: Sql, projectId: string | null): string {
-  const template = uuid(`'00000000-0000-7000-8000-00000000000' || ${text(`n % ${TEMPLATES}`)}`)
+function insertPass(
+  { numbers, timedId, uuid, text, boolean }: Sql,
+  projectId: string | null,
+  templates: number,
+): string {
+  const template = uuid(`'00000000-0000-7000-8000-00000000000' || ${text(`n % ${templates}`)}`)
   return `insert into passes (id, workspace_id, external_pass_id, external_folded, label, label_folded, status, version,
     revision, wallet_version, project_id, template_id, template_version_id, template_version, variables, has_windows, scan_code,
     apple_token, link_generation, created_at, updated_at, modified_at)
@@ -128,7 +134,7 @@ function insertPass({ numbers, timedId, uuid, text, boolean }: Sql, projectId: s
   select ${timedId(START, 'n')}, ${uuid('w.id')}, 'ext-' || ${text('n')}, 'ext-' || ${text('n')}, ${FAMILY_NAME} || ' ' || ${text('n')},
     ${FAMILY_NAME} || ' ' || ${text('n')}, case when n <= 25 or n % 1000 = 0 then 'VOID' else 'ISSUED' end, 2, 1, 1,
     ${projectId === null ? 'null' : uuid(`'${projectId}'`)}, ${template}, ${template}, 1,
-    '{"seat":"' || ${text('n')} || '","tier":"' || ${text('n % 10')} || '"}', ${boolean}, 'SCANCODE', 'token', 0,
+    '{"seat":"' || ${text('n')} || '","tier":"' || ${text('n % 10')} || '"}', ${boolean}, 'bench-code-' || ${text('n')}, 'token', 0,
     ${START} + n, ${START} + n, ${START}
   from numbers cross join (select id from workspaces where id = ?) w`
 }

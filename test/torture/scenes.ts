@@ -13,6 +13,7 @@ import { killedSets, scans } from './scenes/scans.ts'
 import { sigterm } from './scenes/sigterm.ts'
 import { stale } from './scenes/stale.ts'
 import { updates } from './scenes/updates.ts'
+import { upgrade } from './scenes/upgrade.ts'
 
 /** At least one scene for each promise, in the order of the promises. */
 export const scenes: Scene[] = [
@@ -23,6 +24,7 @@ export const scenes: Scene[] = [
   sigterm,
   broadcast,
   filteredBroadcast,
+  upgrade,
   creates,
   scans,
   updates,
