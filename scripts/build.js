@@ -1,7 +1,7 @@
 // Builds dist/ and the oclif command manifest. With --if-needed, does nothing if dist/ is newer than every source. With
 // --no-check, does not check types, for callers that check them in another step.
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { bundleClient } from './build-client.js'
 import { buildDesk } from './build-desk.js'
@@ -23,15 +23,6 @@ function isCurrent() {
 
 function run(command, ...args) {
   execFileSync(process.execPath, [join(root, 'node_modules', command), ...args], { cwd: root, stdio: 'inherit' })
-}
-
-/** Copies the parts of Swagger UI that the page at /docs loads, and the files that its license requires. */
-function copyReference() {
-  const from = join(root, 'node_modules/swagger-ui-dist')
-  const to = join(root, 'dist/server/pages/swagger-ui')
-  mkdirSync(to)
-  const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE']
-  for (const name of files) copyFileSync(join(from, name), join(to, name))
 }
 
 /** Copies the styles and scripts of pages that are not bundled. */
@@ -69,7 +60,6 @@ if (!process.argv.includes('--if-needed') || !isCurrent()) {
   const checked = process.argv.includes('--no-check') ? ['--noCheck'] : []
   // Use one thread: several threads are faster on an idle machine, but use 50 % more CPU.
   run('typescript-native/bin/tsc', '--project', 'tsconfig.build.json', '--singleThreaded', ...checked)
-  copyReference()
   copyBrowserFiles()
   writePage('door', await buildDoor())
   writePage('desk', await buildDesk())

@@ -8,7 +8,6 @@ import { createLoadingCache } from '../../wallets/loading-cache.ts'
 import type { Services } from '../context.ts'
 import type { Readiness } from '../http/readiness.ts'
 import {
-  type Asset,
   answerFile,
   assetPath,
   copyScript,
@@ -25,17 +24,9 @@ import {
 } from './assets.ts'
 import type { Page } from './html.ts'
 import { sharedPicturePath } from './link/link-parts.ts'
-import {
-  docsPath,
-  docsScript,
-  docsStyle,
-  errorsPage,
-  errorsPath,
-  readReferenceFiles,
-  referencePage,
-  tryPage,
-  tryPath,
-} from './reference-page.ts'
+import { errorsPage, errorsPath } from './reference/errors-page.ts'
+import { objectsPage, objectsPath } from './reference/objects-page.ts'
+import { docsPath, referencePage } from './reference/reference-page.ts'
 import { deskPath, doorPath, loadDesk, loadDoor } from './scripted-pages.ts'
 
 export interface PublicOptions {
@@ -72,7 +63,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
 
   app.get(assetPath, async (event) => {
     const { pathname } = event.url
-    const found = (await badges.get(pathname)?.()) ?? (await findAsset(pathname))
+    const found = (await badges.get(pathname)?.()) ?? ownAssets.get(pathname)
     if (!found) throw new ApiError('NOT_FOUND', { message: 'File not found.' })
     return send(event, found)
   })
@@ -89,11 +80,9 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
 
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
-  app.get(docsPath, async (event) => send(event, await loadReference()))
-
-  app.get(errorsPath, async (event) => send(event, await loadErrors()))
-
-  app.get(tryPath, async (event) => send(event, await loadTry()))
+  for (const [path, load] of docsPages) app.get(path, async (event) => send(event, await load()))
+  // The former page to try requests.
+  app.get(`${docsPath}/try`, () => new Response(null, { status: 302, headers: { location: `..${docsPath}` } }))
 
   app.get('/openapi.json', async (event) => send(event, await loadDescription()))
 
@@ -119,10 +108,11 @@ async function findShared(id: string, { store, images }: Pick<Services, 'store' 
 }
 
 /** The pages, each of which is created with its first request. */
-const loadReference = onceDescribed(() => fileOf(referencePage()))
-const loadErrors = onceDescribed(() => fileOf(errorsPage()))
-const loadReferenceFiles = once(readReferenceFiles)
-const loadTry = once(async () => fileOf(tryPage(await loadReferenceFiles())))
+const docsPages = [
+  [docsPath, onceDescribed(() => fileOf(referencePage()))],
+  [objectsPath, onceDescribed(() => fileOf(objectsPage()))],
+  [errorsPath, onceDescribed(() => fileOf(errorsPage()))],
+] as const
 
 const scriptedPages = [
   [doorPath, once(loadDoor)],
@@ -166,13 +156,8 @@ const loadDescription = onceDescribed(() =>
 )
 
 const ownAssets = new Map(
-  [tabletScript, copyScript, pageIcon, touchIcon, trialLogo, docsScript, docsStyle].map((asset) => [asset.path, asset]),
+  [tabletScript, copyScript, pageIcon, touchIcon, trialLogo].map((asset) => [asset.path, asset]),
 )
-
-async function findAsset(path: string): Promise<Asset | undefined> {
-  if (ownAssets.has(path) || !path.includes('/swagger-ui')) return ownAssets.get(path)
-  return Object.values(await loadReferenceFiles()).find((file: Asset) => file.path === path)
-}
 
 /** A cache of recently used images. All concurrent responses share one buffer per image. */
 export interface ImageCache {

@@ -49,7 +49,7 @@ describe('package', () => {
       `${packed.filename}: ${paths.length} files, ${kib(packed.size)} packed, ${kib(packed.unpackedSize)} unpacked`,
     )
     expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'bin/run.js', 'oclif.manifest.json']))
-    expect(paths).toContain('dist/server/pages/swagger-ui/swagger-ui-bundle.js.LICENSE.txt')
+    expect(paths).toContain('dist/server/pages/browser/tasks/create-pass.py')
     expect(paths.filter((path) => /^(src|test|bench|scripts|docs)\/|\.map$|(?<!\.d)\.tsx?$/.test(path))).toEqual([])
     const types = paths.filter((path) => path.endsWith('.d.ts') && !/^dist\/(client|core)\//.test(path))
     expect(types).toEqual([])

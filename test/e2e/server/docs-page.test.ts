@@ -1,11 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { eventTypes } from '../../../src/core/events.ts'
-import { openApiDocument } from '../../../src/core/openapi/document.ts'
-import { allRoutes } from '../../support/conformance.ts'
 import { type CleanUp, cleanUpAfterAll } from '../../support/databases.ts'
 import { isLong } from '../../support/long.ts'
 import { accessibilityIssues, launchBrowser, screens, skipReason, visit } from '../support/browser.ts'
@@ -25,71 +22,12 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     server = await hostServer({ args: ['--cors-origin', apps[0]], cleanUp })
   })
 
-  /** Swagger UI takes seconds to draw all operations, and draws them again after each click and input. */
-  const tried = ['tokens.current', 'passes.list', 'passes.create']
-
-  function withoutOthers() {
-    const { paths, webhooks: _, ...document } = openApiDocument()
-    const isTried = (path: object) =>
-      Object.values(path).some(({ operationId }: { operationId?: string }) => tried.includes(operationId ?? ''))
-    return { ...document, paths: Object.fromEntries(Object.entries(paths).filter(([, path]) => isTried(path))) }
-  }
-
-  async function openDocs(options: Parameters<typeof visit>[1], { isWhole = isLong } = {}) {
-    const visited = await visit(browser, options)
-    const hosts = new Set<string>()
-    visited.page.on('request', (request) => hosts.add(new URL(request.url()).host))
-    if (!isWhole) await visited.page.route('**/openapi.json', (route) => route.fulfill({ json: withoutOthers() }))
-    await visited.page.goto(`${server.url}/docs/try`)
-    await visited.page.locator('.opblock').first().waitFor()
-    return { ...visited, hosts }
-  }
-
-  test('the docs page shows every operation and error code, under its policy, from this server', async () => {
-    const { page, incidents, hosts } = await openDocs({ viewport: screens.desktop }, { isWhole: true })
-    const shown = await page.locator('.opblock-summary').allInnerTexts()
-    const inContract = allRoutes.map(({ route }) => `${route.method} ${route.path}`)
-    const operations = shown.map((text) =>
-      text
-        .replaceAll(/[\u200b\s]+/g, ' ')
-        .split(' ')
-        .slice(0, 2)
-        .join(' '),
-    )
-    const events = eventTypes.map((type) => `POST ${type}`)
-    expect(operations.sort()).toEqual([...inContract, ...events].sort())
-    const description = await page.locator('.information-container').innerText()
-    for (const code of ['PASS_ALREADY_VOIDED', 'JOB_FAILED']) expect(description).toContain(code)
-    const text = await page.locator('body').innerText()
-    for (const tag of openApiDocument().tags) expect(text).toContain(tag.description.replaceAll('`', ''))
-    expect(incidents).toEqual([])
-    expect([...hosts]).toEqual([new URL(server.url).host])
-  })
-
-  test('operations of the docs page are accessible, and open and can be tried under its policy', async () => {
-    const { page, incidents, hosts } = await openDocs({ viewport: screens.desktop })
-    await expectAccessible(page)
-    await page.getByRole('button', { name: 'Authorize' }).first().click()
-    await page.locator('.modal-ux input').first().fill(server.token)
-    await page.locator('.modal-ux button.authorize').first().click()
-    await page.locator('.modal-ux button.btn-done').first().click()
-    const [operation, ...others] = tried.map((id) => page.locator(idOf(id))) as [Locator, ...Locator[]]
-    await operation.locator('.opblock-summary-control').click()
-    await operation.getByRole('button', { name: 'Try it out' }).click()
-    await operation.getByRole('button', { name: 'Execute' }).click()
-    await operation.getByText('"first owner"').first().waitFor()
-    for (const other of others) await other.locator('.opblock-summary-control').click()
-    await page.getByText('order-1815-1').first().waitFor()
-    // Swagger UI looks for a separate input component for each format before it uses that of the type.
-    expect(incidents.filter((text) => !text.includes('Could not find component: JsonSchema_string_'))).toEqual([])
-    expect([...hosts]).toEqual([new URL(server.url).host])
-  })
-
   test('the reference reaches an endpoint within two screens, without accessibility issues, light and dark', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, incidents } = await visit(browser, { viewport: screens.desktop, colorScheme })
       // The style sheet of both pages contains the dark colors.
-      for (const path of colorScheme === 'light' || isLong ? ['/docs', '/docs/errors'] : ['/docs']) {
+      const paths = ['/docs', '/docs/objects', '/docs/errors']
+      for (const path of colorScheme === 'light' || isLong ? paths : ['/docs']) {
         await page.goto(server.url + path)
         const isOnlyColors = colorScheme === 'dark' && !isLong
         // Every endpoint has the same colors.
@@ -130,10 +68,49 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(items).toHaveLength(1)
   })
 
-  // Dark mode changes only the contrast, which Swagger UI decides.
-  test.runIf(isLong)('the page to try requests has no accessibility issue in dark mode', async () => {
-    const { page } = await openDocs({ viewport: screens.desktop, colorScheme: 'dark' })
-    await expectAccessible(page)
+  test('the search finds tasks, endpoints, errors, and parameters, by keyboard', async () => {
+    const { page, incidents } = await visit(browser, { viewport: screens.desktop })
+    await page.goto(`${server.url}/docs`)
+    const search = page.getByRole('searchbox', { name: 'Search' })
+    const results = page.getByRole('search').getByRole('link')
+    for (const [text, first] of [
+      ['create pass', 'Create a pass'],
+      ['filter', 'List passes with a filter'],
+      ['verify webhook', 'Verify a webhook'],
+      ['POST /v1/scans', 'Record a scan attempt'],
+      ['PASS_ALREADY_VOIDED', 'PASS_ALREADY_VOIDED'],
+      ['ProjectFigures', 'ProjectFigures'],
+    ] as const) {
+      await search.fill(text)
+      expect(await results.first().innerText(), text).toBe(first)
+    }
+    await search.fill('seat:A-17')
+    expect(await results.allInnerTexts()).toContain('List passes')
+    expect(await accessibilityIssues(page, ['color-contrast', 'label', 'region'])).toEqual([])
+    await search.fill('no such words')
+    expect(await page.getByRole('status').innerText()).toBe('0 results')
+    await search.fill('verify webhook')
+    await search.press('Enter')
+    expect(new URL(page.url()).hash).toBe('#verify-webhook')
+    expect(await page.getByText('PASSES_WEBHOOK_SECRET is').isVisible()).toBe(true)
+    expect([await search.inputValue(), await results.count()]).toEqual(['', 0])
+    await search.fill('scan')
+    await search.press('Escape')
+    expect(await results.count()).toBe(0)
+    expect(incidents).toEqual([])
+  })
+
+  test('the reference fits a screen of 320 pixels, and needs no script', async () => {
+    const { page } = await visit(browser, { viewport: { width: 320, height: 640 }, javaScriptEnabled: false })
+    for (const path of ['/docs', '/docs/objects', '/docs/errors']) {
+      await page.goto(server.url + path)
+      expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(320)
+    }
+    await page.goto(`${server.url}/docs`)
+    expect(await page.getByRole('search').count()).toBe(0)
+    await page.getByText('List passes with a filter').first().click()
+    await page.getByText('Python', { exact: true }).nth(1).click()
+    expect(await page.getByText('urllib.parse.urlencode(query)').isVisible()).toBe(true)
   })
 })
 
@@ -147,22 +124,3 @@ async function servePage(cleanUp: CleanUp): Promise<string> {
 }
 
 const KEEP_SOME_ARTICLES = `document.querySelectorAll('article').forEach((part, n) => n >= 20 && part.remove())`
-
-/** Ignores the issues of Swagger UI itself. */
-async function expectAccessible(page: Page): Promise<void> {
-  const issues = await accessibilityIssues(page)
-  expect(issues.filter((issue) => !THEIRS.test(issue)).map((issue) => issue.slice(0, 300))).toEqual([])
-}
-
-/**
- * Issues of the elements that Swagger UI draws: pale badges and methods (light scheme), a link in each button that
- * opens an operation, the hidden server selection without a label, the content before its `main`, names of parts
- * without a role, and the heading of webhooks.
- */
-const THEIRS =
-  /^(undecided )?(color-contrast|nested-interactive|select-name|region|aria-prohibited-attr|heading-order):/
-
-/** Returns the element ID of an operation, in which Swagger UI escapes the dot with a backslash. */
-function idOf(operation: string): string {
-  return `[id$="-${operation.replace('.', '\\\\.')}"]`
-}
