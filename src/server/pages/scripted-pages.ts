@@ -32,7 +32,7 @@ type Build = ReadonlyMap<string, Uint8Array>
 type Files = Map<string, PublicFile>
 
 /** Allows only files of this server and pictures as data URLs, and no inline code or styles. */
-export const OWN_FILES = {
+const OWN_FILES = {
   'default-src': "'none'",
   'script-src': "'self'",
   'style-src': "'self'",

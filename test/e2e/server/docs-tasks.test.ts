@@ -11,7 +11,7 @@ import { hostServer, type TestServer } from '../support/server.ts'
 const root = new URL('../../../', import.meta.url).pathname
 const folder = join(root, 'src/server/pages/browser/tasks')
 
-/** How to run the programs of each language. The types of TypeScript are checked with those of the project. */
+/** The command that runs a program, by the extension of its file. */
 const languages = {
   sh: ['sh'],
   mts: ['node', '--import', 'tsx'],
@@ -50,7 +50,7 @@ describe('programs of the API reference', () => {
     env = { PASSES_URL: server.url, PASSES_TOKEN: server.token, TEMPLATE_ID: id }
   })
 
-  test('create one pass, however often they run, and find it', async () => {
+  test('create the same pass in every language, and find it', async () => {
     for (const extension of runnable) {
       const { exitCode, stdout, stderr } = await start('create-pass', extension, env)
       expect([extension, exitCode, stdout], stderr).toEqual([extension, 0, expect.stringContaining(`${server.url}/l/`)])

@@ -12,7 +12,7 @@ const MAX_RESULTS = 12
 /** Returns the places of the page and of the pages next to it. The text of a place includes its title. */
 function places() {
   const own = [...main.querySelectorAll('article, details[id]')].map((part) => {
-    const title = part.querySelector('h3, summary > b, summary').textContent
+    const title = (part.querySelector('h3, summary > b') ?? part.querySelector('summary')).textContent
     const detail = part.querySelector('.route')?.textContent ?? ''
     return { href: `#${part.id}`, title, detail, text: part.textContent }
   })
