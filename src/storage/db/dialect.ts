@@ -57,6 +57,14 @@ export async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
 }
 
+/**
+ * Makes the transaction look up the rows of other tables for each row of a chunk. PostgreSQL would read all rows that match in
+ * the other table again for each chunk.
+ */
+export async function joinByKeys(tx: Knex): Promise<void> {
+  if (isPostgres(tx)) await tx.raw('set local enable_hashjoin = off; set local enable_mergejoin = off')
+}
+
 /** Returns a slot in which no other transaction counts. On SQLite, all count in the same one. */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0

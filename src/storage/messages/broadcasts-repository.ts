@@ -5,7 +5,7 @@ import { type PassFilter, parsePassFilter } from '../../core/contract/schemas/pa
 import { CAPPED_PLATFORM, type Platform } from '../../core/contract/schemas/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
-import { constant, deleteReturningIds, idsMadeAt, insertSelected } from '../db/dialect.ts'
+import { constant, deleteReturningIds, idsMadeAt, insertSelected, joinByKeys } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import {
   json,
@@ -158,6 +158,7 @@ export class Broadcasts extends Repository {
       updated_at: constant(this.db, 'bigint', now),
     }
     const matching = filter && (await createMatcher(this.db, workspaceId, parsePassFilter(filter), startedAt!))
+    if (matching) await joinByKeys(this.db)
     const passes = matching
       ? matchingInRange(this.db, workspaceId, { projectId }, chunk, matching)
       : passesInRange(this.db, workspaceId, { projectId }, chunk)
