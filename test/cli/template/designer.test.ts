@@ -1,7 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { zipSync } from 'fflate'
 import { afterAll, expect, test } from 'vitest'
+import { CliError } from '../../../src/cli/command/cli-error.ts'
 import { importDesignerTemplate } from '../../../src/cli/template/designer/import-template.ts'
 import { draftOf, readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { isJsonObject } from '../../../src/core/json.ts'
@@ -9,6 +11,7 @@ import { checkDefinition } from '../../../src/core/rules/template/definition.ts'
 import { previewOf, samplePass } from '../../../src/server/pages/card/card-preview.ts'
 import { createWarnings, platformIssuesOf, previewWallets } from '../../../src/server/pages/template-dev/content.ts'
 import { temporaryFolder } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { festival, flight, loyalty, museum, writeArchive, writeBundle } from './designer-bundles.ts'
 
 const at = new Date(0)
@@ -205,4 +208,46 @@ test('rejects an archive whose files are too large in all, before it decompresse
   await expect(importAt(path)).rejects.toThrow('the archive is too large')
   writeFileSync(path, 'text')
   await expect(importAt(path)).rejects.toThrow('it is not a ZIP archive')
+})
+
+const damage = fc.constantFrom<unknown>(null, '', 'x'.repeat(12_000), '\0\ud800', '__proto__', 1e21, true, [], {}, [
+  null,
+])
+
+/** Replaces values of a JSON object by others, each at a place that its number chooses. */
+function damaged(value: object, changes: readonly (readonly [number, unknown])[]): object {
+  const copy = structuredClone(value)
+  for (const [number, other] of changes) {
+    const places: [Record<string, unknown>, string][] = []
+    const walk = (holder: Record<string, unknown>) => {
+      for (const [key, item] of Object.entries(holder)) {
+        places.push([holder, key])
+        if (typeof item === 'object' && item !== null) walk(item as Record<string, unknown>)
+      }
+    }
+    walk(copy as Record<string, unknown>)
+    const [holder, key] = places[number % places.length]!
+    holder[key] = structuredClone(other)
+  }
+  return copy
+}
+
+test('any damage to pass.json leads to a template file that can be read, or to a reason', async () => {
+  const ofBundle = fc.constantFrom(museum, festival, flight, loyalty)
+  const changes = fc.array(fc.tuple(fc.nat(), damage), { minLength: 1, maxLength: 4 })
+  await fc.assert(
+    fc.asyncProperty(ofBundle, changes, async (files, edits) => {
+      const folder = temporaryFolder()
+      const passJson = JSON.stringify(damaged(JSON.parse(String(files['pass.json'])), edits))
+      const path = writeBundle(folder, { ...files, 'pass.json': passJson })
+      const imported = await importAt(path, folder).catch((error: unknown) => error)
+      if (imported instanceof CliError) return
+      const file = await readTemplateFile(join(folder, 'card.json'))
+      const issues = [...checkDefinition(file.definition), ...(await platformIssuesOf(draftOf(file), at))]
+      // The designer has to decide how a ticket without its facts is read and shown.
+      const open = /^(design\.images|event|nfc|apple\.nfc)/
+      expect(issues.map((issue) => issue.path.join('.')).filter((place) => !open.test(place))).toEqual([])
+    }),
+    { numRuns: times(15, 1000) },
+  )
 })

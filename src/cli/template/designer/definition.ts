@@ -6,10 +6,11 @@ import {
   type PassType,
 } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { isP256Key, NFC_KEY_FORM } from '../../../core/rules/pass/nfc.ts'
 import type { DesignerBundle } from './bundle.ts'
 import { readFacts } from './facts.ts'
 import type { FieldContext } from './fields.ts'
-import type { JsonObject, Report } from './report.ts'
+import { cleanText, type JsonObject, type Report } from './report.ts'
 import { readStyles } from './styles.ts'
 import { Texts } from './texts.ts'
 import { toTimestamp } from './values.ts'
@@ -165,7 +166,8 @@ function appearance(pass: JsonObject, name: string, { texts, report }: FieldCont
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value : undefined
+  const text = typeof value === 'string' ? cleanText(value) : ''
+  return text.trim() === '' ? undefined : text
 }
 
 function toHex(color: string): string | undefined {
@@ -222,8 +224,12 @@ function readBarcode(pass: JsonObject, { variables, report, texts, fieldsByValue
   }
 }
 
-function readNfc({ nfc }: JsonObject, { variables }: FieldContext) {
-  if (!isJsonObject(nfc) || textOf(nfc.encryptionPublicKey) === undefined) return {}
+function readNfc({ nfc }: JsonObject, { variables, report }: FieldContext) {
+  if (!isJsonObject(nfc)) return {}
+  if (!isP256Key(String(nfc.encryptionPublicKey))) {
+    report.unmapped.push({ path: 'nfc.encryptionPublicKey', reason: NFC_KEY_FORM })
+    return {}
+  }
   const example = textOf(nfc.message)
   return {
     nfc: {

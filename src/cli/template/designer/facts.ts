@@ -1,8 +1,9 @@
 import type { PassType } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import type { FieldContext } from './fields.ts'
 import type { JsonObject } from './report.ts'
-import { toTimestamp } from './values.ts'
+import { toNumberText, toTimestamp } from './values.ts'
 
 type Mode = 'air' | 'train' | 'bus' | 'boat'
 
@@ -105,7 +106,7 @@ export function readFacts(
   for (const { tag, fact, isRequired } of rows) {
     if (tag.startsWith('seats.') && !isOneSeat) continue
     const text = factText(fact, valueAt(tags, tag))
-    if (text === undefined) continue
+    if (text === undefined || !hasBothDegrees(tag, tags)) continue
     take(rest, tag)
     if (valueAt(facts, fact) !== undefined) continue
     const placeholder = sharedPlaceholder(tag, text, rows, tags, context) ?? newPlaceholder(tag, fact, text, context)
@@ -131,8 +132,16 @@ function dropDerivedTags(tags: JsonObject): void {
 const MOMENTS = /At$/
 const DEGREES = /(latitude|longitude)$/
 
+/** A position needs its latitude and its longitude. */
+function hasBothDegrees(tag: string, tags: JsonObject): boolean {
+  const other = tag.replace(DEGREES, (name) => (name === 'latitude' ? 'longitude' : 'latitude'))
+  return other === tag || factText(other, valueAt(tags, other)) !== undefined
+}
+
 function factText(fact: string, value: unknown): string | undefined {
   if (MOMENTS.test(fact)) return toTimestamp(value)
+  if (DEGREES.test(fact)) return typeof value === 'number' ? toNumberText(value) : undefined
+  if (fact.endsWith('timeZone')) return typeof value === 'string' && isTimeZone(value) ? value : undefined
   const text = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
   return text === '' || text.length > 1000 ? undefined : text
 }
@@ -182,7 +191,7 @@ function withVariables(value: unknown, tags: OtherTags, path: string[] = []): un
   }
   const known = tags.placeholders.get(path.join('.'))
   if (known !== undefined) return known
-  const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+  const text = typeof value === 'string' ? value : typeof value === 'number' ? (toNumberText(value) ?? '') : ''
   if (text === '' || text.length > 1000 || /^(?:PK|rgb\(|#)|^[A-Z]{3}$/.test(text)) return value
   const format = typeof value === 'number' ? 'number' : toTimestamp(text) === undefined ? 'text' : 'date-time'
   return tags.context.variables.add({ key: path.at(-1)!, format, example: text })

@@ -15,3 +15,8 @@ export interface Report {
   /** Values that the definition replaces. */
   assumed: Note[]
 }
+
+/** Returns a text without the characters that a definition rejects. */
+export function cleanText(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed()
+}

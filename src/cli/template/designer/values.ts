@@ -1,5 +1,6 @@
 import { Timestamp } from '../../../core/contract/schemas/common.ts'
 import type { FieldDefinition, VariableFormat } from '../../../core/contract/schemas/definition.ts'
+import { currencies } from '../../../core/rules/display/format-value.ts'
 import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import type { JsonObject } from './report.ts'
 
@@ -35,7 +36,12 @@ function readNumber(
   text: string,
   inApple: boolean,
 ): Omit<ReadValue, 'format'> {
-  if (typeof currencyCode === 'string') return { as: 'currency', currency: currencyCode, text, lost: [] }
+  if (currencyCode !== undefined) {
+    const currency = String(currencyCode)
+    return currencies().includes(currency)
+      ? { as: 'currency', currency, text, lost: [] }
+      : { as: 'number', text, lost: ['currencyCode'] }
+  }
   if (numberStyle === 'PKNumberStyleDecimal') return { as: 'number', text, lost: [] }
   // A percentage of pass.json is a fraction: 0.15 is 15 %.
   if (numberStyle !== 'PKNumberStylePercent') return { text, lost: ['numberStyle'] }
@@ -92,6 +98,12 @@ function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue 
     return dated({ as: 'time', style }, ...(isFixed ? ['ignoresTimeZone'] : []))
   }
   return dated({})
+}
+
+/** Returns a number as the text of a variable; `undefined` if it needs an exponent. */
+export function toNumberText(value: number): string | undefined {
+  const text = String(value)
+  return NUMBER.test(text) ? text : undefined
 }
 
 /** Returns a date of pass.json as a date-time of a variable, or `undefined`. */

@@ -1,6 +1,7 @@
 import type { DefinitionInput, VariableDefinition, VariableFormat } from '../../../core/contract/schemas/definition.ts'
 import { inWords } from '../../command/output.ts'
 import { columnOf } from '../../import/read-packages.ts'
+import { cleanText } from './report.ts'
 
 export type NewVariable = Pick<VariableDefinition, 'example' | 'default'> & {
   /** A key of pass.json. */
@@ -25,7 +26,7 @@ export class Variables {
     if (this.#byName.size === MAX_VARIABLES) return rest.example ?? ''
     const name = this.#freeName(nameOf(key))
     const words = inWords(name).replaceAll('_', ' ').trim()
-    const shown = label?.trim() || `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+    const shown = cleanText(label ?? '').trim() || `${words.charAt(0).toUpperCase()}${words.slice(1)}`
     this.#byName.set(name, {
       name,
       label: shown.slice(0, 255),
