@@ -45,7 +45,7 @@ export class ZoneModel {
     this.resets.push(this.entry(at))
   }
 
-  /** Whether the zone accepts a movement: the movements of the pass alternate, and a zone that is full lets nobody in. */
+  /** Whether the zone accepts a movement: the movements of the pass alternate, and a full zone denies entry. */
   accepts(passId: string, direction: Direction, at: Date): boolean {
     const now = { at: at.getTime(), order: Infinity }
     const moves = this.movesOf(passId, this.resets.filter((reset) => isBefore(reset, now)).at(-1))
