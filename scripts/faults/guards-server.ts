@@ -80,6 +80,22 @@ export const serverGuards: Fault[] = [
     tests: ['test/wallets/apple/cms.test.ts'],
   },
   {
+    name: 'nested-links',
+    breaks: 'A pass is linked to a pass with links, and Google rejects its object.',
+    file: 'src/server/wallet-sync/google-sync.ts',
+    text: 'if (object && !hasLinks)',
+    replacement: 'if (object)',
+    tests: ['test/server/wallet-sync/linked-passes.test.ts'],
+  },
+  {
+    name: 'whole-strip',
+    breaks: 'A strip causes a warning although it is plain behind the text.',
+    file: 'src/core/rules/lint/lint-colors.ts',
+    text: 'const columns = indexes(box.left, box.right, Math.min(1, 1 / ratio), MOSAIC.columns)',
+    replacement: 'const columns = indexes(0, 1, Math.min(1, 1 / ratio), MOSAIC.columns)',
+    tests: ['test/core/rules/lint/lint.test.ts'],
+  },
+  {
     name: 'lost-messages',
     breaks: 'Replacing a class loses the messages of broadcasts.',
     file: 'src/wallets/google/api/google-api.ts',

@@ -164,6 +164,27 @@ test('a missing description falls back to the organization name, and that to a g
   })
 })
 
+test.each([
+  ['ean13', '4006381333931', 'PKBarcodeFormatEAN13'],
+  ['code39', 'MEMBER-1', 'PKBarcodeFormatCode39'],
+  ['codabar', 'A123456B', 'PKBarcodeFormatCodabar'],
+  ['itf', '123456', 'PKBarcodeFormatI2of5'],
+] as const)(
+  'a linear barcode of iOS 27, %s, is followed by a QR code for earlier versions',
+  (format, message, name) => {
+    const linear = { format: name, message, messageEncoding: 'iso-8859-1', altText: 'No. 1' }
+    const qr = { ...linear, format: 'PKBarcodeFormatQR' }
+    const json = build({}, { barcode: { format, message, altText: 'No. 1' } })
+    expect({ barcodes: json.barcodes, barcode: json.barcode }).toEqual({ barcodes: [linear, qr], barcode: qr })
+  },
+)
+
+test('a barcode that all versions of iOS show has no QR code next to it', () => {
+  const json = build({}, { barcode: { format: 'code128', message: 'M-1', altText: null } })
+  expect(json.barcodes).toHaveLength(1)
+  expect(json).not.toHaveProperty('barcode')
+})
+
 test('a barcode beyond Latin-1 is written as UTF-8', () => {
   const encoding = (message: string) =>
     build({}, { barcode: { format: 'qr', message, altText: null } }).barcodes[0].messageEncoding

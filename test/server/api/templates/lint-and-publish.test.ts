@@ -59,6 +59,19 @@ const broken: [string, object, PassType?][] = [
   ['a wrong type in a Google object', ofObject({ barcode: 'x' })],
   ['a field of a Google object that the server sets', ofObject({ state: 'SLEEPING' })],
   ['a wrong color of a Google object', ofObject({ hexBackgroundColor: 'blue' })],
+  [
+    'messages of a Google object',
+    ofObject({ messages: [{ header: 'Doors', body: 'Open', messageType: 'TEXT_AND_NOTIFY' }] }),
+  ],
+  [
+    'a place with an address',
+    apple({ featuredActions: [{ identifier: 'a', type: 'place', url: 'https://a.example/' }] }),
+  ],
+  ['a key that is not of NFC readers', { design, nfc: { message: 'x', publicKey: 'AAAA' } }],
+  [
+    'an EAN-13 with a wrong check digit',
+    { design: { ...design, barcode: { format: 'ean13', message: '4006381333932' } } },
+  ],
   ['an unknown field of a Google class', google({ class: { nothing: 1 } })],
 ]
 
