@@ -7,6 +7,7 @@ const root = new URL('..', import.meta.url).pathname
 const checks = [
   ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'],
   ['scripts/voice.js'],
+  ['scripts/lint-openapi.js'],
   ['node_modules/typescript-native/bin/tsc', '--noEmit', '--singleThreaded'],
   ['node_modules/knip/bin/knip.js', '--no-progress'],
   ['scripts/build.js', '--no-check'],
