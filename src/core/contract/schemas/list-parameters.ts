@@ -47,7 +47,7 @@ export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
 }
 
 /** The position of the next page. */
-export const Cursor = z
+const Cursor = z
   .string()
   .min(1)
   .max(512)
