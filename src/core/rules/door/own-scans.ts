@@ -1,6 +1,5 @@
 import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
-import type { OwnMovement } from './presence-at-door.ts'
 
 /** An offline decision, as doors store it. The part that is uploaded has the time of the attempt as `scannedAt`. */
 export interface OfflineDecision extends OfflineScan {
@@ -25,6 +24,16 @@ export function reportOf({
   ...scan
 }: OfflineDecision): OfflineScan {
   return scan
+}
+
+/** A movement that a door recorded. */
+export interface OwnMovement {
+  zoneId: string
+  direction: Direction
+  /** The real time of the scan, regardless of a validity date. */
+  at: string
+  /** Whether it was an entry that debited no use. */
+  isReentry: boolean
 }
 
 export interface ListedScan {
