@@ -168,13 +168,14 @@ export const scanner = {
     summary: 'Upload scans that a device decided offline',
     description:
       'The server stores the decision of the device for each scan. If the server would have decided differently, ' +
-      'metadata.conflict of the scan has the reason of the server.',
+      'metadata.conflict of the scan has the reason of the server. If a zone never existed, or belongs to another ' +
+      'project than its scan, the response is 404, and nothing is recorded.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),
     responses: {
       200: OfflineResults,
     },
-    errors: ['SCANNER_OFFLINE_DISABLED'],
+    errors: ['SCANNER_OFFLINE_DISABLED', 'NOT_FOUND'],
   }),
 }
