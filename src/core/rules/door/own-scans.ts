@@ -1,5 +1,6 @@
 import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
+import type { Direction } from '../zones/presence.ts'
 
 /** An offline decision, as doors store it. The part that is uploaded has the time of the attempt as `scannedAt`. */
 export interface OfflineDecision extends OfflineScan {
