@@ -75,7 +75,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     port: chosen,
     persistent: false,
     createPostgresUser: isRoot,
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--auth=trust'],
     postgresFlags: ['max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
     onLog: () => undefined,
     onError: () => undefined,
