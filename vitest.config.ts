@@ -2,6 +2,7 @@ import { accessSync, constants, statfsSync } from 'node:fs'
 import { freemem } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { builtSource } from './test/support/built-source.ts'
 
 const MEMORY = '/dev/shm'
 
@@ -40,6 +41,8 @@ class Alternating extends BaseSequencer {
 const optimizesLate = process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []
 
 export default defineConfig({
+  // Only scripts/test.js, which has just built, sets this: other runs test the source as it is.
+  plugins: process.env.PASSES_TEST_BUILT ? [builtSource] : [],
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
     setupFiles: ['test/support/random.ts'],

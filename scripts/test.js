@@ -20,10 +20,12 @@ const tests = ['node_modules/vitest/vitest.mjs', 'run', ...process.argv.slice(2)
  */
 const cheapCompiler = { GOGC: 'off' }
 
+const env = { ...process.env, ...cheapCompiler, PASSES_TEST_BUILT: '1' }
+
 const failed = new AbortController()
 
 async function run([program, ...args]) {
-  const options = { cwd: root, env: { ...process.env, ...cheapCompiler }, stdio: 'inherit', signal: failed.signal }
+  const options = { cwd: root, env, stdio: 'inherit', signal: failed.signal }
   const [code] = await once(spawn(process.execPath, [join(root, program), ...args], options), 'exit')
   if (code !== 0) throw new Error(`${program} failed`)
 }
