@@ -27,7 +27,6 @@ type Plan = { pass: StoredPass } & (
 type PlannedChange = Extract<Plan, { change: unknown }>
 
 interface Prepared {
-  upgrade: StoredUpgrade
   version: VersionContent
   /** The number of all passes, if they were not counted before. */
   matched?: number
@@ -65,7 +64,7 @@ async function prepareChunk(
   const version = (await definitions.findVersion(workspaceId, upgrade.templateVersionId))!
   if (upgrade.matched === null) {
     const matched = await store.upgrades.count(workspaceId, upgrade, services.clock())
-    return { upgrade, version, matched, plans: [], upTo: null, isLast: false }
+    return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
   // Read one pass more than the range has, so that only the limit of the upgrade ends it early.
@@ -77,7 +76,7 @@ async function prepareChunk(
     const versions = await definitions.findVersions(workspaceId, ids)
     plans.push(...(await mapInSlices(run, (pass) => planUpgrade(pass, version, versions, services))))
   }
-  return { upgrade, version, plans, ...next }
+  return { version, plans, ...next }
 }
 
 function planUpgrade(
@@ -112,8 +111,7 @@ async function writeChunk(tx: Repositories, job: Job, prepared: Prepared | undef
     await tx.jobs.complete([job])
     return true
   }
-  // Prepare again if another worker processed passes since they were read.
-  if (!prepared || prepared.upgrade.position !== upgrade.position) return false
+  if (!prepared) return false
   if (prepared.matched !== undefined) {
     await tx.upgrades.setMatched(workspaceId, subject, prepared.matched, at)
     return false
