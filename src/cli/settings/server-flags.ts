@@ -197,10 +197,10 @@ function settings<F extends Interfaces.FlagInput>(helpGroup: string | undefined,
   return flags
 }
 
-/** Returns each prefix once, without a trailing slash. */
-function prefixesIn(given: string[]): string[] {
-  const prefixes = given.flatMap((text) => text.split(',')).map((text) => text.trim().replace(/\/+$/, ''))
-  return [...new Set(prefixes)]
+/** Returns the values of a repeatable flag. oclif does not split its variable, whose values are separated by commas. */
+function valuesOf(given: string[] | string): string[] {
+  const values = [given].flat().flatMap((text) => text.split(','))
+  return [...new Set(values.map((value) => value.trim()))]
 }
 
 /** Returns a warning for each variable that is close to the name of a server setting, with a suggestion. */
@@ -232,15 +232,15 @@ export function parsePublicUrl(url: URL | undefined): string | undefined {
 }
 
 /** @throws UsageError */
-export function parseOrigins(given: string[]): string[] {
-  const origins = given.flatMap((text) => text.split(',')).map((text) => text.trim())
+export function parseOrigins(given: string[] | string): string[] {
+  const origins = valuesOf(given)
   for (const origin of origins) {
     if (/^https?:[^*]+$/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin) continue
     throw new UsageError('--cors-origin must be the scheme, host, and port of a page, without a path', {
       hint: 'write it like https://app.example.com or http://localhost:5173, in lower case and without a slash at the end.',
     })
   }
-  return [...new Set(origins)]
+  return origins
 }
 
 /** @throws UsageError */
@@ -268,10 +268,10 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },
     allowInsecureWebhooks: flags['allow-insecure-webhooks'],
     trustedProxies: flags['trusted-proxies'],
-    applePrefixes: prefixesIn(flags['apple-prefix']),
+    applePrefixes: [...new Set(valuesOf(flags['apple-prefix']).map((path) => path.replace(/\/+$/, '')))],
     corsOrigins: parseOrigins(flags['cors-origin']),
     sandboxFolder: flags['sandbox-dir'],
-    faults: flags.fault,
+    faults: valuesOf(flags.fault),
     apple: {
       certificate: flags['apple-certificate'],
       key: flags['apple-key'],

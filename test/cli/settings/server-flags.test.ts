@@ -48,6 +48,8 @@ test('accepts exact origins, each once', () => {
   ]
   expect(parseOrigins(given)).toEqual(['https://app.example.com', 'http://localhost:5173', 'https://app.example:8443'])
   expect(parseOrigins([])).toEqual([])
+  // A variable is one text.
+  expect(parseOrigins('https://a.example, https://b.example')).toEqual(['https://a.example', 'https://b.example'])
 })
 
 test.each([
