@@ -149,7 +149,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await inside()).toBe(0)
   })
 
-  test('a door has a zone and a direction, changes both itself, and adjusts and sees only zones of its project', async () => {
+  test('a door has a zone and a direction, changes both, and adjusts and sees only zones of its project', async () => {
     const workspace = await api.workspace()
     const { zoneId, projectId } = await zoneOf(workspace)
     const other = await zoneOf(workspace)
