@@ -2,7 +2,7 @@ import type { SnapshotItem } from '../../contract/scanner.ts'
 import type { Zone } from '../../contract/zones.ts'
 import { isFull } from '../zones/capacity.ts'
 import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
-import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'
+import type { ListedScan, OwnScan, ReversedScan } from './own-scans.ts'
 
 /** A zone as a door knows it: `inside` is that of the last list or response, plus the movements of the door since then. */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
