@@ -79,14 +79,21 @@ function objects({ properties = {}, required = [], additionalProperties }: JsonS
   return fc.tuple(others, record).map(([more, sound]) => ({ ...more, ...sound }))
 }
 
-function strings({ format, pattern, minLength = 0, maxLength = 100 }: JsonSchema, ids: KnownIds, name: string) {
-  if (format === 'uuid') return fc.constantFrom(...(ids[name] ?? Object.values(ids).flat()))
-  if (pattern) {
-    // fc.stringMatching does not support assertions.
-    return fc.oneof(
-      shaped,
-      pattern.includes('(?!') || pattern.includes('(?=') ? shaped : fc.stringMatching(new RegExp(pattern)),
-    )
-  }
-  return fc.string({ minLength, maxLength: Math.min(maxLength, Math.max(minLength, 30)) })
+function strings(schema: JsonSchema, ids: KnownIds, name: string) {
+  if (schema.format === 'uuid') return fc.constantFrom(...(ids[name] ?? Object.values(ids).flat()))
+  const { pattern, minLength = 0, maxLength = 100 } = schema
+  const key = JSON.stringify([pattern, minLength, maxLength])
+  const texts = known.get(key) ?? textsOf(pattern, minLength, Math.min(maxLength, Math.max(minLength, 30)))
+  known.set(key, texts)
+  return texts
+}
+
+/** Kept, because fast-check takes long to create an arbitrary of strings, and the contract has hundreds of strings. */
+const known = new Map<string, fc.Arbitrary<string>>()
+
+function textsOf(pattern: string | undefined, minLength: number, maxLength: number): fc.Arbitrary<string> {
+  if (pattern === undefined) return fc.string({ minLength, maxLength })
+  // fc.stringMatching does not support assertions.
+  if (pattern.includes('(?!') || pattern.includes('(?=')) return shaped
+  return fc.oneof(shaped, fc.stringMatching(new RegExp(pattern)))
 }
