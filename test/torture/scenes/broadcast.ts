@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { insertCodes } from '../../../bench/support/many-passes.ts'
 import { insertProject } from '../../../bench/support/project.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
+import { compareScans, scan } from '../door.ts'
 import { settle } from '../settle.ts'
 
 export const broadcast: Scene = {
@@ -15,8 +17,12 @@ export const broadcast: Scene = {
 export const filteredBroadcast: Scene = {
   name: 'filtered-broadcast',
   promise: 5,
-  promised: 'A broadcast with a filter that is killed reaches exactly the matching passes, once each',
-  run: (arena) => killFanOut(arena, { passes: arena.size(6_000, 200_000), kills: arena.size(2, 10), filter: TIERS }),
+  promised: 'A broadcast with a filter that is killed reaches exactly the matching passes, once each, next to a door',
+  run: (arena) => {
+    const given = process.env.PASSES_BROADCAST_PASSES
+    const passes = Number(given ?? arena.size(6_000, 200_000))
+    return killFanOut(arena, { passes, kills: given ? 10 : arena.size(2, 10), filter: TIERS })
+  },
 }
 
 /** The filter of two tenths of the passes that \`insertPasses\` creates. */
@@ -29,10 +35,12 @@ interface FanOut {
 }
 
 async function killFanOut(arena: Arena, { passes, kills, filter }: FanOut): Promise<void> {
-  let server = await arena.start({ database: await arena.emptyDatabase() })
+  const env = { PASSES_RATE_LIMIT: '0' }
+  let server = await arena.start({ database: await arena.emptyDatabase(), env })
   const { database, token } = server
   const projectId = await fill(server, passes)
   const port = new URL(server.url).port
+  if (filter) await scanNextTo(arena, server, projectId, { body: 'Welcome', filter })
   const targets = await findTargets(database, projectId, filter)
   const total = targets.length
   const body = { body: 'Doors open at 7', idempotencyKey: 'the broadcast', ...(filter && { filter }) }
@@ -47,7 +55,7 @@ async function killFanOut(arena: Arena, { passes, kills, filter }: FanOut): Prom
     }
     await server.kill()
     arena.did(status === 'DISPATCHED' ? 'kills during delivery' : 'kills during fan-out')
-    server = await arena.start({ database, token, port })
+    server = await arena.start({ database, token, port, env })
   }
   arena.took('time until all jobs were run', await settle(arena, database, 120))
   const { status, passCount } = await server.client.broadcasts.get(named)
@@ -61,11 +69,35 @@ async function killFanOut(arena: Arena, { passes, kills, filter }: FanOut): Prom
   arena.did('notifications', stats.fannedOut)
 }
 
+/** Compares scans without other work with scans while a broadcast is sent. */
+async function scanNextTo(
+  arena: Arena,
+  server: ServerProcess,
+  projectId: string,
+  body: { body: string; filter: typeof TIERS },
+): Promise<void> {
+  const seconds = arena.size(5, 20)
+  await scan(server, 2)
+  const quiet = await scan(server, seconds)
+  const params = { id: projectId }
+  const { id } = (await server.client.broadcasts.create({ params, body })) as { id: string }
+  const isSent = async () => {
+    const { status, pending } = await server.client.broadcasts.stats({ params: { ...params, broadcastId: id } })
+    return status === 'DISPATCHED' && pending === 0
+  }
+  const busy = await scan(server, seconds, async () => !(await isSent()))
+  compareScans(arena, { quiet, busy }, 'the broadcast')
+  await arena.waitUntil('the first broadcast is sent', 600, isSent)
+}
+
 /** Inserts passes with SQL, because the API would take longer. */
 async function fill({ database: url, client }: ServerProcess, count: number): Promise<string> {
   const database = openDatabase(url)
   try {
-    return await insertProject(database, (await client.tokens.current()).workspaceId, count)
+    const { workspaceId } = await client.tokens.current()
+    const projectId = await insertProject(database, workspaceId, count)
+    await insertCodes(database.writer, workspaceId, Math.min(count, 2_000))
+    return projectId
   } finally {
     await database.close()
   }

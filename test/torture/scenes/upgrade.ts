@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import { codeOf, insertCodes, insertPasses, START, templateId } from '../../../bench/support/many-passes.ts'
+import { insertCodes, insertPasses, START, templateId } from '../../../bench/support/many-passes.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import type { ServerProcess } from '../../e2e/support/server.ts'
 import type { Arena, Scene } from '../arena.ts'
+import { compareScans, scan } from '../door.ts'
 import { settle } from '../settle.ts'
 
 export const upgrade: Scene = {
@@ -12,15 +13,6 @@ export const upgrade: Scene = {
   promised: 'An upgrade that is killed changes exactly the matching passes, once each, next to a busy door',
   run: killUpgrade,
 }
-
-/** The ratio of the p99 of scans next to an upgrade to their p99 without one. */
-const MAX_RATIO = 2.5
-
-/** The number of passes that are scanned. */
-const SCANNED = 1_000
-
-/** The interval between scans, regardless of their duration. */
-const SCAN_MS = 25
 
 const PARAMS = { id: templateId(0) }
 
@@ -47,9 +39,7 @@ async function killUpgrade(arena: Arena): Promise<void> {
   const began = performance.now()
   const busy = await scan(server, seconds, async () => (await done()) < passes)
   arena.reached('passes per second next to a door', Math.round((await done()) / ((performance.now() - began) / 1000)))
-  arena.reached('p99 of quiet scans in ms', quiet)
-  arena.reached('p99 of scans next to the upgrade in ms', busy)
-  arena.check(busy <= MAX_RATIO * quiet, `the p99 of scans rose from ${quiet} to ${busy} ms`)
+  compareScans(arena, { quiet, busy }, 'the upgrade')
 
   const at = await done()
   for (let kill = 1; kill <= kills && !(kill > 1 && arena.isOver()); kill += 1) {
@@ -122,33 +112,6 @@ async function fill({ database: url, client }: ServerProcess, passes: number): P
     return { last, matched, unchanged, failed, upgraded: matched - unchanged - failed }
   } finally {
     await database.close()
-  }
-}
-
-/** Scans passes at a steady rate, and returns the p99 of the response times in milliseconds. */
-async function scan(
-  { client }: ServerProcess,
-  seconds: number,
-  goesOn: () => Promise<boolean> = async () => true,
-): Promise<number> {
-  const times: number[] = []
-  const end = performance.now() + seconds * 1000
-  const scans: Promise<void>[] = []
-  for (let n = 0; performance.now() < end && (n % 40 > 0 || (await goesOn())); n += 1) {
-    const next = sleep(SCAN_MS)
-    scans.push(scanOne(n))
-    await next
-  }
-  await Promise.all(scans)
-  times.sort((a, b) => a - b)
-  return Math.round(times[Math.floor(times.length * 0.99)] ?? 0)
-
-  async function scanOne(n: number): Promise<void> {
-    const began = performance.now()
-    // Scan passes that the upgrade has not changed yet, and passes that it has changed.
-    const body = { qrPayload: codeOf(26 + (n % SCANNED)), scanContextKey: `${began}` }
-    await client.scans.create({ body })
-    times.push(performance.now() - began)
   }
 }
 
