@@ -6,8 +6,8 @@ import { fieldList, fieldsOf, type Schema, typeOf } from './fields.ts'
 export const objectsPath = '/docs/objects'
 
 const INTRO = `The objects in requests and responses. A request rejects unknown fields. A response can contain fields that are not listed
-here, so ignore the fields that you do not know. The names are those of \`components.schemas\` in \`openapi.json\`, and of the types of the
-typed client.`
+here, so ignore the fields that you do not know. The names are those of \`components.schemas\` in \`openapi.json\`. The typed client
+exports their types.`
 
 /** Returns the page of all named objects with their fields. */
 export function objectsPage(): Page {
