@@ -14,11 +14,13 @@ import { sigterm } from './scenes/sigterm.ts'
 import { stale } from './scenes/stale.ts'
 import { updates } from './scenes/updates.ts'
 import { upgrade } from './scenes/upgrade.ts'
+import { killedZones } from './scenes/zones.ts'
 
 /** At least one scene for each promise, in the order of the promises. */
 export const scenes: Scene[] = [
   kills,
   killedSets,
+  killedZones,
   repeats,
   stale,
   sigterm,
