@@ -62,7 +62,8 @@ export async function readByKeys(tx: Knex.Transaction): Promise<void> {
  * the other table again for each chunk.
  */
 export async function joinByKeys(tx: Knex): Promise<void> {
-  if (isPostgres(tx)) await tx.raw("select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)")
+  if (isPostgres(tx))
+    await tx.raw("select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)")
 }
 
 /** Returns a slot in which no other transaction counts. On SQLite, all count in the same one. */
