@@ -6,7 +6,7 @@ import { builtSource } from './test/support/built-source.ts'
 
 const MEMORY = '/dev/shm'
 
-/** Databases of tests stand in memory where there is room for them: each commit waits for a disk otherwise. */
+/** Whether the databases of tests fit into memory, where a commit does not wait for a disk. */
 function hasRoomInMemory(): boolean {
   const enough = 4 * 2 ** 30
   try {
@@ -21,8 +21,8 @@ function hasRoomInMemory(): boolean {
 if (process.env.TMPDIR === undefined && hasRoomInMemory()) process.env.TMPDIR = MEMORY
 
 /**
- * Alternates files of test/e2e, which wait for processes and leases, with the others, which wait for nothing: together they
- * use the processors best. Large files are first, so that no worker has a long file left when the others are done.
+ * Alternates files of test/e2e, which wait for processes and leases, with other files, so that the processors are always
+ * in use. Large files run first, so that all workers end at about the same time.
  */
 class Alternating extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -35,32 +35,32 @@ class Alternating extends BaseSequencer {
 }
 
 /**
- * Tests run most of the code for moments: V8 optimizing it as early as it does, on threads beside them, costs a sixth of the
- * CPU of a worker. Later versions of Node.js have no such option.
+ * Tests run most code only briefly, so V8 should optimize it later than usual. This saves a sixth of the CPU of a worker.
+ * Later versions of Node.js do not have this option.
  */
 const optimizesLate = process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []
 
 export default defineConfig({
-  // Only scripts/test.js, which has just built, sets this: other runs test the source as it is.
+  // scripts/test.js sets this variable after the build. Other runs test the source.
   plugins: process.env.PASSES_TEST_BUILT ? [builtSource] : [],
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
     setupFiles: ['test/support/random.ts'],
     globalSetup: ['test/support/postgres.ts', 'test/support/migrated.ts', 'test/support/sandbox.ts'],
-    // These end what hangs, and nothing else: however busy the machine is, a test waits for what it waits for.
+    // These timeouts end only tests that hang, because tests can be slow on a busy machine.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // More than CI has cores: tests of servers that are killed wait for leases to end.
+    // One more than the cores of CI, because some tests wait for leases of killed servers to end.
     maxWorkers: 3,
     sequence: { sequencer: Alternating },
-    // A worker keeps the modules that it has loaded for its next file: loading them anew costs as much as the tests.
+    // A worker keeps loaded modules for its next file, because loading them again costs as much as the tests.
     isolate: false,
-    // What was built is loaded as Node.js loads it.
+    // Node.js loads built modules directly.
     server: { deps: { external: [new RegExp(`^${import.meta.dirname}/dist/`)] } },
-    // Node's http2 takes a half-loaded tls where something else loads that first; esbuild starts its process in the folder that
-    // it was loaded in, which must not be one that a test leaves and removes.
+    // Load tls first, because http2 of Node.js can get an incomplete tls otherwise. Load esbuild in this folder, because it
+    // starts its process in the current folder, which a test could remove.
     execArgv: ['--require', 'tls', '--require', 'esbuild', ...optimizesLate],
-    // The output of commands that tests run in this process must reach them.
+    // Tests capture the output of commands in this process.
     disableConsoleIntercept: true,
   },
 })

@@ -107,7 +107,8 @@ describe('the door console on a real terminal', () => {
     for (const [at, character] of [...text].entries()) {
       terminal.type(character)
       if (character !== '\r') await terminal.shows(text.slice(0, at + 1).trimEnd())
-      await sleep(60)
+      // Longer than the gap below which characters count as scanned.
+      await sleep(120)
     }
   }
 
