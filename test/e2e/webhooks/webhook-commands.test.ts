@@ -77,7 +77,7 @@ test('disables, enables, and deletes a webhook, and explains why a test cannot b
 test('without --event a webhook gets every event that can be subscribed to', async () => {
   const { value } = await json('webhook', 'create', '--to', 'http://127.0.0.1:1/')
   const ofPasses = ['issued', 'updated', 'voided', 'failed', 'scanned', 'installed', 'removed']
-  expect(value.events).toEqual(ofPasses.map((what) => `pass.${what}`))
+  expect(value.events).toEqual([...ofPasses.map((what) => `pass.${what}`), 'zone.capacity'])
 })
 
 test('shows the secret only when it is created or rotated', async () => {

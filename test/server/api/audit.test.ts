@@ -45,6 +45,11 @@ const claimed = async (workspace: TestWorkspace) => {
   return (await workspace.ok(contract.doors.claim, { body: { code, name: 'Anna' } })).door
 }
 
+const makeZone = async (workspace: TestWorkspace) => {
+  const { id: projectId } = await makeProject(workspace)
+  return workspace.ok(contract.zones.create, { body: { projectId, name: SECRET } })
+}
+
 /** A request that works for every route that changes something. */
 const changes: Record<string, Change> = {
   'projects.create': { action: 'project.create', prepare: async () => ({ body: { name: SECRET } }) },
@@ -211,6 +216,26 @@ const changes: Record<string, Change> = {
     prepare: async (workspace) => ({ ...idOf(await claimed(workspace)), body: { name: SECRET, gate: SECRET } }),
   },
   'doors.revoke': { action: 'door.revoke', prepare: async (workspace) => idOf(await claimed(workspace)) },
+  'zones.create': {
+    action: 'zone.create',
+    prepare: async (workspace) => ({ body: { projectId: (await makeProject(workspace)).id, name: SECRET } }),
+  },
+  'zones.update': {
+    action: 'zone.update',
+    prepare: async (workspace) => ({ ...idOf(await makeZone(workspace)), body: { name: SECRET } }),
+  },
+  'zones.delete': { action: 'zone.delete', prepare: async (workspace) => idOf(await makeZone(workspace)) },
+  'zones.reset': {
+    action: 'zone.reset',
+    prepare: async (workspace) => ({ ...idOf(await makeZone(workspace)), body: { reason: SECRET } }),
+  },
+  'zones.adjust': {
+    action: 'zone.adjust',
+    prepare: async (workspace) => {
+      const params = idOf(await makeZone(workspace))
+      return { ...params, body: { delta: 1, reason: SECRET, externalRef: SECRET } }
+    },
+  },
   'scans.create': {
     action: 'scan.record',
     prepare: async (workspace) => ({ body: { passId: (await issuedPass(workspace)).id, context: { note: SECRET } } }),
