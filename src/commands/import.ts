@@ -46,7 +46,7 @@ export default class Import extends BulkCommand {
       default: 'label',
     }),
     out: Flags.string({
-      summary: 'File for the input with added pass IDs, or - for stdout, without a journal.',
+      summary: 'Output file: the input rows with pass IDs; - writes to stdout, without a journal.',
     }),
     ...batchFlags,
   }

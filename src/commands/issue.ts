@@ -56,7 +56,7 @@ export default class Issue extends BulkCommand {
     }),
     'group-column': groupColumnFlag,
     out: Flags.string({
-      summary: 'File for the input with added pass IDs and links, or - for stdout, without a journal.',
+      summary: 'Output file: the input rows with pass IDs and links; - writes to stdout, without a journal.',
     }),
     existing: existingFlag,
     ...batchFlags,

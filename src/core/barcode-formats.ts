@@ -256,7 +256,7 @@ export function drawnAs(format: BarcodeFormat, message: string): { bcid: string;
   return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }
 }
 
-/** A message that a scanner might have read as another payload, and the format of the passes for which it can. */
+/** A barcode message that a scanner can read as a different payload, and the format of such a barcode. */
 export interface BarcodeReading {
   format: BarcodeFormat
   message: string

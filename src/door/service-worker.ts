@@ -24,7 +24,7 @@ const worker = globalThis as unknown as Worker
 
 const PREFIX = 'passes-door-'
 const cacheName = PREFIX + DOOR_BUILD
-/** Relative to this file, regardless of a proxy. */
+/** The address of the door page. It is relative to this file, so that it holds behind a proxy with a path prefix. */
 const page = new URL('../door', worker.location.href).href
 const files = [...DOOR_FILES, 'manifest.webmanifest', 'icon-512.png'].map(
   (name) => new URL(name, worker.location.href).href,

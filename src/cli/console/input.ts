@@ -205,8 +205,8 @@ type Sequence =
   | { state: 'bare' }
 
 /**
- * Parses the escape sequence at the start of a text. Accepts only CSI and SS3: terminals send no unsolicited control
- * strings (OSC, DCS), and scanners send the prefix "]C1", which after an Escape key would look like one.
+ * Parses the escape sequence at the start of a text. Accepts only CSI and SS3, because terminals send no unsolicited
+ * control strings (OSC, DCS). A scan with the prefix "]C1" after an Escape key would look like an OSC string.
  */
 function parseSequence(text: string): Sequence {
   const introducer = text[1]

@@ -14,9 +14,9 @@ import { envelopeText } from '../../core/rules/sending/retries.ts'
 export default class WebhookTrigger extends ClientCommand {
   static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
   static override description =
-    'With a webhook, the server sends the signed event to that webhook only. Without one, this machine sends it to ' +
-    '--forward-to, or to every running webhook listen of the profile, signed with the secret of webhook listen ' +
-    '--print-secret. Objects with the IDs in an example do not exist. Exits with 1 unless the response was 2xx.'
+    'With a webhook, the server sends the signed event to that webhook only. Without a webhook, this machine sends ' +
+    'the event to --forward-to, or to every running "passes webhook listen" of the profile. It is signed with the ' +
+    'secret that "passes webhook listen --print-secret" prints. Objects with the IDs in an example do not exist. Exits with 1 unless the response was 2xx.'
   static override examples = [
     '<%= config.bin %> webhook trigger pass.issued',
     '<%= config.bin %> webhook trigger pass.scanned --forward-to http://localhost:8080/hooks/passes',

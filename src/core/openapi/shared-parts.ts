@@ -49,7 +49,7 @@ function namedError([status, response]: [string, object]): Named[] {
   return Number(status) < 400 ? [] : [[`Error${status}`, response]]
 }
 
-/** Returns the most frequent part of each name. */
+/** Returns, for each name, the most frequent of the parameters or responses with this name. */
 function findShared(parts: Named[]): Record<string, object> {
   const shared: Record<string, object> = {}
   for (const [name, named] of groupBy(parts, ([name]) => name)) {

@@ -104,7 +104,6 @@ export function markedProblems(text: string | null, identity: Identity | undefin
   return door === null ? [] : [{ code: 'storage_lost', pending }]
 }
 
-/** Returns the marker for the stored data. */
 export function markerOf(identity: Identity | undefined, waiting: StoreSummary['waiting'], isRevoked: boolean): string {
   const marker: Marker = { door: identity?.door.id ?? null, pending: totalOf(waiting), ...(isRevoked && { isRevoked }) }
   return JSON.stringify(marker)

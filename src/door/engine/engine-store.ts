@@ -165,9 +165,9 @@ export interface StoredDecision {
   seq?: number
   externalRef: string
   decision: Decision
-  /** Set if the server disagreed. */
+  /** Set if the server decided differently from this phone. */
   conflict?: 1
-  /** Set if it belongs to the previous door of this phone. */
+  /** Set if the previous door of this phone made the decision. */
   before?: 1
 }
 

@@ -69,7 +69,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     onLoading(loaded) {
       known.loading = loaded
       if (loaded !== null) return publish()
-      // An interrupted update has changed passes, too.
+      // Read the names again even if the update was interrupted, because it might have changed some passes.
       lookUp.forgetNames()
       quietly(refresh())
     },

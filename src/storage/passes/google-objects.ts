@@ -179,7 +179,7 @@ export class GoogleObjects extends Repository {
         ...change,
         ...replacing,
         last_error: null,
-        // With a different mark, or none, another send ran concurrently, so it is unknown which content is the latest.
+        // If the stored mark differs or is null, another send ran concurrently. Google might then have either content.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },

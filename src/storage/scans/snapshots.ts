@@ -25,7 +25,7 @@ const SNAPSHOT = mapping({
 })
 type SnapshotRow = RowOf<typeof SNAPSHOT>
 
-/** A snapshot that was returned, and the position of changes when it began (decisions/0010). */
+/** A snapshot that the API returned, and its positions in the sequences of changes and scans (decisions/0010). */
 export interface StoredSnapshot extends RecordOf<typeof SNAPSHOT> {}
 
 /** The changes between the beginnings of two snapshots. */

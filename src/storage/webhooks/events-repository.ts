@@ -100,7 +100,7 @@ export class Events extends Repository {
     else await this.handOver(workspaceId, wanted, correlationId, at)
   }
 
-  /** Creates the deliveries directly if there are at most as many as rows for a fan-out. */
+  /** Creates the deliveries without a fan-out. Used if this writes at most as many rows as a fan-out, one per event. */
   private async deliver(
     workspaceId: string,
     pairs: Pair<WrittenEvent>[],

@@ -85,7 +85,7 @@ function readField({ source, group }: SourceField, context: FieldContext, isKept
         ...(label !== undefined && { label: texts.inDefault(label) }),
         format,
         ...(text !== '' && { example: text }),
-        // The details of a pass are usually the same for all holders, such as its terms.
+        // Make the text of a back field the default, because it is usually the same for all holders, such as terms.
         ...(group === 'back' && isText && text !== '' && { default: text }),
       })
   if (typeof value === 'string')

@@ -49,7 +49,7 @@ export const reasonCodes = Object.fromEntries(
   Object.entries(ledgerReasons).map(([code, reason]) => [reason, code]),
 ) as Record<LedgerReason, ScanReasonCode>
 
-/** The results of rejections that have a specific result. */
+/** The scan results by reason. All other rejections have the result `denied`. */
 export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',

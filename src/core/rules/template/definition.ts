@@ -98,7 +98,7 @@ function* findIssuesIn(definition: Definition): Generator<Issue> {
 
 function* checkGoogleKeys({ google }: Definition): Generator<Issue> {
   for (const role of ['class', 'object'] as const) {
-    // The service counts the notifications of a pass. Google would send those of these keys in addition.
+    // Reject keys that make Google notify the holder, because the service could not count these notifications.
     for (const key of ['messages', 'notifyPreference'] as const) {
       if (google?.[role]?.[key] === undefined) continue
       yield {

@@ -20,7 +20,7 @@ export interface PreviewPageFacts {
   isSemantic?: boolean
   /** Null if the server does not issue for Google, or Google was not requested. */
   google: GoogleView | null
-  /** Image ids by role, for posters and for Google, whose views contain none. */
+  /** The image IDs by role. The poster and the Google view contain no image IDs. */
   images: Card['images']
   /** The time on the phones. A pass past its expiry is drawn as expired. */
   at: Date
