@@ -111,7 +111,8 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // Characters one at a time are typed. A slow network delays a scan after several characters, or after the first.
+    // Assume typing only after two bursts of a single character. A slow network can interrupt a scan once after its first
+    // character, or after several.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {
       earlier = (earlier + recent).slice(0, LONGEST_LINE)

@@ -32,7 +32,7 @@ export function createRefresher<Name extends string>(load: (name: Name) => Promi
 
   async function run(): Promise<void> {
     timer = undefined
-    // It was paused in the meantime.
+    // Wait again, because `pause` was called after the timer was set.
     if (Date.now() < notBefore) return schedule()
     isRunning = true
     notBefore = Date.now() + SPACING_MS

@@ -206,7 +206,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       const ended = disconnect()
       await scanner.between(() => store.wipe(token))
       await ended
-      // A page of the list may have been stored in the meantime.
+      // Wipe again, because a page of the list can have been stored before the download stopped.
       await store.wipe(token)
       await refresh()
     }

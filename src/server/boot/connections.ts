@@ -193,7 +193,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       server.maxConnections = maxConnections
       server.on('drop', (dropped) => onRejected('too many connections', dropped?.remoteAddress ?? 'unknown'))
       if (isDirect) {
-        // Decide before Node creates a parser for the connection.
+        // Run `admit` before Node's own listener creates a parser for the connection.
         const listeners = server.listeners('connection')
         server.removeAllListeners('connection')
         server.on('connection', (socket) => {

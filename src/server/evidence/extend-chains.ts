@@ -31,8 +31,8 @@ const ROWS = { first: 200, most: 2_000 }
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
-  // Chain four times as many entries as passes, because an entry costs a quarter of a pass. On PostgreSQL, BEGIN and
-  // COMMIT take as long as many entries, and no other writer waits for this transaction.
+  // Chain four times as many entries as passes, because an entry costs a quarter of a pass. On PostgreSQL, a larger
+  // transaction saves BEGIN and COMMIT, which take as long as many entries, and it blocks no other writer.
   const pace = createPace({ ...ROWS, least: 4 * store.passesPerTurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {

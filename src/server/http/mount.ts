@@ -56,8 +56,8 @@ export interface MountOptions {
    */
   limitToken: (key: string, party?: string) => Promise<void>
   /**
-   * Counts a request against the limit of its address: a request without a token, or with a wrong one, which can be a
-   * guess.
+   * Counts a request without a valid token against the limit of its address, because the request can be an attempt to
+   * guess a token.
    */
   limitAddress: (event: H3Event) => void
 }

@@ -220,8 +220,8 @@ async function check(
   }
 }
 
-/** A version, in all languages or only one. */
 interface InLanguages {
+  /** Whether to render only the language of `definition`. By default, all its languages are rendered. */
   isOneLanguage?: true
 }
 

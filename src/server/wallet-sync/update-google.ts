@@ -46,8 +46,8 @@ async function sendIfOutdated(
 }
 
 /**
- * Sends the classes of published versions, so that they exist before the first save, and the classes of class keys
- * whose values changed.
+ * Sends the classes of published versions, so that they exist before a holder saves a pass. Also sends the classes of
+ * class keys whose values changed.
  */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)

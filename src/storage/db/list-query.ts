@@ -53,7 +53,7 @@ export interface Sort {
 export interface ListSpec {
   /** The name of the table. It is part of the cursors, so that a cursor of another list is rejected. */
   name: string
-  /** The ID as SQL, which orders rows with the same key. A sort by ID has it as its key. */
+  /** The SQL expression of the ID, which orders rows with the same key. A sort by ID uses only this expression. */
   id: string
   sorts: Record<string, Sort>
 }

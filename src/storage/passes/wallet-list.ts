@@ -81,7 +81,7 @@ export class Wallets extends Repository {
     const { changedBefore, ...filters } = filter
     const list = ['wallets', changedBefore !== undefined]
     const { cursor, offset, listKey } = findPlace(request, { list, filters, keyType: 'integer' })
-    // A pass can have any number of wallets, so a cursor contains the number of wallets of its last pass to skip.
+    // A page can end between two wallets of a pass. The key of a cursor is the number of wallets of this pass to skip.
     const skipped = cursor ? (cursor.key as number) : offset
     const arms = this.arms(workspaceId, filter)
     const rows = await (request.offset

@@ -51,7 +51,10 @@ export class Occupancies extends Repository {
     }
   }
 
-  /** Sums the changes after `from` for the current segment, because most requests are about the last hours. */
+  /**
+   * Returns the number inside at `from`. In the current segment, subtracts the changes since `from` from the current number:
+   * most requests are about the last hours, so this reads fewer rows than a sum of the earlier changes.
+   */
   private async insideAt(
     workspaceId: string,
     { zoneId, segment, from }: { zoneId: string; segment: number; from: Date },

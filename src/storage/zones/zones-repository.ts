@@ -221,7 +221,7 @@ export class Zones extends Repository {
     return this.change(workspaceId, zone.id, { inside })
   }
 
-  /** Moves what devices with fast clocks recorded after the time of the reset into the new segment. */
+  /** Moves entries whose time is after the reset into the new segment. Devices with fast clocks recorded them. */
   private async moveLater(workspaceId: string, zone: StoredZone, segment: number, at: Date): Promise<void> {
     const later = { workspace_id: workspaceId, zone_id: zone.id, segment: zone.segment }
     for (const table of ['zone_movements', 'zone_adjustments']) {

@@ -158,7 +158,7 @@ function sharedPlaceholder(
   const fields = fieldsByValue.get(text) ?? []
   if (others.length > 0 || fields.length !== 1) return undefined
   const [{ key, placeholder }] = fields as [(typeof fields)[number]]
-  // A short value, such as the gate A, can be equal by chance.
+  // Link a short value only to a field whose key is in the tag: values such as the gate A can be equal by chance.
   const isNamed = tag.toLowerCase().includes(key.toLowerCase())
   return (text.length >= 3 || isNamed) && variables.has(placeholder) ? placeholder : undefined
 }

@@ -1,7 +1,8 @@
 export type JsonObject = Record<string, unknown>
 
-/** A part of a template of Pass Designer: its path in the bundle, without the name of pass.json. */
+/** A part of a Pass Designer template that the designer should check. */
 export interface Note {
+  /** The path of a file in the bundle, or of a key in its pass.json. */
   path: string
   reason: string
 }

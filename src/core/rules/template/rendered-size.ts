@@ -162,7 +162,7 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   })
 }
 
-/** The definition that the values of a scope fit. */
+/** The size check that each scope passed last, so that it does not run twice. */
 const fitting = new WeakMap<Scope, FindOversizes>()
 
 function bytesOfText(text: string): number {

@@ -33,8 +33,8 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   useLayoutEffect(() => {
     if (!dialog.current!.contains(document.activeElement)) heading.current!.focus()
   })
-  // Not `cancel`: a browser can close a sheet without that event, for example with a phone's back button. The close
-  // event of a replaced sheet arrives later and must not close its successor.
+  // Listen to `close` instead of `cancel`, because the back button of a phone can close a sheet without a `cancel` event.
+  // Ignore the event of a replaced sheet: it arrives later, and would close the next sheet.
   const close = () => !isReplaced.current && onClose()
   return (
     <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onClose={close}>

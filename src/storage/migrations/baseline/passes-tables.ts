@@ -81,7 +81,7 @@ export async function createPasses(db: Knex): Promise<void> {
     // SHA-256 of the imported row, in hexadecimal.
     table.text('import_digest')
 
-    // The position of the last change that a snapshot shows.
+    // The position of the last change of a value that door snapshots contain.
     table.specificType('change_position', `${position} default ${nextPosition}`)
 
     table.unique(['workspace_id', 'external_pass_id'])
