@@ -206,8 +206,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       })
       server.headersTimeout = timeouts.headersMs
       server.requestTimeout = timeouts.requestMs
-      // Any read of a response resets the timer. If all data was sent, keep the connection, because the handler takes
-      // long, and not the client.
+      // Each time a client reads a part of a response, the timer is reset. If no data is left to send, keep the
+      // connection, because the client waits for a slow handler.
       server.setTimeout(timeouts.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
         if (lines.has(socket)) onRejected('answer not read', socket.remoteAddress ?? 'unknown')

@@ -147,7 +147,7 @@ function inOrder(
   return rows
 }
 
-/** The key of rows without one, in a page and its cursor: the last code point, which sorts after every key. */
+/** The key of rows whose sort key is null, in a page and its cursor: the last code point, which sorts after every key. */
 const ABSENT = '\u{10FFFF}'
 
 /**

@@ -76,7 +76,7 @@ async function placeOf(id: string, { store, workspaceId, services, now }: Reques
   const oldest = (await store.eventLog.findFirstId(workspaceId, keptSince)) ?? null
   if (id < (oldest ?? idBound(keptSince.getTime()))) {
     throw new ApiError('CONFLICT', {
-      message: `Events are kept for ${days} days, and some after this one might be deleted. Start with the oldest stored event: ${PLACE_BEFORE_ALL.id}.`,
+      message: `Events are kept for ${days} days, and events after this ID might have been deleted. Start with the oldest stored event: ${PLACE_BEFORE_ALL.id}.`,
       details: { oldest },
     })
   }

@@ -153,7 +153,7 @@ function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }
   return db.from(db.unionAll(stored.map((one) => ofWorkspace().where('passes.status', one))).as('passes'))
 }
 
-/** Returns the stored statuses of passes that have a visible status. */
+/** Returns the statuses in the database that passes with a status of the API can have. */
 function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
   if (UNISSUED.includes(status)) return UNISSUED
   return status === 'EXPIRED' && !isSwept ? ['EXPIRED', 'ISSUED'] : [status]
