@@ -259,7 +259,7 @@ const MINUTE_MS = 60_000
 export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
 
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
-  // An ambiguous scan is decided by the choice that follows.
+  // Do not count an ambiguous scan: the choice that follows is the decision.
   const isDecision = !['error', 'reversal', 'ambiguous'].includes(outcome.result)
   return {
     last: [outcome, ...counters.last].slice(0, LAST),

@@ -58,7 +58,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
 
   async function search(text: string): Promise<void> {
     const found = await door.search(text)
-    // The operator may have closed the panel in the meantime.
+    // Show no results if the operator has closed the panel in the meantime.
     if (panel?.kind !== 'search') return
     if (typeof found === 'string') door.notify(found)
     else if (found.length === 0) door.notify(`No match for ${text}.`)

@@ -52,7 +52,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
       station: () => station,
       rejectionText,
     },
-    // The client adds the access token.
+    // A placeholder: the client adds the access token.
     identity: { token: 'console', door },
     async openStore() {
       makePrivateFolder(folder)

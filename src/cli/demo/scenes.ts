@@ -19,7 +19,7 @@ import { type Received, startReceiver } from '../webhook/listen.ts'
 export type DemoServer = OwnServer
 
 export function startServer(folder: string): Promise<DemoServer> {
-  // The webhook receiver runs on this machine.
+  // Allow private addresses, because the webhook receiver runs on this machine.
   const args = ['--rate-limit', '0', '--log-level', 'warn', '--allow-insecure-webhooks']
   const settings = { PASSES_DATABASE_URL: 'sqlite:./passes.db', PASSES_DRAIN_SECONDS: '0' }
   return startOwnServer(args, { cwd: folder, settings })

@@ -75,7 +75,7 @@ function authorization({ authenticationToken }: PassSecret): Record<string, stri
 
 const Changed = z.object({
   serialNumbers: z.array(z.string()),
-  // A number here silently stops the updates of a phone.
+  // Reject a number: it would silently stop the updates of a phone.
   lastUpdated: z.string(),
 })
 type Changed = z.output<typeof Changed>

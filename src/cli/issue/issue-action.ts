@@ -163,7 +163,7 @@ async function update(
     const call = { params: { id: pass.id }, body: changeTo(pass, wanted) }
     return { outcome: 'updated', cells: cellsOf(await client.passes.update(call, { signal, idempotent: true })) }
   } catch (error) {
-    // The pass was voided concurrently.
+    // Ignore a pass that was voided concurrently.
     if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
     return { outcome: 'void', error: voidPass(pass.id) }
   }

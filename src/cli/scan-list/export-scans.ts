@@ -202,7 +202,7 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
       if (!isRead || stop.aborted) break
     }
   } catch (error) {
-    // The request in flight was aborted.
+    // Ignore the error of the request that the stop aborted.
     if (!stop.aborted) throw error
   } finally {
     progress?.[Symbol.dispose]()

@@ -250,7 +250,7 @@ export function findChanges(before: unknown, after: unknown, path = ''): Change[
   const changes = names.flatMap((name) =>
     findChanges(old.get(name), wanted.get(name), path === '' ? name : `${path}.${name}`),
   )
-  // The same items in another order.
+  // If only the order of the items differs, show both orders.
   return changes.length > 0 ? changes : [{ path, before: [...old.keys()], after: [...wanted.keys()] }]
 }
 

@@ -66,7 +66,7 @@ export async function watchUpgrade(client: Client, started: Pick<Upgrade, 'id' |
   const read = () => client.upgrades.get({ params }, { signal: stop.signal })
   try {
     let upgrade = await read()
-    // The passes are counted first.
+    // Wait until the passes are counted.
     while (upgrade.status === 'PENDING' && upgrade.matched === 0) {
       await sleep(EVERY_MS, undefined, { signal: stop.signal })
       upgrade = await read()

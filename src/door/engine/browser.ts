@@ -18,7 +18,7 @@ export function browserEnvironment(
   language: () => DoorLanguage = () => doorEnglish,
 ): EngineEnvironment {
   const runner = crypto.randomUUID()
-  // Held until the tab ends.
+  // Hold the lock until the tab ends.
   void navigator.locks.request(RUNNER + runner, () => new Promise(() => undefined))
   return {
     settings: phoneSettings,

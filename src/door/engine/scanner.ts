@@ -165,7 +165,7 @@ export function createScanner(
     })
     if (!decision) return failed(attempt, 'no_list')
     onStored(false)
-    // The server returned before this decision was stored.
+    // Upload now, because the server returned before this decision was stored.
     if (connection()?.state === 'online') connection()?.retry()
     return decision
   }
@@ -192,7 +192,7 @@ export function createScanner(
       const undone = await between(() => takeBack(decision, attempt)).catch(neverIfStopped)
       if (undone.failure !== null) return undone
       await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])
-      // The server may have rejected the reversal.
+      // Return the stored decision, because the server may have rejected the reversal.
       return (await store().decision(undone.externalRef)) ?? undone
     } finally {
       options.onWaiting(--waiting)

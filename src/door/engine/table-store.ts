@@ -265,7 +265,7 @@ async function record(
 ): Promise<void> {
   const { externalRef } = decision
   await tx.remove('attempts', [externalRef])
-  // A retried attempt may be stored already.
+  // Skip an attempt that is already stored, for example by an earlier try.
   if (await decisionOf(tx, externalRef)) return
   if (entry) await tx.put('journal', [entry])
   await tx.put('decisions', [{ externalRef, decision }])

@@ -137,7 +137,7 @@ async function settle(
       changes.set(notification.id, { apple_status: 'SENT', device_count: sent.length })
       if (error !== undefined) stragglers.push({ ...job, subject: notification.passId })
     } else if (error === undefined) {
-      // No phone holds the pass any longer.
+      // Skip Apple, because no phone has the pass any longer.
       changes.set(notification.id, { apple_status: 'SKIPPED' })
     } else if (job.attempts >= MAX_SEND_ATTEMPTS) {
       changes.set(notification.id, { apple_status: 'FAILED', apple_error: error })

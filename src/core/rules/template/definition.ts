@@ -224,7 +224,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
         yield { path, message: `{{${circular}}} is not allowed in the expiry itself` }
       }
     }
-    // Probably a typo, which would show on the pass.
+    // Report braces outside placeholders: they are probably a typo, which would show on the pass.
     if (/\{\{|\}\}/.test(literalPart(text)))
       yield { path, message: 'Contains {{ or }} that is not part of a placeholder: write {{name}}' }
   }

@@ -81,7 +81,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
     const isMoment = key === 'value' && !isNumberKind(as) && as !== 'time'
     if (name === 'pass.expiresAt' && isMoment) continue
     const isSound = uses?.every((use) => declared.has(use.name))
-    // An undeclared variable is reported elsewhere.
+    // Skip undeclared variables, which are reported elsewhere.
     if (isSound || placeholdersIn(text).some((other) => !declared.has(other) && !other.includes('.'))) continue
     const wanted = key === 'currency' ? 'a currency of ISO 4217' : valueKinds[as as Exclude<ValueKind, 'text'>].wanted
     yield { path, message: `Must be ${wanted}, or the placeholder of a single variable` }

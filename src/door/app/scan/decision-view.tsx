@@ -36,7 +36,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   const showMore = () => {
     const area = textArea.current!
     area.scrollBy({ top: area.clientHeight * 0.8 })
-    // The button disappears at the end of the text.
+    // Move the focus, because the button disappears at the end of the text.
     area.focus({ preventScroll: true })
   }
   const following = scanning.following > 0 ? ` (${numberFormat(locale).format(scanning.following)})` : ''

@@ -75,7 +75,7 @@ export function createDoorLists(): DoorLists {
     if (known) {
       const list = await known
       if (isCurrent(list, context) && (await mayRepeat(list, context))) return list
-      // Another request can have begun a list in the meantime.
+      // Another request can have begun a list in the meantime: use that one.
       const next = current.get(place)
       if (next && next !== known) return next
     }
