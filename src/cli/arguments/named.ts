@@ -255,5 +255,5 @@ export function idOf(what: string): (text: string) => Promise<string> {
 
 function checkId(text: string, what: string): string {
   if (Uuid.safeParse(text).success) return text
-  throw new UsageError(`${text} is not the ID of a ${what}`)
+  throw new UsageError(`${text} is not the ID of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}`)
 }

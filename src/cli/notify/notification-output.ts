@@ -115,7 +115,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google, reac
     ['Send at', localTimeOr(sendAt, 'at once')],
     ['Apple', isTargeted('apple') ? `${count(apple.passCount)} on a device` : 'not targeted'],
     ['Google', isTargeted('google') ? `${count(google.passCount)} installed${atGooglePace(google)}` : 'not targeted'],
-    ['Over the google cap', isTargeted('google') ? `${count(google.overCap)} (3 in 24 hours are used up)` : null],
+    ['Over the Google cap', isTargeted('google') ? `${count(google.overCap)} (3 notifications in 24 hours)` : null],
     [
       'Reach',
       reach

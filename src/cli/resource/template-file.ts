@@ -41,7 +41,9 @@ export const commands: ResourceCommands = {
         flags.organization ?? (await askFor('organization', 'Organization, as cards show it: ', noInput))
       const key = flags.key ?? keyOf(name)
       if (key === '')
-        throw new UsageError(`No key can be derived from ${name}`, { hint: 'give one with --key, such as day-ticket.' })
+        throw new UsageError(`No key can be derived from the name "${name}"`, {
+          hint: 'give one with --key, such as day-ticket.',
+        })
       const file = args.file ?? `${key}.json`
       const icon = `images/${key}/icon.png`
       const { template, image } = starterFiles(kind, { key, name, organization, icon })

@@ -17,7 +17,7 @@ const shape: ListShape<Upgrade> = {
     { name: 'failed', value: ({ failed }) => failed },
     { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
   ],
-  table: ['id', 'to', 'status', 'upgraded', 'unchanged', 'failed', 'createdAt'],
+  table: ['id', 'to', 'status', 'dryRun', 'upgraded', 'unchanged', 'failed', 'createdAt'],
 }
 
 const templateArg = { template: namedArg('template') }
@@ -63,5 +63,6 @@ export const commands: ResourceCommands = {
       return upgrades.get({ params })
     },
     print: showUpgrade,
+    note: ({ status }) => (status === 'DONE' ? 'The upgrade had already ended, so nothing was stopped.' : undefined),
   }),
 }

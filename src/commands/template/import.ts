@@ -39,10 +39,13 @@ export default class TemplateImport extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateImport)
-    const name = flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|zip)){1,2}\/?$/i, '') || 'Template')
+    const name =
+      flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|pkpass|zip)){1,2}\/?$/i, '') || 'Template')
     const key = flags.key ?? keyOf(name)
     if (key === '')
-      throw new UsageError(`No key can be derived from ${name}`, { hint: 'give one with --key, such as day-ticket.' })
+      throw new UsageError(`No key can be derived from the name "${name}"`, {
+        hint: 'give one with --key, such as day-ticket.',
+      })
     const file = flags.out ?? `${key}.json`
     const { platformIssuesOf } = await import('../../server/pages/template-dev/content.ts')
     const at = new Date()
