@@ -200,7 +200,9 @@ export class TemplateVersions extends Repository {
   /** Returns a published version by number, even if its template is deleted. */
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
-      .where({ template_id: templateId, version, stage: 'published' })
+      .where({ template_id: templateId, stage: 'published' })
+      // PostgreSQL rejects a number that exceeds the type of the column.
+      .whereRaw('version = cast(? as bigint)', [version])
       .first()
     return row && toPublished(row)
   }

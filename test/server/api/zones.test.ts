@@ -200,6 +200,25 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(events[0]!.data).toMatchObject({ id: zoneId, name: 'Hall', capacity: 100 })
   })
 
+  test('adjustments of more than 32 bits do not stop entries', async () => {
+    const workspace = await api.workspace()
+    const { zoneId, projectId } = await zoneOf(workspace, { capacity: 100 })
+    const { id: passId } = await scannablePass(workspace, { projectId })
+    await api.services.store.transaction(async (tx) => {
+      const zone = (await tx.zones.findForUpdate(workspace.id, zoneId))!
+      for (const externalRef of ['first', 'second'])
+        await tx.zones.adjust(workspace.id, zone, { delta: 2_000_000_000, reason: 'Typo', externalRef }, api.now)
+    })
+    const inside = 4_000_000_001
+    expect(await scan(workspace, { passId, zoneId })).toMatchObject({ result: 'accepted', zone: { inside } })
+    api.advance(1)
+    const { items, ...occupancy } = await workspace.ok(zones.occupancy, { params: { id: zoneId }, query: {} })
+    expect(occupancy).toMatchObject({ inside, peak: inside, entries: inside, exits: 0 })
+    expect(items.at(-1)).toMatchObject({ entries: inside, inside })
+    const reset = await workspace.ok(zones.reset, { params: { id: zoneId }, body: { reason: 'Typo' } })
+    expect(reset).toMatchObject({ inside: 0 })
+  })
+
   test('the group of a pass and the snapshot show who is inside', async () => {
     const workspace = await api.workspace()
     const { zoneId, projectId } = await zoneOf(workspace)

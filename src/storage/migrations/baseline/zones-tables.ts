@@ -10,8 +10,8 @@ export async function createZones(db: Knex): Promise<void> {
     table.text('name').notNullable()
     table.integer('capacity')
     table.text('when_full').notNullable()
-    // The passes inside plus the adjustments since the last reset.
-    table.integer('inside').notNullable()
+    // The passes inside plus the adjustments since the last reset, whose sum has no limit.
+    table.bigInteger('inside').notNullable()
     // The threshold of the last event `zone.capacity`, in percent, or 0 if the next event is at the lowest threshold.
     table.integer('alerted').notNullable()
     // The number of resets.

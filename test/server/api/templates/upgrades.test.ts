@@ -116,10 +116,12 @@ describe.each(dialects)('on %s', (dialect) => {
     await api.runJobs()
     expect(await read(params, id)).toMatchObject({ to: 2, upgraded: 1, unchanged: 1 })
     expect(await versionsOf(ids)).toEqual([3, 2])
-    for (const to of [4, 10_000]) {
-      expect(await workspace.refused(create, { params, body: { to } })).toMatchObject({
-        errorCode: 'TEMPLATE_NOT_FOUND',
-      })
+    for (const to of [4, 10_000, Number.MAX_SAFE_INTEGER]) {
+      const refused = [
+        await workspace.refused(create, { params, body: { to } }),
+        await workspace.refused(contract.passes.update, { params: { id: ids[0]! }, body: { templateVersion: to } }),
+      ]
+      expect(refused.map(({ errorCode }) => errorCode)).toEqual(['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_FOUND'])
     }
     const draft = await makeTemplate(workspace)
     expect(await workspace.refused(create, { params: { id: draft.id }, body: { to: 'latest' } })).toMatchObject({
