@@ -7,6 +7,7 @@ import { idArg, namedArg } from '../arguments/named.ts'
 import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
 import { parseWhere, whereFlag } from '../arguments/where-flag.ts'
 import { count } from '../command/output.ts'
+import { programName } from '../command/program.ts'
 import type { ListShape } from '../list/shape.ts'
 import {
   atGooglePace,
@@ -145,7 +146,7 @@ export const commands: ResourceCommands = {
         if (!('dryRun' in forecast)) throw new Error('The server sent the broadcast, although this was a dry run')
         if (flags['dry-run']) return forecast
         const { passCount, google } = forecast
-        const atGoogle = google.passCount > 1 ? ` (google: ${count(google.passCount)}${atGooglePace(google)})` : ''
+        const atGoogle = google.passCount > 1 ? ` (Google: ${count(google.passCount)}${atGooglePace(google)})` : ''
         await ask(`Notify ${count(passCount)} passes?${atGoogle}`)
       }
       const broadcast = (await broadcasts.create({ params, body }, { idempotent: true })) as Broadcast
@@ -157,6 +158,10 @@ export const commands: ResourceCommands = {
       if ('dryRun' in result) return showForecast(result)
       const { stats, ...broadcast } = { stats: undefined, ...result }
       return showBroadcast(broadcast, stats)
+    },
+    note(result) {
+      if ('dryRun' in result || result.status !== 'PENDING') return undefined
+      return `Next: ${programName()} broadcast get ${result.projectId} ${result.id}`
     },
   }),
   'broadcast:get': callCommand({
