@@ -19,7 +19,7 @@ export interface FieldContext {
   texts: Texts
   variables: Variables
   report: Report
-  /** The keys of fields so far. */
+  /** The keys of the fields that were read before. */
   keys: Set<string>
   /** The fields with a variable, by their value. */
   fieldsByValue: Map<string, { key: string; placeholder: string }[]>
