@@ -26,17 +26,19 @@ export function* describeRoutes(): Generator<void> {
   }
 }
 
+export const info = {
+  title: 'passes',
+  version: '0.3.0',
+  description: DESCRIPTION,
+  contact: { name: 'The operator of this server' },
+  license: { name: 'MIT', identifier: 'MIT' },
+}
+
 /** Returns the API description (OpenAPI 3.1), generated from the contract that the server enforces. */
 export function openApiDocument() {
   return {
     openapi: '3.1.0',
-    info: {
-      title: 'passes',
-      version: '0.3.0',
-      description: DESCRIPTION,
-      contact: { name: 'The operator of this server' },
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
+    info,
     // The URL is relative to this document, so that it is right behind a proxy with any path.
     servers: [{ url: '.', description: 'This server' }],
     tags: Object.values(tags),
@@ -219,7 +221,6 @@ function failures(route: Route) {
     ...COMMON,
     ...(route.errors ?? []),
     ...(route.params ? (['NOT_FOUND'] as const) : []),
-    ...(route.body ? (['INVALID_FORMAT'] as const) : []),
   ])
   const byStatus = groupBy<ErrorCode, number>(codes, (code) => errorTable[code][0])
   // The body can be too large (413), or have an unsupported type (415).

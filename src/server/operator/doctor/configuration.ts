@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { parseJson } from '../../../core/json.ts'
-import { openApiDocument } from '../../../core/openapi/document.ts'
+import { info } from '../../../core/openapi/document.ts'
 import { fingerprint, parseServerKey } from '../../../core/rules/crypto/server-key.ts'
 import { isOpenToOthers } from '../../../files/private-file.ts'
 import { type Database, sqliteFile } from '../../../storage/db/database.ts'
@@ -164,7 +164,7 @@ export async function checkPublicUrl(
             )
           }
           const described = (await get('/openapi.json')).body as { info?: { title?: unknown; version?: unknown } }
-          const { title, version } = openApiDocument().info
+          const { title, version } = info
           if (described?.info?.title !== title) return failed(`${url.origin} is another service.`, GIVE)
           return passed(`${title} responds, API version ${described.info.version ?? version}`)
         },
