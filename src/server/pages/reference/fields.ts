@@ -7,12 +7,10 @@ export interface Schema {
   type?: string | string[]
   format?: string
   enum?: unknown[]
-  const?: unknown
   items?: Schema
   anyOf?: Schema[]
   oneOf?: Schema[]
   properties?: Record<string, Schema>
-  additionalProperties?: Schema | boolean
   required?: string[]
   description?: string
   default?: unknown
@@ -72,7 +70,6 @@ function exampleOf({ name, in: place, schema }: Field, isRepeatable: boolean): s
 export function typeOf(schema: Schema, objects: string): string {
   if (schema.$ref) return link(`${objects}#${nameOf(schema.$ref)}`, nameOf(schema.$ref))
   if (schema.enum) return escapeHtml(schema.enum.map(String).join(' | '))
-  if (schema.const !== undefined) return escapeHtml(String(schema.const))
   const choices = schema.anyOf ?? schema.oneOf
   if (choices) return [...new Set(choices.map((choice) => typeOf(choice, objects)))].join(' or ')
   if (schema.items) return `array of ${typeOf(schema.items, objects)}`
