@@ -53,6 +53,13 @@ test('publishing rejects an incomplete poster ticket with the path of each missi
   ])
   expect(pathsOf(define({ apple: { poster: true, nfc }, event }), 'boardingPass')).toEqual(['apple.poster'])
   expect(pathsOf(define({}))).toEqual([])
+  expect(pathsOf(define({ apple: { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'] } }))).toEqual([
+    'event.name',
+    'event.venue.name',
+    'design.images.artwork',
+    'apple.nfc',
+  ])
+  expect(pathsOf(define({ apple: { preferredStyleSchemes: ['eventTicket', 'posterEventTicket'] } }))).toEqual([])
 })
 
 test('a poster ticket without NFC needs a barcode and the accepted code', () => {

@@ -76,6 +76,11 @@ export function isSemanticBoarding(passJson: Record<string, unknown>): boolean {
   return firstScheme(passJson) === 'semanticBoardingPass'
 }
 
+/** Whether the overrides of an event ticket ask for the poster, by `poster` or in Apple's own key. */
+export function isPosterTicket(apple: Record<string, unknown> = {}): boolean {
+  return apple.poster === true || firstScheme(apple) === 'posterEventTicket'
+}
+
 function firstScheme({ preferredStyleSchemes: schemes }: Record<string, unknown>): unknown {
   return Array.isArray(schemes) ? schemes[0] : undefined
 }

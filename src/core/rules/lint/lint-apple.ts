@@ -1,6 +1,7 @@
 import type { Definition, PassType, Warning } from '../../contract/schemas/definition.ts'
 import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from '../display/about.ts'
 import { type FrontField, type FrontRow, layOutFront, logoTextWidth, roomForLogoText } from '../display/apple-front.ts'
+import { isPosterTicket } from '../display/poster.ts'
 import { fill, fillDeep, placeholdersDeep, stringsDeep } from '../template/placeholder.ts'
 import { exampleScope } from '../template/resolve.ts'
 import { type AppleFacts, pathIn, quote, warn } from './lint-facts.ts'
@@ -88,9 +89,9 @@ const posterTagsOfType: Record<string, string[]> = {
 
 /** Names the tags that a poster ticket lacks. A variable without an example is assumed to have a value. */
 function* lintPosterTicket({ definition, passType, apple }: AppleFacts): Generator<Warning> {
-  if (!apple || passType !== 'eventTicket' || definition.apple?.poster !== true) return
+  if (!apple || passType !== 'eventTicket' || !isPosterTicket(definition.apple)) return
   const scope = exampleScope(definition)
-  const tags = new Map<string, unknown>(Object.entries(Object(definition.apple.semantics)))
+  const tags = new Map<string, unknown>(Object.entries(Object(definition.apple?.semantics)))
   const type = fill(String(tags.get('eventType')), scope)
   for (const tag of [...posterTags, ...(posterTagsOfType[type] ?? [])]) {
     const written = tags.get(tag)

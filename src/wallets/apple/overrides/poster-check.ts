@@ -3,12 +3,13 @@ import type { Issue } from '../../../core/errors.ts'
 import { appleOf, mergeUnder } from '../../../core/rules/display/about.ts'
 import { isPosterType } from '../../../core/rules/display/card.ts'
 import { semanticTags } from '../../../core/rules/display/flight.ts'
-import { posterPlaces } from '../../../core/rules/display/poster.ts'
+import { isPosterTicket, posterPlaces } from '../../../core/rules/display/poster.ts'
 
 /** Checks what Apple requires of posters. Otherwise, phones silently show the classic style, or omit fields. */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
-  if (definition.apple?.poster !== true) return
-  if (passType === 'eventTicket') yield* checkEventPoster(definition)
+  if (passType === 'eventTicket') {
+    if (isPosterTicket(definition.apple)) yield* checkEventPoster(definition)
+  } else if (definition.apple?.poster !== true) return
   else if (isPosterType(passType)) yield* checkGenericPoster(definition)
   else yield { path: ['apple', 'poster'], message: 'A boarding pass cannot be a poster' }
 }

@@ -386,8 +386,14 @@ describe('the tags of a poster ticket', () => {
     expect(missing(semantics, { variables })).toEqual(['venueRoom'])
   })
 
+  test('a ticket that asks for the poster in the key of Apple needs them, too', () => {
+    const apple = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'] }
+    expect(missing(undefined, { apple })).toEqual(['venueRegionName', 'venueRoom'])
+  })
+
   test('classic tickets need none of them', () => {
     expect(found(factsOf({}, 'eventTicket'))).toEqual([])
+    expect(missing(undefined, { apple: { preferredStyleSchemes: ['eventTicket'] } })).toEqual([])
   })
 })
 
