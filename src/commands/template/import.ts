@@ -39,8 +39,7 @@ export default class TemplateImport extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateImport)
-    const name =
-      flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|pkpass|zip)){1,2}\/?$/i, '') || 'Template')
+    const name = flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|zip)){1,2}\/?$/i, '') || 'Template')
     const key = flags.key ?? keyOf(name)
     if (key === '')
       throw new UsageError(`No key can be derived from the name "${name}"`, {
@@ -58,11 +57,10 @@ export default class TemplateImport extends BaseCommand {
     })
     const written = await readTemplateFile(file)
     const draft = draftOf(written)
-    const problems = [
-      ...listIssues(below('definition', checkDefinition(written.definition))),
-      ...listIssues(below('definition', await platformIssuesOf(draft, at))),
-      ...draft.faults,
-    ].map(({ path, message }) => ({ path: path.join('.'), reason: message }))
+    const issues = [...checkDefinition(written.definition), ...(await platformIssuesOf(draft, at)), ...draft.faults]
+    const problems = listIssues(below('definition', issues)).map(({ path, message }) => {
+      return { path: path.join('.'), reason: message }
+    })
     const { images, variables, kept, unmapped, assumed, dropped } = imported
     this.log(`Wrote ${file} with ${counted(images.length, 'image')} and ${counted(variables, 'variable')}.`)
     this.#list('Kept in apple, for iPhones only', kept)

@@ -197,6 +197,19 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
+test.each(['signature', 'manifest.json'])('rejects a signed pass, which has a %s, and writes nothing', async (name) => {
+  const files = { ...museum, [name]: '{}' }
+  for (const path of [writeBundle(temporaryFolder(), files), writeArchive(temporaryFolder(), files, '')]) {
+    const folder = temporaryFolder()
+    const error = await importAt(path, folder).catch((rejection: unknown) => rejection)
+    expect(error).toMatchObject({
+      message: expect.stringContaining('is a signed pass'),
+      hint: expect.stringMatching(/pkpasstemplate.* packages/),
+    })
+    expect(readdirSync(folder)).toEqual([])
+  }
+})
+
 test('rejects an archive whose files are too large in all, before it decompresses them', async () => {
   const names = Array.from({ length: 9 }, (_, n) => [`${n}.png`, new Uint8Array(10)])
   const archive = Buffer.from(zipSync(Object.fromEntries(names)))

@@ -8,6 +8,7 @@ import { isJsonObject, parseJson } from '../../../core/json.ts'
 import { findLossyNumbers } from '../../../core/rules/lists/json-numbers.ts'
 import { inspectImage } from '../../../core/rules/template/image.ts'
 import { CliError, withName } from '../../command/cli-error.ts'
+import { programName } from '../../command/program.ts'
 import { unzip } from '../../device/apple-package.ts'
 import { type PassStrings, parseStrings } from '../../device/apple-strings.ts'
 import type { JsonObject, Note } from './report.ts'
@@ -37,6 +38,11 @@ export async function readDesignerBundle(path: string): Promise<DesignerBundle> 
   const files = stats.isDirectory() ? await readFolder(path, unmapped) : inBundle(path, await readArchive(path))
   const json = files.get('pass.json')
   if (!json) throw new CliError(`${path} has no pass.json, so it is not a template of Pass Designer`)
+  if (files.has('signature') || files.has('manifest.json')) {
+    throw new CliError(`${path} is a signed pass, so its values are those of a holder, and not samples`, {
+      hint: `import the .pkpasstemplate, or read the passes of another provider with ${programName()} packages.`,
+    })
+  }
   files.delete('pass.json')
   const text = json.toString().replace(/^\uFEFF/, '')
   const pass = json.length > MAX_JSON_BYTES ? undefined : parseJson(text)
@@ -116,7 +122,7 @@ function inBundle(path: string, archive: Map<string, Buffer>): Map<string, Buffe
 }
 
 /** Files that the Finder and the editor add. They have no effect on a pass. */
-const IGNORED = /^(?:tooling\.json|manifest\.json|signature|(?:.*\/)?\.DS_Store|__MACOSX\/.*)$/
+const IGNORED = /^(?:tooling\.json|(?:.*\/)?\.DS_Store|__MACOSX\/.*)$/
 
 /** Pass Designer has no such image. */
 const roles = imageRoles.filter((role) => role !== 'hero')
