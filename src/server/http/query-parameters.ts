@@ -1,16 +1,18 @@
 import { z } from 'zod'
 import type { Issue } from '../../core/errors.ts'
+import { groupBy } from '../../core/group-by.ts'
 
 /** The parameters of a request by name; repeated ones as a list. */
 export type QueryParameters = Record<string, string | string[]>
 
 export function readParameters({ searchParams }: URL): QueryParameters {
-  const query: QueryParameters = Object.create(null)
-  for (const name of new Set(searchParams.keys())) {
-    const values = searchParams.getAll(name)
-    query[name] = values.length > 1 ? values : values[0]!
-  }
-  return { ...query }
+  const byName = groupBy(searchParams, ([name]) => name)
+  return Object.fromEntries(
+    [...byName].map(([name, pairs]) => {
+      const values = pairs.map(([, value]) => value)
+      return [name, values.length > 1 ? values : values[0]!]
+    }),
+  )
 }
 
 /** Describes an issue of a parameter as the client sent it, and explains how to send several values. */
