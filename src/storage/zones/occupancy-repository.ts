@@ -33,15 +33,16 @@ export class Occupancies extends Repository {
       () => `select segment, at from zone_resets
         where zone_id = :zoneId and workspace_id = :workspaceId and at > :from and at < :to order by segment`,
     )
-    const [start] = await runPrepared<{ segment: number }>(
+    const [start] = await runPrepared<{ segment: number; at: number }>(
       this.db,
       'occupancy-segment',
       values,
-      () => `select segment from zone_resets where zone_id = :zoneId and workspace_id = :workspaceId and at <= :from
+      () => `select segment, at from zone_resets where zone_id = :zoneId and workspace_id = :workspaceId and at <= :from
         order by at desc, segment desc limit 1`,
     )
     const first = start?.segment ?? 0
-    const inside = await this.insideAt(workspaceId, { zoneId, segment: first, from })
+    const since = start?.at ?? Number.MIN_SAFE_INTEGER
+    const inside = await this.insideAt(workspaceId, { zoneId, segment: first, since, from: from.getTime() })
     const segments = { first, last: resets.at(-1)?.segment ?? first }
     const rows = await runPrepared<Row>(this.db, 'occupancy', { ...values, ...segments, step }, () => OCCUPANCY_SQL)
     return {
@@ -57,19 +58,17 @@ export class Occupancies extends Repository {
    */
   private async insideAt(
     workspaceId: string,
-    { zoneId, segment, from }: { zoneId: string; segment: number; from: Date },
+    segment: { zoneId: string; segment: number; since: number; from: number },
   ): Promise<number> {
-    const values = { workspaceId, zoneId, segment, from: from.getTime() }
-    const sumOf = (table: string, comparison: string) =>
-      `coalesce((select sum(delta) from ${table} ${OF_SEGMENT} and at ${comparison} :from), 0)`
-    const sums = (comparison: string) =>
-      `${sumOf('zone_movements', comparison)} + ${sumOf('zone_adjustments', comparison)}`
+    const sumOf = (table: string, range: string) =>
+      `coalesce((select sum(delta) from ${table} ${OF_SEGMENT} and ${range}), 0)`
+    const sums = (range: string) => `${sumOf('zone_movements', range)} + ${sumOf('zone_adjustments', range)}`
     const [row] = await runPrepared<{ inside: number }>(
       this.db,
       'occupancy-start',
-      values,
-      () => `select case when segment = :segment then inside - (${sums('>=')}) else ${sums('<')} end as inside
-        from zones where id = :zoneId and workspace_id = :workspaceId`,
+      { workspaceId, ...segment },
+      () => `select case when segment = :segment then inside - (${sums('at >= :from')})
+        else ${sums('at >= :since and at < :from')} end as inside from zones where id = :zoneId and workspace_id = :workspaceId`,
     )
     return Number(row?.inside ?? 0)
   }

@@ -214,6 +214,7 @@ export class Zones extends Repository {
     const [movements, adjustments] = ['zone_movements', 'zone_adjustments'].map((table) =>
       this.db(table)
         .where({ ...ofZone, segment })
+        .where('at', '>', at.getTime())
         .sum({ sum: 'delta' })
         .first(),
     )
@@ -231,9 +232,10 @@ export class Zones extends Repository {
     await this.db.raw(
       `update zone_movements set delta = changed.delta from (
         select scan_id, ${count} - coalesce(lag(${count}) over (partition by pass_id order by at, sequence), 0) as delta
-        from zone_movements where workspace_id = :workspaceId and zone_id = :zoneId and segment = :segment
+        from zone_movements
+        where workspace_id = :workspaceId and zone_id = :zoneId and segment = :segment and at > :at
       ) as changed where zone_movements.scan_id = changed.scan_id`,
-      { workspaceId, zoneId: zone.id, segment },
+      { workspaceId, zoneId: zone.id, segment, at: at.getTime() },
     )
   }
 

@@ -4,7 +4,7 @@ import { identifierDigest } from '../../../src/core/rules/crypto/scan-code.ts'
 import type { PublishedVersion } from '../../../src/storage/templates/template-versions-repository.ts'
 import { dialects } from '../../support/databases.ts'
 import { newPass, start } from '../fixtures.ts'
-import { type Filters, type Plan, ROWS, useLists } from './query-plans.ts'
+import { type Filters, type Plan, ROWS, useLists, ZONE } from './query-plans.ts'
 
 interface List {
   name: string
@@ -185,6 +185,18 @@ describe.each(dialects)('on %s', (dialect) => {
       const touching = plans.filter(({ text }) => text.includes(table))
       expect(touching.length).toBeGreaterThan(0)
       for (const { fullScans, text } of touching) expect(fullScans, text).not.toContain(table)
+    }
+  })
+
+  test('the occupancy of a zone reads only the movements of its range', async () => {
+    const range = { zoneId: ZONE, from: new Date(ROWS - 100), to: new Date(ROWS - 50), step: 10 }
+    const plans = await lists.plansOfWork(({ occupancies }, workspaceId) => occupancies.find(workspaceId, range))
+    expect(plans).toHaveLength(4)
+    for (const { text, fullScans, rowsRead } of plans) {
+      expect(fullScans, text).toEqual([])
+      expect(rowsRead, text).toBeLessThan(200)
+      const searches = text.split('\n').filter((line) => /SEARCH (zone_movements|zone_adjustments) /.test(line))
+      for (const search of searches) expect(search).toMatch(/COVERING INDEX .*\bat>/)
     }
   })
 

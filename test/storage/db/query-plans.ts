@@ -32,6 +32,7 @@ const LARGE = [
   'webhook_attempts',
   'accepted_scans',
   'scans',
+  'zone_movements',
 ]
 
 export type ScanFilters = Omit<Partial<ScanListRequest>, 'cursor' | 'offset'>
@@ -75,6 +76,7 @@ export function useLists(dialect: TestDialect) {
     await addWindowsAndScans(db, workspaceId)
     await addProjectsAndTemplates(db, workspaceId)
     await insertScans(db, workspaceId, ROWS, SCANNED_PASSES)
+    await addMovements(db, workspaceId)
     // SQLite keeps the statistics from its migration.
     if (dialect === 'postgres') await db.raw('vacuum analyze')
     for (const connection of new Set([database.reader, database.writer])) {
@@ -168,6 +170,26 @@ async function addWindowsAndScans(db: Knex, workspaceId: string): Promise<void> 
     await tx('passes').whereIn('id', tx('pass_windows').select('pass_id')).update({ has_windows: true })
     await tx('passes').whereIn('id', ids.slice(0, 50)).update({ revision: 3, template_version: 3 })
   })
+}
+
+/** The zone of the movements, one per millisecond since 1970. */
+export const ZONE = '01985f0c-7a10-7000-8000-000000000001'
+
+async function addMovements(db: Knex, workspaceId: string): Promise<void> {
+  const zone = { id: ZONE, workspace_id: workspaceId, project_id: ZONE, name: 'x', when_full: 'warn' }
+  await db('zones').insert({ ...zone, inside: 0, alerted: 0, segment: 0, version: 0, created_at: 0, updated_at: 0 })
+  const movements = Array.from({ length: ROWS }, (_, n) => ({
+    scan_id: passId(n),
+    workspace_id: workspaceId,
+    zone_id: ZONE,
+    pass_id: passId(1 + Math.floor(n / 2)),
+    segment: 0,
+    at: n,
+    sequence: 1,
+    direction: n % 2 === 0 ? 'in' : 'out',
+    delta: n % 2 === 0 ? 1 : -1,
+  }))
+  await db.transaction((tx) => insertRows(tx, 'zone_movements', movements))
 }
 
 async function addProjectsAndTemplates(db: Knex, workspaceId: string): Promise<void> {

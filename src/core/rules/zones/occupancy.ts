@@ -41,16 +41,16 @@ export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, 
   let inside = start
   let peak = { peak: start, peakAt: from }
   const items: OccupancyItem[] = []
-  const waiting = [...resets]
   const firstReset = resets[0]?.segment ?? Infinity
   let next = 0
+  let nextReset = 0
   for (let bucket = Math.floor(from.getTime() / step); bucket * step < to.getTime(); bucket += 1) {
     const item: OccupancyItem = { at: new Date(bucket * step).toISOString(), entries: 0, exits: 0, inside }
     const end = (bucket + 1) * step
     // Apply the changes between resets in order, and each reset in between.
     for (;;) {
       const change = changes[next]
-      const [reset] = waiting
+      const reset = resets[nextReset]
       const isBefore = change?.bucket === bucket && (!reset || change.segment < reset.segment)
       if (change && isBefore) {
         const reached = (change.segment < firstReset ? start : 0) + change.highest
@@ -61,7 +61,7 @@ export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, 
         next += 1
       } else if (reset && reset.at.getTime() < end) {
         inside = 0
-        waiting.shift()
+        nextReset += 1
       } else break
     }
     item.inside = inside

@@ -46,7 +46,7 @@ export async function createZones(db: Knex): Promise<void> {
       ['workspace_id', 'pass_id', 'zone_id', 'segment', 'at', 'sequence', 'direction'],
       'zone_movements_by_pass',
     )
-    table.index(['zone_id', 'segment', 'at', 'delta'], 'zone_movements_by_time')
+    table.index(['workspace_id', 'zone_id', 'at', 'segment', 'delta'], 'zone_movements_by_time')
   })
 
   await db.schema.createTable('zone_adjustments', (table) => {
@@ -59,7 +59,7 @@ export async function createZones(db: Knex): Promise<void> {
     table.text('reason').notNullable()
     table.text('external_ref').notNullable()
     table.unique(['zone_id', 'external_ref'])
-    table.index(['zone_id', 'segment', 'at', 'delta'], 'zone_adjustments_by_time')
+    table.index(['workspace_id', 'zone_id', 'at', 'segment', 'delta'], 'zone_adjustments_by_time')
   })
 
   // Each reset starts a segment. Segment 0 has no row.
