@@ -199,7 +199,7 @@ export class Broadcasts extends Repository {
   ): Promise<Forecast> {
     const select = filter && (await selectMatching(this.db, workspaceId, { projectId }, parsePassFilter(filter), at))
     const passes = select ? select() : this.passesOf(workspaceId, projectId)
-    return forecastBroadcast(this.db, whereIssuedAt(passes, at), at)
+    return forecastBroadcast(this.db, whereIssuedAt(passes, at), { at, hasFilter: filter !== undefined })
   }
 
   /** Returns the audience of a broadcast that is sent to whole classes. */
@@ -251,7 +251,7 @@ export interface Forecast {
   apple: number
   /** The number of these passes that are installed at Google, for each identity. */
   google: number[]
-  /** The number of these passes that are on neither. */
+  /** The number of these passes that are on neither. 0 without a filter, because it is not counted then. */
   neither: number
   /** The number of these passes that have reached Google's cap. */
   overCap: number
@@ -268,7 +268,11 @@ export interface ClassForecast {
 }
 
 /** Returns the audience of a broadcast to passes at a time. */
-async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date): Promise<Forecast> {
+async function forecastBroadcast(
+  db: Knex,
+  passes: Knex.QueryBuilder,
+  { at, hasFilter }: { at: Date; hasFilter: boolean },
+): Promise<Forecast> {
   const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
   const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
   // Run these queries sequentially: each is slow on a large project, and other reads need connections.
@@ -279,7 +283,7 @@ async function forecastBroadcast(db: Knex, passes: Knex.QueryBuilder, at: Date):
     .whereExists(installed)
     .groupBy('passes.google_identity_id')
     .count({ n: '*' })
-  const neither = await countRows(passes.clone().whereNotExists(registered).whereNotExists(installed))
+  const neither = hasFilter ? await countRows(passes.clone().whereNotExists(registered).whereNotExists(installed)) : 0
   const capped = await crowded(db, passes, at).first()
   return {
     passCount,
