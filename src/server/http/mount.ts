@@ -147,7 +147,7 @@ async function serve(
     const context = { services, store, workspaceId, token, correlationId, now, headers, inFlight, sealCursor }
     const plain = withPlainCursor(input, list, options.cursors) as RouteInput<Route>
     const result: unknown = await handler(plain, context).catch((error: unknown) => {
-      throw isTooSlow(error) ? tooSlow(input.query, error) : error
+      throw isTooSlow(error) ? tooSlow(input, error) : error
     })
     if (route.eventStream) return startStream(event, result as OpenStream, workspaceId, options)
     return await toResponse(withSealedCursor(toReply(result, route), list, options.cursors), route, event)
@@ -212,10 +212,11 @@ const isScheduledAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   rendersDefinition === true ||
   (query !== undefined && ('cursor' in query.shape || 'by' in query.shape))
 
-const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy'])
+const NO_FILTERS = new Set(['limit', 'cursor', 'offset', 'sortBy', 'sortDir', 'groupBy', 'dryRun'])
 
-function tooSlow(query: unknown, cause: unknown): ApiError {
-  const filters = Object.keys(query ?? {}).filter((name) => !NO_FILTERS.has(name))
+function tooSlow({ query, body }: Pick<Input, 'query' | 'body'>, cause: unknown): ApiError {
+  const given = { ...(query as object), ...(body as { filter?: object } | undefined)?.filter }
+  const filters = Object.keys(given).filter((name) => !NO_FILTERS.has(name))
   const narrow =
     filters.length > 0
       ? `Narrow the request: give fewer or longer values of ${filters.join(', ')}, or add another filter.`
