@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Flags, type Interfaces } from '@oclif/core'
 import { ApiError, type Client } from '../../client/client.ts'
-import type { Broadcast, BroadcastForecast, BroadcastStats } from '../../core/contract/broadcasts.ts'
+import type {
+  Broadcast,
+  BroadcastForecast,
+  BroadcastStats,
+  broadcasts as routes,
+} from '../../core/contract/broadcasts.ts'
 import type { MessageCreate, Notification } from '../../core/contract/notifications.ts'
 import { Platform, REQUESTS_PER_SECOND } from '../../core/contract/schemas/platform.ts'
+import type { RouteCall } from '../../core/route.ts'
 import { describeFilter } from '../../core/rules/lists/pass-filters.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { repeatable } from '../arguments/list-flags.ts'
@@ -106,6 +112,23 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
     ...(stats?.classErrors ?? []).map((error): [string, string] => ['Google rejected', error]),
     ['Created', localTime(broadcast.createdAt)],
   ])
+}
+
+/** Returns the audience of a broadcast. Nothing is sent. */
+export async function forecastBroadcast(
+  { broadcasts }: Client,
+  params: { id: string },
+  { idempotencyKey: _, ...body }: RouteCall<typeof routes.create>['body'],
+): Promise<BroadcastForecast> {
+  const forecast = await broadcasts.create({ params, query: { dryRun: true }, body })
+  if ('dryRun' in forecast) return forecast
+  throw new Error('The server sent the broadcast, although this was a dry run')
+}
+
+/** Ignores a 429 or 503 of a count, so that a broadcast to more passes than the server counts in time can be sent. */
+export function ignoreUnavailable(error: unknown): undefined {
+  if (error instanceof ApiError && (error.status === 429 || error.status === 503)) return undefined
+  throw error
 }
 
 export function showForecast({ passCount, platforms, sendAt, apple, google, reach }: BroadcastForecast): string {

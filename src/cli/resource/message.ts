@@ -11,6 +11,8 @@ import { programName } from '../command/program.ts'
 import type { ListShape } from '../list/shape.ts'
 import {
   atGooglePace,
+  forecastBroadcast,
+  ignoreUnavailable,
   messageBody,
   messageFlags,
   messageLine,
@@ -135,16 +137,18 @@ export const commands: ResourceCommands = {
       watch: Flags.boolean({ summary: 'Show the progress until each notification is delivered or has failed.' }),
       yes: skipFlag,
     },
-    async call(client, { args, flags, ask }) {
+    async call(client, { args, flags, ask, note }) {
       const { broadcasts } = client
       const filter = parseWhere(flags.where)
       const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'], ...(filter && { filter }) }
       const params = { id: args.project }
-      if (flags['dry-run'] || !flags.yes) {
-        const { idempotencyKey: _, ...rehearsed } = body
-        const forecast = await broadcasts.create({ params, query: { dryRun: true }, body: rehearsed })
-        if (!('dryRun' in forecast)) throw new Error('The server sent the broadcast, although this was a dry run')
-        if (flags['dry-run']) return forecast
+      const mustCount = flags['dry-run'] || !flags.yes
+      const forecast = mustCount
+        ? await forecastBroadcast(client, params, body)
+        : filter && (await forecastBroadcast(client, params, body).catch(ignoreUnavailable))
+      if (filter && forecast?.passCount === 0) note('Warning: no issued pass matches --where.')
+      if (forecast && flags['dry-run']) return forecast
+      if (forecast && !flags.yes) {
         const { passCount, google } = forecast
         const atGoogle = google.passCount > 1 ? ` (Google: ${count(google.passCount)}${atGooglePace(google)})` : ''
         await ask(`Notify ${count(passCount)} passes?${atGoogle}`)

@@ -66,6 +66,13 @@ test('commands send, dry-run, watch, list, show, and cancel notifications', asyn
   expect(await json(...send, '--dry-run')).toMatchObject({ dryRun: true, passCount: 3 })
   const unasked = await run(send, server)
   expect([unasked.exitCode, unasked.stderr]).toEqual([2, expect.stringContaining('Notify 3 passes?')])
+  const none = ['--where', 'variable=tier:Gold']
+  for (const flags of [['--dry-run'], ['--yes', '--at', 'in 3h', '--json']]) {
+    const warned = await run([...send, ...none, ...flags], server)
+    expect([warned.exitCode, warned.stderr]).toEqual([0, expect.stringContaining('no issued pass matches --where')])
+  }
+  const silver = await run([...send, '--where', 'variable=tier:Silver', '--dry-run'], server)
+  expect([silver.exitCode, silver.stderr]).toEqual([0, ''])
   const watched = await run([...send, '--watch', '--yes', '--json'], server)
   expect(watched.exitCode, watched.stderr).toBe(0)
   const broadcast = JSON.parse(watched.stdout)
@@ -73,7 +80,8 @@ test('commands send, dry-run, watch, list, show, and cancel notifications', asyn
   expect(watched.stderr).toContain('3 fanned out')
 
   const later = await json(...send, '--at', 'in 2h', '--yes')
-  expect((await json('broadcast', 'list', project.id)).items).toMatchObject([{ id: later.id }, { id: broadcast.id }])
+  const { items } = await json('broadcast', 'list', project.id)
+  expect(items).toMatchObject([{ id: later.id }, { id: broadcast.id }, { filter: { variable: ['tier:Gold'] } }])
   await command(server, ['broadcast', 'cancel', project.id, later.id])
   const watching = watchBroadcast(server.client, later)
   await expect(watching).rejects.toMatchObject({
