@@ -1,7 +1,7 @@
 /**
- * Measures the p99 of scans while the same workspace issues thousands of passes from batches, or sends a broadcast with or without a filter,
- * against scans without other load. Samples alternate, and the figures are ratios of medians. Server and clients are
- * separate processes. Run: npx tsx bench/scan-under-load.ts, after npm run build
+ * Measures the p99 of scans while the same workspace issues thousands of passes from batches, or sends a broadcast with
+ * or without a filter, against scans without other load. Samples alternate, and the figures are ratios of medians.
+ * Server and clients are separate processes. Run: npx tsx bench/scan-under-load.ts, after npm run build
  */
 
 import type { Broadcast } from '../src/core/contract/broadcasts.ts'

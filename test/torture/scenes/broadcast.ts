@@ -25,7 +25,7 @@ export const filteredBroadcast: Scene = {
   },
 }
 
-/** The filter of two tenths of the passes that \`insertPasses\` creates. */
+/** The filter of two tenths of the passes that `insertPasses` creates. */
 const TIERS = { variable: ['tier:3', 'tier:7'], revision: 'gte:1' }
 
 interface FanOut {
