@@ -37,13 +37,18 @@ export function fillHtml(sentence: string, parts: Record<string, string>): strin
   return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
 }
 
+/** Returns the source of a content security policy that permits only this text. */
+export function digestSource(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+}
+
 /** Returns a page that runs, loads, and shows only content of this server, and that cannot be framed or cached. */
 export function buildPage(parts: PageParts): Page {
   const { title, main, language = 'en', head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
-    'style-src': `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    'style-src': digestSource(style),
     'img-src': hasOwnImages ? 'data:' : "'self'",
     ...(script && { 'script-src': "'self'" }),
     ...(isLive && { 'connect-src': "'self'" }),

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { BASE_STYLE, browserFile, pageIcon } from '../assets.ts'
-import { escapeHtml, htmlDocument, type Page, pageHeaders } from '../html.ts'
+import { digestSource, escapeHtml, htmlDocument, type Page, pageHeaders } from '../html.ts'
 
 const STYLE = `${BASE_STYLE}\n${browserFile('reference.css')}`
 const SEARCH = browserFile('scripts/docs.js')
@@ -36,16 +35,11 @@ export function docsPage({ title, root, nav, main, hasSearch }: DocsParts): Page
     }),
     headers: pageHeaders({
       'default-src': "'none'",
-      'style-src': digestOf(STYLE),
-      ...(hasSearch && { 'script-src': digestOf(SEARCH) }),
+      'style-src': digestSource(STYLE),
+      ...(hasSearch && { 'script-src': digestSource(SEARCH) }),
       'img-src': "'self'",
     }),
   }
-}
-
-/** Returns the source of a policy that permits only this text. */
-function digestOf(text: string): string {
-  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 }
 
 export function block(text: string): string {
