@@ -1,83 +1,48 @@
+import { factKind } from '../../../core/contract/schemas/about.ts'
 import type { PassType } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { appleOf, transitTypes } from '../../../core/rules/display/about.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import type { FieldContext } from './fields.ts'
 import type { JsonObject } from './report.ts'
 import { toNumberText, toTimestamp } from './values.ts'
 
-type Mode = 'air' | 'train' | 'bus' | 'boat'
-
-const modes: Record<string, Mode> = {
-  PKTransitTypeAir: 'air',
-  PKTransitTypeTrain: 'train',
-  PKTransitTypeBus: 'bus',
-  PKTransitTypeBoat: 'boat',
-}
+type Mode = keyof typeof transitTypes
 
 /** A semantic tag, and the fact of an event or a trip that sets it. */
 interface FactRow {
   tag: string
   fact: string
-  isRequired?: true
 }
 
-const eventRows: FactRow[] = [
-  { tag: 'eventName', fact: 'name', isRequired: true },
-  { tag: 'venueName', fact: 'venue.name', isRequired: true },
-  { tag: 'venueLocation.latitude', fact: 'venue.latitude' },
-  { tag: 'venueLocation.longitude', fact: 'venue.longitude' },
-  { tag: 'venueDoorsOpenDate', fact: 'doorsAt' },
-  { tag: 'eventStartDate', fact: 'startsAt', isRequired: true },
-  { tag: 'eventEndDate', fact: 'endsAt' },
-  { tag: 'venueEntranceGate', fact: 'seat.gate' },
-  { tag: 'seats.0.seatSection', fact: 'seat.section' },
-  { tag: 'seats.0.seatRow', fact: 'seat.row' },
-  { tag: 'seats.0.seatNumber', fact: 'seat.seat' },
-]
+const ofEvent = ['name', 'doorsAt', 'startsAt', 'endsAt'].concat(
+  ['name', 'latitude', 'longitude'].map((key) => `venue.${key}`),
+  ['gate', 'section', 'row', 'seat'].map((key) => `seat.${key}`),
+)
+const ofStop = ['code', 'name', 'city', 'terminal', 'timeZone', 'latitude', 'longitude']
+const ofTrip = ['carrier.code', 'carrier.name', 'number', 'boardsAt', 'departsAt', 'arrivesAt'].concat(
+  ['gate', 'platform', 'seat', 'group', 'confirmation', 'passenger.given', 'passenger.family'],
+  ofStop.flatMap((key) => [`from.${key}`, `to.${key}`]),
+)
 
-const tripRows: FactRow[] = [
-  { tag: 'transitProvider', fact: 'carrier.name' },
-  { tag: 'originalBoardingDate', fact: 'boardsAt' },
-  { tag: 'originalDepartureDate', fact: 'departsAt', isRequired: true },
-  { tag: 'originalArrivalDate', fact: 'arrivesAt' },
-  { tag: 'departureGate', fact: 'gate' },
-  { tag: 'departurePlatform', fact: 'platform' },
-  { tag: 'seats.0.seatNumber', fact: 'seat' },
-  { tag: 'boardingGroup', fact: 'group' },
-  { tag: 'confirmationNumber', fact: 'confirmation' },
-  { tag: 'passengerName.givenName', fact: 'passenger.given' },
-  { tag: 'passengerName.familyName', fact: 'passenger.family' },
-]
-
-function stopRows(end: 'departure' | 'destination', stop: 'from' | 'to', mode: Mode): FactRow[] {
-  const place: FactRow[] = [
-    { tag: `${end}Location.latitude`, fact: `${stop}.latitude` },
-    { tag: `${end}Location.longitude`, fact: `${stop}.longitude` },
-    { tag: `${end}Terminal`, fact: `${stop}.terminal` },
-    { tag: `${end}LocationTimeZone`, fact: `${stop}.timeZone` },
-  ]
-  if (mode !== 'air') {
-    const name = mode === 'boat' ? 'LocationDescription' : 'StationName'
-    return [...place, { tag: `${end}${name}`, fact: `${stop}.name`, isRequired: true }]
-  }
-  return [
-    ...place,
-    { tag: `${end}AirportTimeZone`, fact: `${stop}.timeZone` },
-    { tag: `${end}AirportCode`, fact: `${stop}.code`, isRequired: true },
-    { tag: `${end}AirportName`, fact: `${stop}.name` },
-    { tag: `${end}CityName`, fact: `${stop}.city` },
-  ]
+/** Returns the tags that facts set. Each fact is its own path, so that the tag with this text is found. */
+function rowsOf(mode: Mode | undefined): FactRow[] {
+  const facts: JsonObject = {}
+  const paths = mode ? ofTrip : ofEvent
+  for (const path of paths) put(facts, path, path)
+  const { semantics } = appleOf(mode ? { trip: { mode, ...facts } } : { event: facts })
+  return leavesOf(semantics).filter(({ fact }) => paths.includes(fact))
 }
 
-function rowsOfTrip(mode: Mode): FactRow[] {
-  const number: FactRow[] =
-    mode === 'air'
-      ? [
-          { tag: 'airlineCode', fact: 'carrier.code' },
-          { tag: 'flightNumber', fact: 'number', isRequired: true },
-        ]
-      : [{ tag: 'vehicleNumber', fact: 'number' }]
-  return [...tripRows, ...number, ...stopRows('departure', 'from', mode), ...stopRows('destination', 'to', mode)]
+function leavesOf(value: unknown, path: string[] = []): FactRow[] {
+  if (typeof value === 'string') return [{ tag: path.join('.'), fact: value }]
+  return Object.entries(Object(value)).flatMap(([key, item]) => leavesOf(item, [...path, key]))
+}
+
+/** The facts without which a wallet does not show the event or the trip. */
+function requiredFacts(mode: Mode | undefined): string[] {
+  if (!mode) return ['name', 'venue.name', 'startsAt']
+  return mode === 'air' ? ['departsAt', 'number', 'from.code', 'to.code'] : ['departsAt', 'from.name', 'to.name']
 }
 
 interface ReadFacts {
@@ -96,21 +61,23 @@ export function readFacts(
   { passType, transitType }: { passType: PassType; transitType: unknown },
   context: FieldContext,
 ): ReadFacts {
-  const mode = passType === 'boardingPass' ? modes[String(transitType)] : undefined
-  const rows = mode ? rowsOfTrip(mode) : passType === 'eventTicket' ? eventRows : []
+  const modes = Object.keys(transitTypes) as Mode[]
+  const mode = modes.find((one) => passType === 'boardingPass' && transitTypes[one] === transitType)
+  const rows = mode || passType === 'eventTicket' ? rowsOf(mode) : []
+  const required = requiredFacts(mode)
   const rest = structuredClone(tags)
   dropDerivedTags(rest)
   const facts: JsonObject = {}
   const placeholders = new Map<string, string>()
   const isOneSeat = Array.isArray(tags.seats) && tags.seats.length === 1
-  for (const { tag, fact, isRequired } of rows) {
+  for (const { tag, fact } of rows) {
     if (tag.startsWith('seats.') && !isOneSeat) continue
     const text = factText(fact, valueAt(tags, tag))
     if (text === undefined || !hasBothDegrees(tag, tags)) continue
     take(rest, tag)
     if (valueAt(facts, fact) !== undefined) continue
     const placeholder = sharedPlaceholder(tag, text, rows, tags, context) ?? newPlaceholder(tag, fact, text, context)
-    if (isRequired) context.variables.require(placeholder)
+    if (required.includes(fact)) context.variables.require(placeholder)
     placeholders.set(tag, placeholder)
     put(facts, fact, placeholder)
   }
@@ -129,19 +96,21 @@ function dropDerivedTags(tags: JsonObject): void {
   if (flightCode === `${airlineCode}${flightNumber}`) delete tags.flightCode
 }
 
-const MOMENTS = /At$/
-const DEGREES = /(latitude|longitude)$/
-
 /** A position needs its latitude and its longitude. */
 function hasBothDegrees(tag: string, tags: JsonObject): boolean {
-  const other = tag.replace(DEGREES, (name) => (name === 'latitude' ? 'longitude' : 'latitude'))
+  const other = tag.replace(/(latitude|longitude)$/, (name) => (name === 'latitude' ? 'longitude' : 'latitude'))
   return other === tag || factText(other, valueAt(tags, other)) !== undefined
 }
 
-function factText(fact: string, value: unknown): string | undefined {
-  if (MOMENTS.test(fact)) return toTimestamp(value)
-  if (DEGREES.test(fact)) return typeof value === 'number' ? toNumberText(value) : undefined
-  if (fact.endsWith('timeZone')) return typeof value === 'string' && isTimeZone(value) ? value : undefined
+function kindOf(path: string): ReturnType<typeof factKind> {
+  return factKind(path.slice(path.lastIndexOf('.') + 1))
+}
+
+function factText(path: string, value: unknown): string | undefined {
+  const kind = kindOf(path)
+  if (kind === 'moment') return toTimestamp(value)
+  if (kind === 'timeZone') return typeof value === 'string' && isTimeZone(value) ? value : undefined
+  if (kind !== undefined) return typeof value === 'number' ? toNumberText(value) : undefined
   const text = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
   return text === '' || text.length > 1000 ? undefined : text
 }
@@ -169,7 +138,8 @@ function newPlaceholder(tag: string, fact: string, text: string, { variables }: 
   const key = isNested
     ? fact.replaceAll(/\.(.)/g, (_, letter: string) => letter.toUpperCase())
     : tag.slice(tag.lastIndexOf('.') + 1)
-  const format = MOMENTS.test(fact) ? 'date-time' : DEGREES.test(fact) ? 'number' : 'text'
+  const kind = kindOf(fact)
+  const format = kind === 'moment' ? 'date-time' : kind === undefined || kind === 'timeZone' ? 'text' : 'number'
   return variables.add({ key, format, example: text })
 }
 

@@ -78,7 +78,8 @@ export function appleOf({ event, trip }: Facts): Record<string, unknown> {
   return known({ semantics, transitType: trip && transitTypes[trip.mode] }) ?? {}
 }
 
-const transitTypes: Record<TripFacts['mode'], string> = {
+/** Apple's names of the means of transport. */
+export const transitTypes: Record<TripFacts['mode'], string> = {
   air: 'PKTransitTypeAir',
   train: 'PKTransitTypeTrain',
   bus: 'PKTransitTypeBus',
