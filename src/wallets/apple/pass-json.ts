@@ -4,6 +4,7 @@ import { isJsonObject } from '../../core/json.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
 import { type Card, type CardField, localeOf, relevantMoment } from '../../core/rules/display/card.ts'
+import { toRgb } from '../../core/rules/display/colors.ts'
 import type { ValueLocale } from '../../core/rules/display/format-value.ts'
 import type { WalletPass } from '../wallet.ts'
 import { type JsonObject, mergeOver, toTypes } from './overrides/overrides.ts'
@@ -133,9 +134,9 @@ function appearance(card: Card): JsonObject {
     organizationName,
     description: firstText(card.description, organizationName),
     ...(card.logoText && { logoText: card.logoText }),
-    ...(card.colors.background && { backgroundColor: rgb(card.colors.background) }),
-    ...(card.colors.foreground && { foregroundColor: rgb(card.colors.foreground) }),
-    ...(card.colors.label && { labelColor: rgb(card.colors.label) }),
+    ...(card.colors.background && { backgroundColor: toRgb(card.colors.background) }),
+    ...(card.colors.foreground && { foregroundColor: toRgb(card.colors.foreground) }),
+    ...(card.colors.label && { labelColor: toRgb(card.colors.label) }),
     ...barcodes(card.barcode),
     ...nfcKeys(card),
     ...(locations.length > 0 && { locations }),
@@ -263,11 +264,6 @@ function relevantDates(card: Card): JsonObject {
 /** Formats a time without a fraction of a second, because phones reject it. */
 function w3cDate(at: Date): string {
   return `${at.toISOString().slice(0, -5)}Z`
-}
-
-function rgb(color: string): string {
-  const channels = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16))
-  return `rgb(${channels.join(', ')})`
 }
 
 function firstText(...texts: [string, ...string[]]): string {

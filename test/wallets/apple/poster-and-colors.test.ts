@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Definition, DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../src/core/rules/display/card.ts'
-import { variantsOf } from '../../../src/core/rules/display/colors.ts'
+import { parseRgb, variantsOf } from '../../../src/core/rules/display/colors.ts'
 import { lintDefinition } from '../../../src/core/rules/lint/lint.ts'
 import { checkPoster } from '../../../src/wallets/apple/overrides/poster-check.ts'
 import { buildPassJson } from '../../../src/wallets/apple/pass-json.ts'
@@ -95,6 +95,9 @@ test("a pass has the colors of its tier, and color overrides are written in Appl
     'rgb(255, 255, 255)',
   ])
   expect(passOf(definition).json.labelColor).toBe('rgb(170, 187, 204)')
+  // A phone draws an override with any valid spaces.
+  const { labelColor } = passOf(define({ apple: { labelColor: 'rgb( 26,43,  60)' } })).json
+  expect(parseRgb(String(labelColor))).toBe('#1a2b3c')
   expect(
     passOf(define({ design: { colors: { background: { ...tiers, else: undefined } } } }), '__proto__').card.colors
       .background,

@@ -6,13 +6,14 @@ import {
   type PassType,
 } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { parseColor } from '../../../core/rules/display/colors.ts'
 import { isP256Key, NFC_KEY_FORM } from '../../../core/rules/pass/nfc.ts'
 import type { DesignerBundle } from './bundle.ts'
 import { readFacts } from './facts.ts'
 import type { FieldContext } from './fields.ts'
 import { cleanText, type JsonObject, type Report } from './report.ts'
 import { readStyles } from './styles.ts'
-import { Texts } from './texts.ts'
+import { DEFAULT_LANGUAGE, Texts } from './texts.ts'
 import { toTimestamp } from './values.ts'
 import { Variables } from './variables.ts'
 
@@ -57,7 +58,6 @@ export interface ReadDefinition {
   passType: PassType
   /** Without its images. `apple` can have values that publishing rejects. */
   definition: DefinitionInput
-  languages: DefinitionInput['languages']
   report: Report
   /** The identifiers of the template. */
   dropped: string[]
@@ -108,7 +108,6 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   return {
     passType,
     definition: { variables: variables.list(), ...definition } as DefinitionInput,
-    languages,
     report,
     dropped: identifiers.filter((key) => pass[key] !== undefined && pass[key] !== ''),
   }
@@ -153,9 +152,9 @@ function appearance(pass: JsonObject, name: string, { texts, report }: FieldCont
   }).flatMap(([role, key]) => {
     const color = textOf(pass[key])
     if (color === undefined) return []
-    const hex = toHex(color)
-    if (hex === undefined) report.unmapped.push({ path: key, reason: `${color} is not a color` })
-    return hex === undefined ? [] : [[role, hex] as const]
+    const hex = parseColor(color.trim())
+    if (hex === null) report.unmapped.push({ path: key, reason: `${color} is not a color` })
+    return hex === null ? [] : [[role, hex] as const]
   })
   return {
     organizationName,
@@ -168,19 +167,6 @@ function appearance(pass: JsonObject, name: string, { texts, report }: FieldCont
 function textOf(value: unknown): string | undefined {
   const text = typeof value === 'string' ? cleanText(value) : ''
   return text.trim() === '' ? undefined : text
-}
-
-function toHex(color: string): string | undefined {
-  const short = /^#([0-9a-f])([0-9a-f])([0-9a-f])$/i.exec(color.trim())
-  if (short)
-    return `#${short
-      .slice(1)
-      .map((digit) => digit + digit)
-      .join('')}`
-  if (/^#[0-9a-f]{6}$/i.test(color.trim())) return color.trim()
-  const channels = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i.exec(color.trim())?.slice(1)
-  if (!channels?.every((channel) => Number(channel) <= 255)) return undefined
-  return `#${channels.map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}`
 }
 
 function readBarcode(pass: JsonObject, { variables, report, texts, fieldsByValue }: FieldContext) {
@@ -292,18 +278,16 @@ function readExpiry({ expirationDate }: JsonObject, { variables }: FieldContext)
     : { expiresAt: variables.add({ key: 'expiresAt', label: 'Expires at', format: 'date-time', example }) }
 }
 
-/** The image files of a bundle by role: one for all languages, or one per language. */
-export function imagesOf({ images }: DesignerBundle, languages: DefinitionInput['languages']) {
+/** The image files of a bundle by role, the default language first. */
+export function imagesOf({ images }: DesignerBundle, others: readonly string[] = []) {
   const read = new Map<ImageRole, { language: string; bytes: Buffer }[]>()
   for (const role of imageRoles) {
-    const byLanguage = images.get(role)
-    if (!byLanguage) continue
-    const known = [languages?.default ?? 'en', ...(languages?.others ?? [])]
-    const files = known.flatMap((language, index) => {
+    const byLanguage = images.get(role) ?? new Map<string, Buffer>()
+    const files = [DEFAULT_LANGUAGE, ...others].flatMap((language, index) => {
       const bytes = byLanguage.get(language) ?? (index === 0 ? byLanguage.get('') : undefined)
       return bytes ? [{ language, bytes }] : []
     })
-    read.set(role, files)
+    if (files.length > 0) read.set(role, files)
   }
   return read
 }

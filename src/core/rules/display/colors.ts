@@ -82,11 +82,22 @@ export function contrastOf(one: number, other: number): number {
 
 /** Converts a color as Apple writes it, such as `rgb(26, 43, 60)`, to `#1a2b3c`. Returns `null` for any other text. */
 export function parseRgb(text: string | undefined): string | null {
-  const channels = /^rgb\((\d{1,3}), ?(\d{1,3}), ?(\d{1,3})\)$/
+  const channels = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i
     .exec(text ?? '')
     ?.slice(1)
     .map(Number)
   return channels?.every((channel) => channel <= 255) ? toHex(channels) : null
+}
+
+/** Converts a color of an override, such as `rgb(26, 43, 60)`, `#1a2b3c`, or `#abc`, to `#1a2b3c`. */
+export function parseColor(text: string): string | null {
+  if (!/^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return parseRgb(text)
+  return text.length === 7 ? text : `#${[...text.slice(1)].map((digit) => digit + digit).join('')}`
+}
+
+/** Converts `#1a2b3c` to `rgb(26, 43, 60)`. */
+export function toRgb(color: string): string {
+  return `rgb(${channels(color).join(', ')})`
 }
 
 const STEPS = 20

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { isJsonObject } from '../../../core/json.ts'
+import { parseColor, toRgb } from '../../../core/rules/display/colors.ts'
 import { formatPatterns } from '../../../core/rules/template/variables.ts'
-import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate, toRgb } from './pass-json-schema.ts'
+import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate } from './pass-json-schema.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -72,7 +73,8 @@ function convertText(value: string, type: z.ZodType): unknown {
   }
   if (type instanceof z.ZodNumber) return toNumber(value)
   if (type instanceof z.ZodBoolean && (value === 'true' || value === 'false')) return value === 'true'
-  return type === Color ? (toRgb(value) ?? value) : value
+  const color = type === Color && value.startsWith('#') ? parseColor(value) : null
+  return color === null ? value : toRgb(color)
 }
 
 const NUMBER = new RegExp(formatPatterns.number.pattern)

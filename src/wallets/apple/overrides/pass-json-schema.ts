@@ -7,6 +7,7 @@ import {
   isLatin1,
 } from '../../../core/barcode-formats.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { parseColor } from '../../../core/rules/display/colors.ts'
 import { posterPlaces } from '../../../core/rules/display/poster.ts'
 import { isP256Key, MAX_NFC_BYTES, NFC_KEY_FORM } from '../../../core/rules/pass/nfc.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
@@ -33,19 +34,8 @@ export function isW3cDate(value: unknown): boolean {
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
 
-const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i
-
-export function toRgb(color: string): string | undefined {
-  const channelTexts = RGB.exec(color)?.slice(1)
-  if (channelTexts?.every((channel) => Number(channel) <= 255)) return color
-  if (!/^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$/.test(color)) return undefined
-  const digits = color.length === 4 ? [...color.slice(1)].map((digit) => digit + digit).join('') : color.slice(1)
-  const channels = [0, 2, 4].map((start) => Number.parseInt(digits.slice(start, start + 2), 16))
-  return `rgb(${channels.join(', ')})`
-}
-
 export const Color = text.refine(
-  (value) => toRgb(value) !== undefined,
+  (value) => parseColor(value) !== null,
   'Must be a color such as rgb(26, 43, 60), #1a2b3c or #abc',
 )
 
