@@ -1,5 +1,5 @@
-import { constants } from 'node:fs'
-import { open, opendir, stat } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { open, opendir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MAX_IMAGE_BYTES } from '../../../core/contract/images.ts'
 import { type ImageRole, imageRoles } from '../../../core/contract/schemas/definition.ts'
@@ -35,7 +35,7 @@ const MAX_DEPTH = 32
 export async function readDesignerBundle(path: string): Promise<DesignerBundle> {
   const stats = await withName(path, () => stat(path))
   const unmapped: Note[] = []
-  const files = stats.isDirectory() ? await readFolder(path, unmapped) : inBundle(path, await readArchive(path))
+  const files = stats.isDirectory() ? await readFolder(path, unmapped) : inBundle(path, await readArchive(path, stats))
   const json = files.get('pass.json')
   if (!json) throw new CliError(`${path} has no pass.json, so it is not a template of Pass Designer`)
   if (files.has('signature') || files.has('manifest.json')) {
@@ -92,18 +92,15 @@ async function readRegular(path: string): Promise<Buffer> {
   })
 }
 
-async function readArchive(path: string): Promise<Map<string, Buffer>> {
-  const stats = await withName(path, () => stat(path))
+async function readArchive(path: string, stats: Stats): Promise<Map<string, Buffer>> {
   if (!stats.isFile() || stats.size > MAX_BYTES) {
     throw new CliError(`${path} is neither a folder nor a ZIP archive of at most ${MAX_BYTES / 1024 / 1024} MiB`)
   }
-  const file = await withName(path, () => open(path))
+  const archive = await withName(path, () => readFile(path))
   try {
-    return unzip(await file.readFile())
+    return unzip(archive)
   } catch (error) {
     throw new CliError(`${path} cannot be read: ${(error as Error).message}`, { cause: error })
-  } finally {
-    await file.close()
   }
 }
 

@@ -16,6 +16,7 @@ import { type WrittenFile, writeTemplate } from '../write-files.ts'
 import { readDesignerBundle } from './bundle.ts'
 import { imagesOf, readDefinition } from './definition.ts'
 import type { Report } from './report.ts'
+import { DEFAULT_LANGUAGE } from './texts.ts'
 
 interface ImportOptions {
   /** The template file to write. */
@@ -48,24 +49,24 @@ export async function importDesignerTemplate(path: string, options: ImportOption
     })
   }
   const bundle = await readDesignerBundle(path)
-  const { passType, definition: read, languages, report, dropped } = readDefinition(bundle, name)
-  const found = imagesOf(bundle, languages)
+  const { passType, definition: read, report, dropped } = readDefinition(bundle, name)
+  const found = imagesOf(bundle, read.languages?.others)
   if (!found.has('icon')) {
     const { background } = read.design.colors ?? {}
     const color = typeof background === 'string' ? background : '#808080'
-    found.set('icon', [{ language: '', bytes: plainPng(ICON_SIDE, ICON_SIDE, color) }])
+    found.set('icon', [{ language: DEFAULT_LANGUAGE, bytes: plainPng(ICON_SIDE, ICON_SIDE, color) }])
     report.assumed.push({ path: 'icon.png', reason: 'Is missing, so an image of one color was written: replace it' })
   }
   const images: WrittenFile[] = []
   const names: Partial<Record<ImageRole, string | Record<string, string>>> = {}
   for (const [role, files] of found) {
-    const isOne = files.length === 1 && (languages === undefined || found.get(role)![0]!.language === languages.default)
     const written = files.map(({ language, bytes }, index) => {
       const image = `images/${key}/${role}${index === 0 ? '' : `-${language}`}.png`
       images.push({ path: join(dirname(file), image), content: bytes })
       return [language, image] as const
     })
-    names[role] = isOne || written[0]?.[0] === '' ? written[0]![1] : Object.fromEntries(written)
+    const [[language, image]] = written as [(typeof written)[number]]
+    names[role] = written.length === 1 && language === DEFAULT_LANGUAGE ? image : Object.fromEntries(written)
   }
   const valid = await withoutInvalid({ ...read, design: { ...read.design, images: names } }, passType, options, report)
   const template = { key, name: name.slice(0, 255), passType, definition: valid }

@@ -3,7 +3,7 @@ import type { DesignerBundle } from './bundle.ts'
 import type { Report } from './report.ts'
 
 /** A bundle does not name the language of pass.json. */
-const DEFAULT_LANGUAGE = 'en'
+export const DEFAULT_LANGUAGE = 'en'
 const MAX_OTHERS = 19
 
 /** The texts of a bundle with their translations. */
