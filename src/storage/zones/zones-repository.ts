@@ -97,11 +97,16 @@ export class Zones extends Repository {
     return this.scope ? zones.filter(({ projectId }) => this.scope!.includes(projectId)) : zones
   }
 
-  /** Locks those of the zones that deny entry when they are full, until the transaction ends. */
-  async lockDenying(workspaceId: string, ids: string[]): Promise<void> {
-    await runPrepared(this.db, 'lock-denying-zones', { workspaceId, ids: bindIds(this.db, ids) }, () => {
-      const denying = `workspace_id = :workspaceId and when_full = 'deny' and ${isAmong(this.db, 'id', 'ids')}`
-      return `select id from zones where ${denying} order by id ${rowLock(this.db, 'for update')}`
+  /**
+   * Locks those of the zones with one of the behaviors until the transaction ends. Zones with `deny` are locked before those
+   * with `warn`, each in the order of their IDs, so that two transactions never deadlock.
+   */
+  async lock(workspaceId: string, ids: string[], behaviors: WhenFull[]): Promise<void> {
+    const values = { workspaceId, ids: bindIds(this.db, ids), behaviors: bindIds(this.db, behaviors) }
+    await runPrepared(this.db, 'lock-zones', values, () => {
+      const named = `${isAmong(this.db, 'id', 'ids')} and ${isAmong(this.db, 'when_full', 'behaviors', 'text')}`
+      return `select id from zones where workspace_id = :workspaceId and ${named}
+        order by when_full, id ${rowLock(this.db, 'for update')}`
     })
   }
 

@@ -15,7 +15,7 @@ import { type Attempt, type DecidedScan, type EvaluatedScan, namedPass } from '.
 import { evaluateScans, findMatches, type ScannedBody, toStoredScan, writeScans } from './evaluate-scans.ts'
 import { findOtherReadings } from './other-reading.ts'
 import { atDoor, inZone, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
-import { retryChangedZones, toScanZone, writeMovements } from './zone-scans.ts'
+import { lockForRounds, retryChangedZones, toScanZone, writeMovements } from './zone-scans.ts'
 
 const MAX_CANDIDATES = 20
 
@@ -193,7 +193,10 @@ export const recordTogether = grouped(
       store.transaction(async (tx): Promise<(RecordedScan | ApiError | undefined)[]> => {
         pending ??= take()
         const recorded = new Map<PendingScan, RecordedScan | ApiError>()
-        for (const round of roundsOf(pending)) await recordRound(tx, round, recorded)
+        const rounds = roundsOf(pending)
+        const attempts = pending.map(({ attempt }) => attempt)
+        if (rounds.length > 1) await lockForRounds(tx, pending[0]!.context.workspaceId, attempts)
+        for (const round of rounds) await recordRound(tx, round, recorded)
         return pending.map((one) => recorded.get(one))
       }),
     )

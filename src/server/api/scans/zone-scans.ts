@@ -30,6 +30,24 @@ export async function retryChangedZones<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
+function zonesOf(attempts: Attempt[]): string[] {
+  return [...new Set(attempts.flatMap(({ zoneId }) => zoneId ?? []))]
+}
+
+/**
+ * Locks the passes and the zones of attempts that are evaluated in several rounds of a transaction. Each round locks its own
+ * zones, so two transactions could otherwise lock the same zones in opposite orders.
+ */
+export async function lockForRounds(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<void> {
+  const zoneIds = zonesOf(attempts)
+  if (zoneIds.length < 2) return
+  const passIds = new Set(attempts.flatMap((attempt) => namedPass(attempt) ?? []))
+  await Promise.all([
+    tx.passes.listForUpdate(workspaceId, [...passIds]),
+    tx.zones.lock(workspaceId, zoneIds, ['deny', 'warn']),
+  ])
+}
+
 /**
  * Reads the zones of attempts, and the movements of their passes. Zones that deny entry when they are full are locked, so that
  * no other scan takes the same place. Other zones are locked only when their number is changed. Call it after the statement
@@ -42,10 +60,10 @@ export async function readZones(
 ): Promise<Map<Attempt, ZoneAttempt | ApiError>> {
   const moving = attempts.filter(({ zoneId }) => zoneId !== undefined)
   if (moving.length === 0) return new Map()
-  const ids = [...new Set(moving.map(({ zoneId }) => zoneId!))]
+  const ids = zonesOf(moving)
   const named = moving.filter((attempt) => namedPass(attempt) !== undefined)
   const [, zones, movements] = await Promise.all([
-    tx.zones.lockDenying(workspaceId, ids),
+    tx.zones.lock(workspaceId, ids, ['deny']),
     tx.zones.listByIds(workspaceId, ids),
     tx.movements.listAround(
       workspaceId,

@@ -46,6 +46,12 @@ describe.each(dialects)('on %s', (dialect) => {
     return made.map(({ id }) => id)
   }
 
+  async function send(n: number, path: string, body: object): Promise<Response> {
+    const headers = { authorization: `Bearer ${workspace.token}`, 'content-type': 'application/json' }
+    const request = { method: 'POST', headers, body: JSON.stringify(body) }
+    return servers[n % 2]!.fetch(new Request(`https://passes.example${path}`, request))
+  }
+
   const title = 'the number inside, each presence, and the curve equal those of an independent model, in any order'
   test(title, { timeout: 120_000 + 100 * STEPS }, async () => {
     const { next: random } = createRandom(process.env.PASSES_ZONE_SEED ?? `zones on ${dialect}`)
@@ -143,15 +149,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const body = { projectId, name: 'Club', capacity: 30, whenFull: 'deny' as const }
     const { id: zoneId } = await workspace.ok(zones.create, { body })
     await workspace.ok(zones.adjust, { params: { id: zoneId }, body: { delta: 20, reason: 'x', externalRef: 'x' } })
-    const sent = passIds.map((passId, n) => {
-      const target = new Request('https://passes.example/v1/scans', {
-        method: 'POST',
-        headers: { authorization: `Bearer ${workspace.token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ passId, zoneId }),
-      })
-      return Promise.resolve(servers[n % 2]!.fetch(target)).then((response) => response.json())
-    })
-    const results: ScanResponse[] = await Promise.all(sent)
+    const sent = passIds.map((passId, n) => send(n, '/v1/scans', { passId, zoneId }))
+    const results: ScanResponse[] = await Promise.all(sent.map(async (response) => (await response).json()))
     const accepted = results.filter(({ result }) => result === 'accepted')
     expect(accepted).toHaveLength(10)
     expect(accepted.map(({ zone }) => zone!.inside).sort()).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30])
@@ -164,6 +163,25 @@ describe.each(dialects)('on %s', (dialect) => {
       [80, 24],
       [100, 30],
     ])
+  })
+
+  test('records passes that two servers report in opposite orders of their zones', async () => {
+    const named = ['Hall', 'Gallery'].map((name) => workspace.ok(zones.create, { body: { projectId, name } }))
+    const [hall, gallery] = (await Promise.all(named)).map(({ id }) => id)
+    const scannedAt = [1, 2].map((minutes) => new Date(api.now.getTime() + minutes * MINUTE).toISOString())
+    const decided = { result: 'accepted', reason: 'valid', direction: 'in' }
+    const reports = (await makePasses(100)).map((passId, n) => {
+      const order = n % 2 === 0 ? [hall, gallery] : [gallery, hall]
+      const made = order.map((zoneId, step) => ({ ...decided, passId, zoneId, scannedAt: scannedAt[step] }))
+      return send(n, '/v1/scans/offline', {
+        scans: made.map((scan) => ({ ...scan, externalRef: crypto.randomUUID() })),
+      })
+    })
+    const statuses = (await Promise.all(reports)).map(({ status }) => status)
+    expect(statuses).toEqual(statuses.map(() => 200))
+    for (const id of [hall, gallery]) {
+      expect(await workspace.ok(zones.get, { params: { id: id! } })).toMatchObject({ inside: 100 })
+    }
   })
 })
 
