@@ -1,7 +1,8 @@
 import type { DefinitionInput, FieldGroup } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { readAlignment } from '../../../core/rules/display/apple-value.ts'
 import type { JsonObject, Report } from './report.ts'
-import type { Texts } from './texts.ts'
+import { DEFAULT_LANGUAGE, type Texts } from './texts.ts'
 import { readValue } from './values.ts'
 import type { Variables } from './variables.ts'
 
@@ -149,18 +150,11 @@ function lostKeys(source: JsonObject, group: FieldGroup, { texts }: FieldContext
 }
 
 const NATURAL = 'PKTextAlignmentNatural'
-const alignments = {
-  PKTextAlignmentLeft: 'start',
-  PKTextAlignmentCenter: 'center',
-  PKTextAlignmentRight: 'end',
-} as const
 
 /** Wallets do not align primary and back fields. */
 function alignOf({ textAlignment }: JsonObject, group: FieldGroup): DesignField['align'] {
   if (group === 'primary' || group === 'back') return undefined
-  return Object.hasOwn(alignments, String(textAlignment))
-    ? alignments[textAlignment as keyof typeof alignments]
-    : undefined
+  return readAlignment(textAlignment, { language: DEFAULT_LANGUAGE })
 }
 
 /** Phones announce a change only if the message contains the place of the new value. */

@@ -1,8 +1,10 @@
 import { Timestamp } from '../../../core/contract/schemas/common.ts'
 import type { FieldDefinition, VariableFormat } from '../../../core/contract/schemas/definition.ts'
+import { fullStyles, toAppleValue } from '../../../core/rules/display/apple-value.ts'
 import { currencies } from '../../../core/rules/display/format-value.ts'
 import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import type { JsonObject } from './report.ts'
+import { DEFAULT_LANGUAGE } from './texts.ts'
 
 /** The value of a field of pass.json, as a design has it. */
 export interface ReadValue extends Pick<FieldDefinition, 'as' | 'style' | 'currency'> {
@@ -52,52 +54,36 @@ function readNumber(
     : { as: 'percent', text: String(percent), lost: ['numberStyle'] }
 }
 
-const dateStyles: Record<string, FieldDefinition['style']> = {
-  PKDateStyleShort: 'short',
-  PKDateStyleMedium: 'medium',
-  PKDateStyleLong: 'long',
-  PKDateStyleFull: 'long',
-}
+const dateKeys = ['dateStyle', 'timeStyle', 'isRelative', 'ignoresTimeZone'] as const
 
-/** Returns `undefined` for a style that shows nothing. */
-function styleOf(style: unknown): FieldDefinition['style'] {
-  return typeof style === 'string' && Object.hasOwn(dateStyles, style) ? dateStyles[style] : undefined
-}
-
+/** Finds the type with the same styles. The keys of the type that differ in pass.json are lost. */
 function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue {
-  const [day, time] = [styleOf(field.dateStyle), styleOf(field.timeStyle)]
-  const lost = ['dateStyle', 'timeStyle'].filter((key) => field[key] === 'PKDateStyleFull')
-  const isFixed = field.ignoresTimeZone === true
-  const dated = (value: Omit<ReadValue, 'format' | 'text' | 'lost'>, ...more: string[]): ReadValue => ({
-    ...value,
-    format: 'date-time',
-    text: date,
-    lost: [...lost, ...more],
+  const [day, time] = [field.dateStyle, field.timeStyle].map((name) => {
+    const style = fullStyles.get(name)
+    return style === 'full' ? 'long' : style
   })
+  const as = typeOf(day !== undefined, time !== undefined, field.isRelative === true)
+  if (as === undefined) return { format: 'date-time', text: date, lost: [] }
+  const style = (as === 'time' ? (time === 'long' ? 'medium' : time) : day) ?? 'short'
   const [, onDay = '', atTime = ''] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d)?)/.exec(date) ?? []
-  if (field.isRelative === true && (day ?? time) !== undefined) {
-    const style = day ?? 'short'
-    if (isFixed && time === undefined && !inApple) return { as: 'relative', style, format: 'date', text: onDay, lost }
-    return dated({ as: 'relative', style }, ...(isFixed || time !== 'short' ? ['isRelative'] : []))
+  const isFixed = field.ignoresTimeZone === true && !inApple && (as === 'time' || time === undefined)
+  const [format, text] = !isFixed
+    ? (['date-time', date] as const)
+    : as === 'time'
+      ? (['text', atTime] as const)
+      : (['date', onDay] as const)
+  const shown = toAppleValue(text, { as, style }, { language: DEFAULT_LANGUAGE })
+  const isSame = (key: (typeof dateKeys)[number]) => {
+    const [own, other] = [field[key], shown[key]]
+    return own === other || (!fullStyles.has(own) && own !== true && !fullStyles.has(other) && other !== true)
   }
-  if (day !== undefined && time === undefined) {
-    if (isFixed && !inApple) return { as: 'date', style: day, format: 'date', text: onDay, lost }
-    return dated({ as: 'date', style: day }, ...(isFixed ? ['ignoresTimeZone'] : []))
-  }
-  if (day !== undefined) {
-    return dated(
-      { as: 'dateTime', style: day },
-      ...(time === 'short' ? [] : ['timeStyle']),
-      ...(isFixed ? ['ignoresTimeZone'] : []),
-    )
-  }
-  if (time !== undefined) {
-    const style = time === 'long' ? 'medium' : time
-    if (time === 'long') lost.push('timeStyle')
-    if (isFixed && !inApple) return { as: 'time', style, format: 'text', text: atTime, lost }
-    return dated({ as: 'time', style }, ...(isFixed ? ['ignoresTimeZone'] : []))
-  }
-  return dated({})
+  return { as, style, format, text, lost: dateKeys.filter((key) => !isSame(key)) }
+}
+
+function typeOf(hasDay: boolean, hasTime: boolean, isRelative: boolean): ReadValue['as'] {
+  if (!hasDay && !hasTime) return undefined
+  if (isRelative) return 'relative'
+  return hasDay ? (hasTime ? 'dateTime' : 'date') : 'time'
 }
 
 /** Returns a number as the text of a variable; `undefined` if it needs an exponent. */

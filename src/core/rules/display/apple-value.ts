@@ -90,13 +90,14 @@ export function toAlignment(align: Alignment, { language }: ValueLocale): string
 }
 
 /** The inverse of `toAlignment`. Returns `undefined` if the phone decides. */
-function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
+export function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
   if (textAlignment === 'PKTextAlignmentCenter') return 'center'
   if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined
   return (textAlignment === 'PKTextAlignmentLeft') === (directionOfLanguage(language) === 'rtl') ? 'end' : 'start'
 }
 
-const fullStyles = new Map<unknown, 'short' | 'medium' | 'long' | 'full'>([
+/** The date styles of Apple. `PKDateStyleNone` and other texts show nothing. */
+export const fullStyles = new Map<unknown, 'short' | 'medium' | 'long' | 'full'>([
   ['PKDateStyleShort', 'short'],
   ['PKDateStyleMedium', 'medium'],
   ['PKDateStyleLong', 'long'],
