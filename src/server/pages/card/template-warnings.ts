@@ -107,7 +107,9 @@ async function imagesOf(
   const ids = [...new Set([...namedImages(definition)].map(({ id }) => id))]
   if (ids.length === 0) return { images: {}, strips: new Map() }
   const known = new Map((await store.images.list(workspaceId, ids)).map((image) => [image.id, image]))
-  const mosaics = await store.images.listFileOfEach(workspaceId, stripsOf(definition), MOSAIC_FILE)
+  const strips = stripsOf(definition)
+  const mosaics =
+    strips.length > 0 ? await store.images.listFileOfEach(workspaceId, strips, MOSAIC_FILE) : new Map<string, Mosaic>()
   return { images: sizesByRole(definition, known), strips: withMosaics(known, mosaics) }
 }
 
