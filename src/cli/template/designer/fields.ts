@@ -1,6 +1,7 @@
 import type { DefinitionInput, FieldGroup } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { readAlignment } from '../../../core/rules/display/apple-value.ts'
+import { MAX_TEXT_BYTES } from '../../../core/rules/template/rendered-size.ts'
 import type { JsonObject, Report } from './report.ts'
 import { DEFAULT_LANGUAGE, type Texts } from './texts.ts'
 import { readValue } from './values.ts'
@@ -25,9 +26,6 @@ export interface FieldContext {
   /** The fields with a variable, by their value. */
   fieldsByValue: Map<string, { key: string; placeholder: string }[]>
 }
-
-/** The most bytes of a rendered text. */
-const MAX_TEXT_BYTES = 8 * 1024
 
 /** Returns the objects of a list of fields with their index. Reports the others. */
 export function listFields(style: JsonObject, name: string, group: string, { unmapped }: Report) {

@@ -1,5 +1,6 @@
 import { type FieldGroup, fieldGroups, PassType } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import { posterPlaces } from '../../../core/rules/display/poster.ts'
 import { CliError } from '../../command/cli-error.ts'
 import { appleField, type DesignField, type FieldContext, listFields, readGroup, type SourceField } from './fields.ts'
 import type { JsonObject } from './report.ts'
@@ -92,7 +93,7 @@ function readOwnGroup(style: JsonObject, styleName: string, name: string, contex
 function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadStyles, 'fields' | 'overrides'> {
   const { report } = context
   const override: JsonObject = {}
-  const read = (name: string, max: number, groupOf: (index: number) => FieldGroup) => {
+  const read = ({ group: name, max }: { group: string; max: number }, groupOf: (index: number) => FieldGroup) => {
     const found = listFields(poster, POSTER, name, report)
     for (const { path } of found.slice(max)) {
       report.unmapped.push({ path, reason: `A poster shows at most ${max} of these fields` })
@@ -105,14 +106,15 @@ function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadSty
     }
     return group.fields
   }
-  const header = read('headerFields', 1, () => 'header')
-  const primary = read('primaryFields', 4, (index) => (index === 0 ? 'primary' : 'secondary'))
+  const [headerPlace, primaryPlace, footerPlace] = posterPlaces
+  const header = read(headerPlace, () => 'header')
+  const primary = read(primaryPlace, (index) => (index === 0 ? 'primary' : 'secondary'))
   const groups = {
     header,
     primary: primary.slice(0, 1),
     secondary: primary.slice(1),
-    auxiliary: read('footerFields', 2, () => 'auxiliary'),
-    back: read('backFields', classicGroups.back.max, () => 'back'),
+    auxiliary: read(footerPlace, () => 'auxiliary'),
+    back: read({ group: 'backFields', max: classicGroups.back.max }, () => 'back'),
   }
   const more = readOwnGroup(poster, POSTER, 'additionalInfoFields', context)
   if (more) override.additionalInfoFields = more
