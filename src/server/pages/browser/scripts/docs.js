@@ -55,9 +55,9 @@ function show() {
   status.textContent = words.length === 0 ? '' : found.length === 1 ? '1 result' : count
 }
 
-/** Opens the part that the address names, because a closed part would show nothing of it. */
-function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+/** Opens the part that a hash names, because a closed part would show nothing of it. */
+function openPart(hash) {
+  const target = document.getElementById(hash.slice(1))
   if (target?.matches('details')) target.open = true
 }
 
@@ -77,5 +77,7 @@ list.addEventListener('click', (event) => {
 form.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') close()
 })
-addEventListener('hashchange', openTarget)
-openTarget()
+// A second click on a link does not change the hash.
+addEventListener('click', (event) => openPart(event.target.closest('a')?.hash ?? ''))
+addEventListener('hashchange', () => openPart(location.hash))
+openPart(location.hash)
