@@ -76,6 +76,14 @@ export const clientGuards: Fault[] = [
     tests: ['test/cli/template/designer.test.ts'],
   },
   {
+    name: 'import-reads-signed-passes',
+    breaks: '`passes template import` takes the values of a signed pass, which are those of a holder, as examples.',
+    file: 'src/cli/template/designer/bundle.ts',
+    text: "files.has('signature') || ",
+    replacement: '',
+    tests: ['test/cli/template/designer.test.ts'],
+  },
+  {
     name: 'import-shares-by-chance',
     breaks: 'An imported fact shows the variable of a field that has the same short value by chance.',
     file: 'src/cli/template/designer/facts.ts',

@@ -7,6 +7,7 @@ import {
 } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { parseColor } from '../../../core/rules/display/colors.ts'
+import { isPosterTicket } from '../../../core/rules/display/poster.ts'
 import { isP256Key, NFC_KEY_FORM } from '../../../core/rules/pass/nfc.ts'
 import type { DesignerBundle } from './bundle.ts'
 import { readFacts } from './facts.ts'
@@ -74,7 +75,7 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   const { passType, transitType, hasPoster, fields, overrides } = readStyles(pass, context)
   const tags = isJsonObject(pass.semantics) ? pass.semantics : {}
   const { event, trip, semantics } = readFacts(tags, { passType, transitType }, context)
-  const isEventPoster = passType === 'eventTicket' && firstScheme(pass) === 'posterEventTicket'
+  const isEventPoster = passType === 'eventTicket' && isPosterTicket(pass)
   for (const tag of Object.keys(semantics)) {
     const reason =
       tag === 'seats' ? 'An event or a trip has fewer facts of a seat' : 'An event or a trip has no such fact'
@@ -111,10 +112,6 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
     report,
     dropped: identifiers.filter((key) => pass[key] !== undefined && pass[key] !== ''),
   }
-}
-
-function firstScheme({ preferredStyleSchemes }: JsonObject): unknown {
-  return Array.isArray(preferredStyleSchemes) ? preferredStyleSchemes[0] : undefined
 }
 
 /** Keeps the other keys for iPhones. Publishing knows which of them Apple has. */
