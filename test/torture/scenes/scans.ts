@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type Client, ConnectionError, paginate } from '../../../src/client/client.ts'
+import { type Client, paginate } from '../../../src/client/client.ts'
 import type { ScanItem, ScanResponse } from '../../../src/core/contract/schemas/scan-shapes.ts'
 import { publishTemplate } from '../../e2e/support/passes.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { startFleet } from '../fleet.ts'
-import { issuedPass } from '../issued.ts'
+import { issuedPass, issuedPasses } from '../issued.ts'
+import { type KilledServer, killAmongScans } from '../killed-server.ts'
 
 export const scans: Scene = {
   name: 'scans',
@@ -40,7 +40,7 @@ export const killedSets: Scene = {
   name: 'scan-sets',
   promise: 1,
   promised: 'After SIGKILL while sets of scans are written, the ledger has each returned decision exactly once',
-  run: killAmongScans,
+  run: killAmongSets,
 }
 
 const IN_FLIGHT = 64
@@ -61,63 +61,29 @@ interface AskedScan {
  * Keeps 64 scans of a few passes in flight. A client that lost a response repeats its request with the same
  * externalRef, immediately or at the end.
  */
-async function killAmongScans(arena: Arena): Promise<void> {
-  let server = await arena.start({ database: await arena.emptyDatabase() })
-  const { database, token } = server
-  const port = new URL(server.url).port
-  const templateId = await publishTemplate(server.client, { maxUses: MAX_USES })
-  const passes = Array.from({ length: PASSES }, (_, n) => ({ externalPassId: `set-${n}`, label: 'Ada', templateId }))
-  const { results } = await server.client.passes.createBatch({ body: { passes } })
-  const passIds = results.map(({ pass }) => pass!.id)
-  await arena.waitUntil('all passes are issued', 30, async () => {
-    const query = { templateId: [templateId], status: ['ISSUED' as const], limit: 1 }
-    return (await server.client.passes.list({ query })).total === PASSES
-  })
+async function killAmongSets(arena: Arena): Promise<void> {
+  const first = await arena.start({ database: await arena.emptyDatabase() })
+  const templateId = await publishTemplate(first.client, { maxUses: MAX_USES })
+  const passIds = await issuedPasses(arena, first.client, templateId, PASSES)
   const asked: AskedScan[] = []
-  let isOver = false
-  let answered = 0
-  let isUp = true
 
-  async function ask(scan: AskedScan): Promise<boolean> {
-    const { externalRef, passId } = scan
-    try {
-      scan.answers.push(await server.client.scans.create({ body: { externalRef, passId } }))
-      answered += 1
-      return true
-    } catch (error) {
-      if (!(error instanceof ConnectionError)) arena.check(false, `scan ${externalRef}: ${error}`)
-      arena.did('responses lost')
-      return false
-    }
+  async function ask({ externalRef, passId, answers }: AskedScan, server: KilledServer): Promise<boolean> {
+    const answer = await server.scan({ externalRef, passId })
+    if (answer) answers.push(answer)
+    return answer !== undefined
   }
 
-  async function lane(): Promise<void> {
-    while (!isOver) {
+  async function lane(server: KilledServer): Promise<void> {
+    while (!server.isOver) {
       const scan = { externalRef: `ref-${asked.length}`, passId: arena.random.pick(passIds), answers: [] }
       asked.push(scan)
-      let isAnswered = await ask(scan)
-      while (!isAnswered && !isOver && arena.random.next() < 0.5) {
-        while (!isUp && !isOver) await sleep(10)
-        isAnswered = await ask(scan)
-      }
-      while (!isUp && !isOver) await sleep(10)
+      let isAnswered = await ask(scan, server)
+      while (!isAnswered && !server.isOver && arena.random.next() < 0.5) isAnswered = await ask(scan, server)
     }
   }
 
-  const lanes = Promise.all(Array.from({ length: IN_FLIGHT }, lane))
-  for (let kill = 0; kill < arena.size(5, 100) && !arena.isOver(); kill += 1) {
-    const enough = answered + arena.random.between(1, 2 * IN_FLIGHT)
-    const patience = performance.now() + 3_000
-    while (answered < enough && performance.now() < patience) await sleep(1)
-    isUp = false
-    await server.kill()
-    arena.did('kills')
-    server = await arena.start({ database, token, port })
-    isUp = true
-  }
-  isOver = true
-  await lanes
-  for (const scan of asked) await ask(scan)
+  const server = await killAmongScans(arena, first, { lanes: IN_FLIGHT, kills: arena.size(5, 100) }, lane)
+  for (const scan of asked) await ask(scan, server)
   await compareScans(arena, server.client, asked)
 }
 
