@@ -66,6 +66,15 @@ export async function joinByKeys(tx: Knex): Promise<void> {
     await tx.raw("select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)")
 }
 
+/** Runs a query of a chunk outside of a transaction, with `joinByKeys`. */
+export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Promise<T> {
+  if (!isPostgres(db)) return read(db)
+  return db.transaction(async (tx) => {
+    await joinByKeys(tx)
+    return read(tx)
+  })
+}
+
 /** Returns a slot in which no other transaction counts. On SQLite, all count in the same one. */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0

@@ -6,7 +6,7 @@ import { idBound } from '../../core/ids.ts'
 import { passStatuses } from '../../core/rules/pass/pass-status.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { isPartOf } from '../db/dialect.ts'
+import { isPartOf, readChunk } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import {
   flag,
@@ -198,12 +198,14 @@ export class Upgrades extends Repository {
     const end = idBound(createdAt.getTime() + 1)
     const range = await findRange(this.db, workspaceId, owner, position, rows)
     const matching = await createMatcher(this.db, workspaceId, filtersOf(upgrade), at)
-    const ids: string[] = await matchingInRange(this.db, workspaceId, owner, range, matching)
-      .whereNot('passes.status', 'VOID')
-      .where('passes.id', '<', end)
-      .orderBy('passes.id')
-      .limit(limit)
-      .pluck('passes.id')
+    const ids = await readChunk<string[]>(this.db, async (db) =>
+      matchingInRange(db, workspaceId, owner, range, matching)
+        .whereNot('passes.status', 'VOID')
+        .where('passes.id', '<', end)
+        .orderBy('passes.id')
+        .limit(limit)
+        .pluck('passes.id'),
+    )
     const chosen = this.db('passes').where('passes.workspace_id', workspaceId).whereIn('passes.id', ids)
     const passes: PassRow[] = await selectPass(this.db, chosen).orderBy('passes.id')
     const isWhole = ids.length < limit
