@@ -77,7 +77,9 @@ function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue 
     const [own, other] = [field[key], shown[key]]
     return own === other || (!fullStyles.has(own) && own !== true && !fullStyles.has(other) && other !== true)
   }
-  return { as, style, format, text, lost: dateKeys.filter((key) => !isSame(key)) }
+  const lost = dateKeys.filter((key) => !isSame(key))
+  // Only a relative date can lack a key that its type sets.
+  return { as, style, format, text, lost: lost.map((key) => (field[key] === undefined ? 'isRelative' : key)) }
 }
 
 function typeOf(hasDay: boolean, hasTime: boolean, isRelative: boolean): ReadValue['as'] {
