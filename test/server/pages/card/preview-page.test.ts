@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PassType } from '../../../../src/core/contract/schemas/definition.ts'
+import { semanticBoardingTags } from '../../../../src/core/rules/display/about.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
-import { readPoster } from '../../../../src/core/rules/display/poster.ts'
+import { isSemanticBoarding, readPoster } from '../../../../src/core/rules/display/poster.ts'
 import { appleCard } from '../../../../src/server/pages/card/card-preview.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
@@ -159,6 +160,16 @@ test('the page says which iPhones show a flight in the layout of Apple instead o
   expect(html).toContain('Apple Wallet, before iOS 26')
   expect(html).toContain('Since iOS 26, iPhones show the trip')
   expect(previewPage({ ...facts, isSemantic: false }, { imageUrl }).html).not.toContain('iOS 26')
+})
+
+test('a flight that asks for the layout of Apple has it only with all required tags', () => {
+  const preferredStyleSchemes = ['semanticBoardingPass', 'boardingPass']
+  const semantics = Object.fromEntries(Object.keys(semanticBoardingTags).map((tag) => [tag, 'x']))
+  expect(isSemanticBoarding({ preferredStyleSchemes, semantics })).toBe(true)
+  expect(isSemanticBoarding({ semantics })).toBe(false)
+  expect(isSemanticBoarding({ preferredStyleSchemes, semantics: { ...semantics, passengerName: undefined } })).toBe(
+    false,
+  )
 })
 
 test.each([
