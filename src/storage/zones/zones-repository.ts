@@ -122,16 +122,17 @@ export class Zones extends Repository {
 
   /** Deletes a zone. Returns false if it does not exist. */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
+    if (!(await this.change(workspaceId, id, { deletedAt: at }))) return false
     await this.db('doors').where({ workspace_id: workspaceId, zone_id: id }).update(NO_ZONE)
-    return (await this.change(workspaceId, id, { deletedAt: at })) !== undefined
+    return true
   }
 
   /** Deletes the zones of a project. */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
-    await this.db('doors').where({ workspace_id: workspaceId, project_id: projectId }).update(NO_ZONE)
     await this.existing(workspaceId)
       .where({ project_id: projectId })
       .update({ deleted_at: at.getTime(), version: this.db.raw('version + 1') })
+    await this.db('doors').where({ workspace_id: workspaceId, project_id: projectId }).update(NO_ZONE)
   }
 
   /**

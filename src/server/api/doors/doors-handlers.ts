@@ -60,7 +60,9 @@ export const doors: Handlers<typeof contract> = {
   update: ({ params: { id }, body }, context) => {
     const { token } = context
     if (token.door && (token.id !== id || body.name !== undefined)) {
-      throw new ApiError('FORBIDDEN', { message: 'The token of a door can change only its own gate.' })
+      throw new ApiError('FORBIDDEN', {
+        message: 'The token of a door can change only its own gate, zone, and direction.',
+      })
     }
     if (Object.keys(body).length === 0) {
       throw new ApiError('MISSING_REQUIRED_FIELD', {
@@ -97,8 +99,10 @@ async function placeInZone(
   { zoneId, direction }: { zoneId?: string | null | undefined; direction?: Direction | undefined },
   { workspaceId }: RequestContext,
 ): Promise<Partial<DoorPlace>> {
+  if (zoneId === undefined && direction === undefined) return {}
   if (zoneId) {
-    const zone = await tx.zones.find(workspaceId, zoneId)
+    // Lock the zone, so that no concurrent request deletes it.
+    const zone = await tx.zones.findForUpdate(workspaceId, zoneId)
     if (zone?.projectId !== door.projectId) throw noZone(zoneId)
   }
   const next = zoneId === undefined ? door.zoneId : zoneId

@@ -57,8 +57,8 @@ export const projects: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
       await holdProject(tx, workspaceId, params.id)
-      await tx.doors.endProject(workspaceId, params.id, now)
       await tx.zones.endProject(workspaceId, params.id, now)
+      await tx.doors.endProject(workspaceId, params.id, now)
       await tx.projects.delete(workspaceId, params.id)
       const cancelled = await tx.broadcasts.deleteAllScheduled(workspaceId, params.id, now)
       await tx.jobs.deleteWaiting('fan-out-broadcast', ...cancelled)
