@@ -33,7 +33,17 @@ const odd = [
 ]
 
 /** Paths of lists that together read all kinds of rows. */
-const lists = ['passes?sortBy=label', 'scans', 'scans/stats', 'templates', 'projects', 'webhooks', 'workspace', 'doors']
+const lists = [
+  'passes?sortBy=label',
+  'scans',
+  'scans/stats',
+  'templates',
+  'projects',
+  'webhooks',
+  'workspace',
+  'doors',
+  'zones',
+]
 
 describe.each(dialects)('from %s', (dialect) => {
   const api = useApi(dialect)
@@ -52,6 +62,9 @@ describe.each(dialects)('from %s', (dialect) => {
       'counts',
       'pass_identifiers',
       'image_files',
+      'zone_movements',
+      'zone_adjustments',
+      'zone_resets',
     ]) {
       expect(rows.get(name), name).toBeGreaterThan(0)
     }
@@ -158,6 +171,11 @@ async function fill(api: Api): Promise<TestWorkspace> {
   await workspace.ok(contract.passes.createBatch, { body: { passes } })
   await api.runJobs()
   for (const n of [0, 1, 1, 11]) await scan(workspace, { qrPayload: `${odd[n]}${n}`, context: { gate: odd[n]! } })
+  const zone = await workspace.ok(contract.zones.create, { body: { projectId, name: odd[0]!, capacity: 9 } })
+  const params = { id: zone.id }
+  await workspace.ok(contract.zones.reset, { params, body: { reason: odd[1]! } })
+  await workspace.ok(contract.zones.adjust, { params, body: { delta: 3, reason: odd[2]!, externalRef: odd[3]! } })
+  await scan(workspace, { qrPayload: `${odd[2]}2`, zoneId: zone.id })
   await workspace.ok(contract.broadcasts.create, { params: { id: projectId }, body: { body: 'Doors open' } })
   await api.runJobs()
   return workspace
