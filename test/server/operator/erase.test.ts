@@ -25,7 +25,10 @@ describe.each(dialects)('on %s', (dialect) => {
   const plant = async (workspace: TestWorkspace) => {
     const content = definition()
     const design = { ...content.design, barcode: { format: 'qr' as const, message: '{{seat}}' } }
+    const { id: projectId } = await workspace.ok(contract.projects.create, { body: { name: 'Fair' } })
+    const { id: zoneId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Hall' } })
     const { id } = await issuedPass(workspace, {
+      projectId,
       definition: { ...content, languages: { default: 'en' }, design },
       externalPassId: SAID,
       label: SAID,
@@ -47,6 +50,13 @@ describe.each(dialects)('on %s', (dialect) => {
     await workspace.ok(contract.scans.create, { body: { passId: id, context } })
     const reversal = { reason: SAID, context }
     await workspace.ok(contract.scans.reverse, { params: { id: scan.id }, body: reversal })
+    // The message of the second entry names the gate of the first.
+    const entries: string[] = []
+    for (const _ of [1, 2]) {
+      const { message } = await workspace.ok(contract.scans.create, { body: { passId: id, zoneId, context } })
+      entries.push(message)
+    }
+    expect(entries[1]).toContain(PLANTED)
     const offline = { externalRef: `report ${id}`, passId: id, scannedAt: api.now.toISOString(), context }
     const report = { ...offline, result: 'denied' as const, reason: 'expired' as const }
     await workspace.ok(contract.scanner.report, { body: { scans: [report] } })
@@ -125,7 +135,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
     const result = await erase(workspace, id)
     expect(result).toMatchObject({ id, voided: false, overwritten: true })
-    expect(result.erased).toMatchObject({ variables: 3, notifications: 2, scans: 4 })
+    expect(result.erased).toMatchObject({ variables: 3, notifications: 2, scans: 6 })
     expect(result.erased.events).toBeGreaterThanOrEqual(7)
     expect(await tablesWith(api.database, PLANTED)).toEqual([])
     // PostgreSQL keeps rows as long as an open transaction of another connection can see them.
