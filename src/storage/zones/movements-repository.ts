@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/group-by.ts'
 import {
   type Direction,
   insertedDeltas,
@@ -5,7 +6,7 @@ import {
   type MovementUse,
   removedDeltas,
 } from '../../core/rules/zones/presence.ts'
-import { insertRows, selectForEach } from '../db/bulk-rows.ts'
+import { insertRows, isOneOf, selectForEach } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 import { placeOf } from '../scans/accepted-scans.ts'
 
@@ -120,9 +121,12 @@ export class Movements extends Repository {
       use_scan_id: useScanId,
     }))
     await insertRows(this.db, 'zone_movements', rows)
-    for (const { direction, around } of movements) {
-      const { next } = insertedDeltas(around.previous, { direction }, around.next)
-      await this.setDelta(workspaceId, around.next, next)
+    const later = movements.flatMap(({ direction, around: { previous, next } }) =>
+      next ? [{ scanId: next.scanId, delta: insertedDeltas(previous, { direction }, next).next }] : [],
+    )
+    for (const [delta, changed] of groupBy(later, (one) => one.delta)) {
+      const scanIds = changed.map(({ scanId }) => scanId)
+      await this.setDelta(workspaceId, scanIds, delta)
     }
   }
 
@@ -147,13 +151,13 @@ export class Movements extends Repository {
     const [previous = null, next = null] = [await neighbor('<'), await neighbor('>')]
     const deltas = removedDeltas(previous, movement, next)
     await own().delete()
-    await this.setDelta(workspaceId, next, deltas.next)
+    if (next) await this.setDelta(workspaceId, [next.scanId], deltas.next)
     return { zoneId, segment, delta: deltas.total }
   }
 
-  private async setDelta(workspaceId: string, movement: Pick<StoredMovement, 'scanId'> | null, delta: number) {
-    if (!movement) return
-    await this.db('zone_movements').where({ workspace_id: workspaceId, scan_id: movement.scanId }).update({ delta })
+  private async setDelta(workspaceId: string, scanIds: string[], delta: number): Promise<void> {
+    const rows = this.db('zone_movements').where({ workspace_id: workspaceId })
+    await rows.where(isOneOf(this.db, 'scan_id', scanIds)).update({ delta })
   }
 
   /** Returns the last movement of each pass in each existing zone since the last reset of the zone. */
