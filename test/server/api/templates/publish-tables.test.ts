@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -50,7 +51,8 @@ async function publish(input: unknown, passType: PassType): Promise<string[]> {
 }
 
 const define = (overrides: Pick<DefinitionInput, 'apple' | 'google'>): DefinitionInput => ({
-  design: { ...design, images: {} },
+  // The full overrides of an event ticket ask for a poster, which needs an artwork.
+  design: { ...design, images: { artwork: randomUUID() } },
   ...overrides,
 })
 const jsonOf = (definition: DefinitionInput, passType: PassType) =>
