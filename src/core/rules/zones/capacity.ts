@@ -25,6 +25,15 @@ export function alertsOf(
   return { level: current, passed }
 }
 
+/** The states of a zone that doors and the desk show. */
+export type Fullness = 'free' | 'nearlyFull' | 'full'
+
+/** Returns the state of a zone: nearly full from 80 percent of the capacity. A zone without a capacity is always free. */
+export function fullnessOf({ inside, capacity }: { inside: number; capacity: number | null }): Fullness {
+  if (isFull({ inside, capacity })) return 'full'
+  return capacity !== null && inside * 100 >= THRESHOLDS[0].percent * capacity ? 'nearlyFull' : 'free'
+}
+
 export function isFull({ inside, capacity }: { inside: number; capacity: number | null }): boolean {
   return capacity !== null && inside >= capacity
 }
