@@ -41,10 +41,12 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
 test.each([
   ['installed', '--where installed must be filter=value, such as --where installed=true'],
   ['=true', '--where =true must be filter=value, such as --where installed=true'],
-  ['status=ISSUED', '--where status=ISSUED: status is not a filter'],
-])('--where %s is rejected', async (text, message) => {
+  ['status=ISSUED', '--where status=ISSUED: status is not a filter', /^in a list, use --status; a broadcast always/],
+  ['tier=gold', '--where tier=gold: tier is not a filter', /^the filters are externalPassId,/],
+])('--where %s is rejected', async (text, message, hint?: RegExp) => {
   const { flags } = await Parser.parse(['--where', text], { flags: passFilterFlags })
-  expect(() => passQuery(flags)).toThrow(message)
+  const hinted = hint ? expect.stringMatching(hint) : undefined
+  expect(() => passQuery(flags)).toThrow(expect.objectContaining({ message, hint: hinted }))
 })
 
 test.each(given)('%j sends %j, which the API accepts', async (argv, expected) => {

@@ -17,6 +17,9 @@ export const whereFlag = Flags.string({
   ...repeatable,
 })
 
+const STATUS_HINT =
+  'in a list, use --status; a broadcast always reaches the issued passes, and an upgrade all passes that are not void.'
+
 /** Parses the values of `--where`; undefined if there are none. The name precedes the first equals sign. @throws UsageError */
 export function parseWhere(given: string[] | undefined): Where | undefined {
   if (!given) return undefined
@@ -27,7 +30,7 @@ export function parseWhere(given: string[] | undefined): Where | undefined {
     const name = passFilterNames.find((known) => known === text.trim())
     if (!name) {
       throw new UsageError(`--where ${one}: ${text.trim()} is not a filter`, {
-        hint: `the filters are ${passFilterNames.join(', ')}.`,
+        hint: text.trim() === 'status' ? STATUS_HINT : `the filters are ${passFilterNames.join(', ')}.`,
       })
     }
     where[name] = [...(where[name] ?? []), value!]

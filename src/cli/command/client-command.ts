@@ -88,7 +88,7 @@ export abstract class ClientCommand extends BaseCommand {
   }
 
   protected override describe(error: unknown): Failure {
-    return describeFailure(error, { connection: this.connection, flags: this.flagNames })
+    return describeFailure(error, { connection: this.connection, flags: this.flagNames, argv: this.argv })
   }
 
   protected override async finally(error: Error | undefined): Promise<void> {

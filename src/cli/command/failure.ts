@@ -28,10 +28,13 @@ export interface Failure {
 export interface FailureContext {
   connection?: Connection | undefined
   flags?: readonly string[]
+  /** The words of the command line. */
+  argv?: readonly string[]
 }
 
-export function describeFailure(error: unknown, { connection, flags = [] }: FailureContext = {}): Failure {
-  if (error instanceof RequestError) return describeRequestError(error, connection, flags)
+export function describeFailure(error: unknown, context: FailureContext = {}): Failure {
+  const { connection, flags = [] } = context
+  if (error instanceof RequestError) return describeRequestError(error, context)
   if (error instanceof ConnectionError) return describeConnectionError(error, connection)
   if (error instanceof CliError || error instanceof ApiError) {
     return {
@@ -97,16 +100,16 @@ function plain(code: string, message: string): Failure {
   return { code, message, correlationId: null, details: {}, exitCode: 1, reasons: [] }
 }
 
-function describeRequestError(
-  error: RequestError,
-  connection: Connection | undefined,
-  flags: readonly string[],
-): Failure {
+function describeRequestError(error: RequestError, { connection, flags = [], argv = [] }: FailureContext): Failure {
   const { method, path } = error.request
   const server = connection?.url.value ?? 'The server'
   const reasons = [`${server} responded to ${method} ${path} with ${error.status} ${error.code}.`]
   if (error.status === 401 && connection?.token) reasons.push(`The token came from ${connection.token.source}.`)
-  const issues = issueLines(error.details, method === 'GET' ? flags : [])
+  const words = flags.includes('where') ? argv : []
+  const issues = issueLines(error.details, (place) => {
+    if (method === 'GET') return whereOf(place, words) ?? flagOf(place, flags)
+    return place[0] === 'filter' ? whereOf(place.slice(1), words) : undefined
+  })
   // If there is one issue, show it with its path in the API instead of the general message.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
@@ -192,22 +195,31 @@ function describeBug(error: unknown): Failure {
 }
 
 /** Returns one line for each issue. If a flag set the value, the line names the flag. */
-function issueLines(details: Record<string, unknown>, flags: readonly string[] = []): string[] {
+function issueLines(
+  details: Record<string, unknown>,
+  findFlag: (path: Issue['path']) => string | undefined = () => undefined,
+): string[] {
   if (!Array.isArray(details.issues)) return []
   const lines = (details.issues as LocatedIssue[]).map(({ path, message, line, column }) => {
-    const flag = flagOf(path, flags)
     const place = line === undefined ? '' : `${line}:${column} `
-    const where = flag ? `--${flag}` : `${place}${path.join('.')}`.trim()
+    const where = findFlag(path) ?? `${place}${path.join('.')}`.trim()
     return where ? `${where}: ${message}` : message
   })
   return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]
 }
 
-/** Maps `createdFrom` to `--created-from`, and `templateId` to `--template`. */
+/** Returns `--created-from` for `createdFrom`, and `--template` for `templateId`. */
 function flagOf([parameter, ...rest]: Issue['path'], flags: readonly string[]): string | undefined {
   if (typeof parameter !== 'string' || rest.some((part) => typeof part !== 'number')) return undefined
   const name = inWords(parameter, '-')
-  return [name, name.replace(/-id$/, '')].find((candidate) => flags.includes(candidate))
+  const flag = [name, name.replace(/-id$/, '')].find((candidate) => flags.includes(candidate))
+  return flag && `--${flag}`
+}
+
+/** Returns `--where variable=…` if the command line has this filter. */
+function whereOf([filter]: Issue['path'], argv: readonly string[]): string | undefined {
+  const isGiven = argv.some((word) => word.replace(/^--where=/, '').startsWith(`${filter}=`))
+  return isGiven ? `--where ${filter}=…` : undefined
 }
 
 /** Returns the command closest to the mistyped words, which arguments can follow; `undefined` if none is close. */

@@ -76,6 +76,20 @@ test('an error about a parameter is shown once, for the flag that it came from',
   expect(failure(['variables', 'seat']).message).toBe('variables.seat: Must be a date')
 })
 
+test('an error about a filter names --where if the command line has this filter', () => {
+  const flags = ['where', 'variable', 'header']
+  const message = (method: string, path: (string | number)[], ...argv: string[]) => {
+    const details = { issues: [{ path, message: 'Must be name:value' }] }
+    const error = new ApiError({ ...refused, request: { method, path: '/v1' }, message: 'Invalid request', details })
+    return describeFailure(error, { flags, argv }).reasons.at(-1)
+  }
+  const named = '--where variable=…: Must be name:value'
+  expect(message('POST', ['filter', 'variable', 0], '--where', 'variable=tier')).toBe(named)
+  expect(message('GET', ['variable', 1], '--where=variable=tier')).toBe(named)
+  expect(message('GET', ['variable'], '--variable', 'tier')).toBe('--variable: Must be name:value')
+  expect(message('POST', ['body'], '--message', 'body=1')).toBe('body: Must be name:value')
+})
+
 test('an error about a whole file shows the place where it starts', () => {
   const issues = [{ path: [], message: 'Must be an object', line: 1, column: 1 }]
   const error = new CliError('de.json is not a file of strings', { code: 'VALIDATION_ERROR', details: { issues } })
