@@ -76,7 +76,9 @@ export const BroadcastForecast = z.strictObject({
       'Passes in Google Wallet that are not ISSUED, but whose holders also receive a class message. 0 with ' +
         'googleVia object.',
     ),
-    overCap: Count.describe('Issued passes that already had their 3 google notifications within 24 hours.'),
+    overCap: Count.describe(
+      'Issued passes in Google Wallet that already had their 3 google notifications within 24 hours.',
+    ),
     seconds: Count.describe(
       `The seconds to send these messages to Google, at ${REQUESTS_PER_SECOND} per second for each issuer, with ` +
         'issuers in parallel. Requests that already wait are not included: requests of this workspace are sent ' +

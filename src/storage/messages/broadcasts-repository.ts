@@ -253,7 +253,7 @@ export interface Forecast {
   google: number[]
   /** The number of these passes that are on neither. 0 without a filter, because it is not counted then. */
   neither: number
-  /** The number of these passes that have reached Google's cap. */
+  /** The number of passes installed at Google that have reached its cap. */
   overCap: number
 }
 
@@ -284,7 +284,7 @@ async function forecastBroadcast(
     .groupBy('passes.google_identity_id')
     .count({ n: '*' })
   const neither = hasFilter ? await countRows(passes.clone().whereNotExists(registered).whereNotExists(installed)) : 0
-  const capped = await crowded(db, passes, at).first()
+  const capped = await crowded(db, passes.clone().whereExists(installed), at).first()
   return {
     passCount,
     apple,

@@ -255,6 +255,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await phones.addApple(workspace.id, passIds[0]!)
     await phones.addApple(workspace.id, passIds[0]!)
     await phones.addGoogle(workspace.id, passIds[1]!)
+    await phones.addGoogle(workspace.id, passIds[2]!)
     for (const passId of passIds.slice(2)) {
       for (let n = 0; n < 3; n += 1)
         await workspace.ok(contract.notifications.create, { params: { id: passId }, body: text })
@@ -266,10 +267,10 @@ describe.each(dialects)('on %s', (dialect) => {
       ...forecast,
       platforms: ['apple', 'google'],
       sendAt: null,
-      google: { passCount: 1, classes: 0, others: 0, overCap: 2, seconds: 1 },
+      google: { passCount: 2, classes: 0, others: 0, overCap: 1, seconds: 1 },
     })
     expect(await dryRun({ platforms: ['apple'] })).toMatchObject({ google: { passCount: 0, overCap: 0, seconds: 0 } })
-    expect(await dryRun({ sendAt: later(24 * 3600) })).toMatchObject({ google: { passCount: 1, overCap: 0 } })
+    expect(await dryRun({ sendAt: later(24 * 3600) })).toMatchObject({ google: { passCount: 2, overCap: 0 } })
     expect(await workspace.ok(list, { params })).toMatchObject({ total: 0 })
   })
 
