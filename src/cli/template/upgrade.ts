@@ -35,6 +35,19 @@ export async function planUpgrade(
   return { passes: Math.min(all.total, limit), google: Math.min(google.total, limit) }
 }
 
+/** Returns a note if the newest version is a draft, which `latest` does not use. */
+export async function findNewerDraft(client: Client, templateId: string): Promise<string | undefined> {
+  try {
+    const [newest] = await client.templateVersions.list({ query: { templateId } })
+    if (newest?.stage !== 'draft') return undefined
+    return `Version ${newest.version} is a draft: latest is the newest published version.`
+  } catch (error) {
+    // The note is optional: an upgrade does not need the right to read templates.
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
 /** Estimates the time until Google Wallet shows the change; empty if fewer than two passes are affected. */
 export function forecastUpgrade({ google }: UpgradePlan): string {
   if (google < 2) return ''

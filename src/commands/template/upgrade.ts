@@ -51,12 +51,22 @@ export default class TemplateUpgrade extends ClientCommand {
 
   async run(): Promise<Upgrade> {
     const { args, flags } = await this.parse(TemplateUpgrade)
-    const { failureText, forecastUpgrade, planUpgrade, setExitCode, showUpgrade, startUpgrade, watchUpgrade } =
-      await import('../../cli/template/upgrade.ts')
+    const {
+      failureText,
+      findNewerDraft,
+      forecastUpgrade,
+      planUpgrade,
+      setExitCode,
+      showUpgrade,
+      startUpgrade,
+      watchUpgrade,
+    } = await import('../../cli/template/upgrade.ts')
     // Watch the upgrade through a restart of the server.
     const client = this.connect(flags, { attempts: PATIENT_ATTEMPTS })
     const chosen = { filter: parseWhere(flags.where), limit: flags.limit }
     const dryRun = flags['dry-run']
+    const draft = flags.to === 'latest' && (await findNewerDraft(client, args.template))
+    if (draft) this.note(draft)
     if (!dryRun) {
       const plan = await planUpgrade(client, args.template, chosen)
       const forecast = forecastUpgrade(plan)

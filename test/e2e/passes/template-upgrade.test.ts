@@ -48,9 +48,11 @@ test('upgrades a canary and then the other passes, and reports those that do not
     return { exitCode: done.exitCode, stderr: done.stderr, result: done.stdout ? JSON.parse(done.stdout) : undefined }
   }
 
+  await server.client.templates.createVersion({ params: { id: templateId }, body: {} })
   const facts = { to: 2, status: 'DONE', matched: 129, failed: 13 }
   const dry = await upgrade('--dry-run')
   expect([dry.exitCode, dry.result]).toMatchObject([1, { ...facts, dryRun: true, upgraded: 116 }])
+  expect(dry.stderr).toContain('Version 3 is a draft: latest is the newest published version.\n')
   expect(dry.stderr).toContain('13 × variables.gate: Is required (gate) (such as T-0)')
   expect(await versions(setup)).toEqual({ 'v1 r1': 129, 'void v1 r1': 1 })
 
