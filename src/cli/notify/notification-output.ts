@@ -56,6 +56,11 @@ export function messageBody(flags: MessageFlags, now: Date): MessageCreate {
   }
 }
 
+/** Warns about a time of sending that has passed, because the server then sends the message now. */
+export function warnOfPast({ sendAt }: MessageCreate, now: Date, note: (message: string) => void): void {
+  if (sendAt !== undefined && new Date(sendAt) <= now) note('Warning: --at is in the past: the message is sent now.')
+}
+
 /** Parses texts by language, which precedes the first equals sign. The server validates the languages. */
 function textsIn(flag: string, given: string[] | undefined): WrittenText | undefined {
   if (!given) return undefined

@@ -19,6 +19,7 @@ import {
   showBroadcast,
   showForecast,
   showNotification,
+  warnOfPast,
   watchBroadcast,
 } from '../notify/notification-output.ts'
 import { callCommand, listCommand, MESSAGE, PASS, PROJECT, type ResourceCommands } from './resource-command.ts'
@@ -65,8 +66,10 @@ export const commands: ResourceCommands = {
     ],
     args: passArgs,
     flags: { ...passFlags, ...messageFlags },
-    async call(client, { args, flags }) {
-      const body = messageBody(flags, new Date())
+    async call(client, { args, flags, note }) {
+      const now = new Date()
+      const body = messageBody(flags, now)
+      warnOfPast(body, now, note)
       const id = await passIdOf(client, { args, flags })
       return client.notifications.create({ params: { id }, body }, { idempotent: true })
     },
@@ -140,7 +143,9 @@ export const commands: ResourceCommands = {
     async call(client, { args, flags, ask, note }) {
       const { broadcasts } = client
       const filter = parseWhere(flags.where)
-      const body = { ...messageBody(flags, new Date()), googleVia: flags['google-via'], ...(filter && { filter }) }
+      const now = new Date()
+      const body = { ...messageBody(flags, now), googleVia: flags['google-via'], ...(filter && { filter }) }
+      warnOfPast(body, now, note)
       const params = { id: args.project }
       const mustCount = flags['dry-run'] || !flags.yes
       const forecast = mustCount

@@ -73,6 +73,13 @@ test('commands send, dry-run, watch, list, show, and cancel notifications', asyn
   }
   const silver = await run([...send, '--where', 'variable=tier:Silver', '--dry-run'], server)
   expect([silver.exitCode, silver.stderr]).toEqual([0, ''])
+  const late = await run([...send, '--at', '2020-01-01T00:00:00Z', '--dry-run'], server)
+  expect([late.exitCode, late.stderr]).toEqual([
+    0,
+    expect.stringContaining('--at is in the past: the message is sent now'),
+  ])
+  const unnamed = await run([...send, '--where', 'variable=tier', '--dry-run'], server)
+  expect([unnamed.exitCode, unnamed.stderr]).toEqual([1, expect.stringContaining('--where variable=…: ')])
   const watched = await run([...send, '--watch', '--yes', '--json'], server)
   expect(watched.exitCode, watched.stderr).toBe(0)
   const broadcast = JSON.parse(watched.stdout)
