@@ -132,12 +132,12 @@ test('imports between modules keep their direction', () => {
 })
 
 test('the command line uses the engine of a door, and nothing of it that needs a browser', () => {
-  const fromEngine = /^door\/engine\/(?!browser|database|indexed-db)/
+  const fromEngine = /^door\/engine\/(?!browser|store\/indexed-db)/
   const wrong = imports.filter(
     ({ file, target }) => moduleOf(file) === 'cli' && moduleOf(target) === 'door' && !fromEngine.test(target),
   )
   expect(wrong.map(show)).toEqual([])
-  const ofBrowsers = /^(idb|preact.*|door\/engine\/(browser|database|indexed-db)\.ts|door\/app\/.*)$/
+  const ofBrowsers = /^(idb|preact.*|door\/engine\/(browser|store\/indexed-db)\.ts|door\/app\/.*)$/
   const inEngine = imports.filter(({ file, isTypeOnly }) => fromEngine.test(file) && !isTypeOnly)
   expect(inEngine.filter(({ target }) => ofBrowsers.test(target)).map(show)).toEqual([])
 })

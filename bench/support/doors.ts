@@ -2,9 +2,9 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { doorEnglish } from '../../src/core/rules/redemption/scan-message.ts'
 import type { Decision, DoorEngine } from '../../src/door/engine/engine.ts'
-import type { Identity } from '../../src/door/engine/engine-store.ts'
 import { createProcessLock, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
+import type { Identity } from '../../src/door/engine/store/engine-store.ts'
 import { memoryStore, type SharedList } from './memory-store.ts'
 
 /** A phone at a gate: the engine of the page, over a network that can be cut. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { EngineStore } from '../../src/door/engine/engine-store.ts'
 import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
 import { createListKeeper } from '../../src/door/engine/lists.ts'
 import type { DoorServer, Reply, SnapshotPage } from '../../src/door/engine/server.ts'
+import type { EngineStore } from '../../src/door/engine/store/engine-store.ts'
 
 const generatedAt = '2026-03-01T12:00:00.000Z'
 

@@ -1,8 +1,8 @@
 import { type DoorLanguage, doorEnglish } from '../../core/rules/redemption/scan-message.ts'
 import { makeTimeOrdered, uuidText } from '../../core/uuid.ts'
 import { type EngineEnvironment, phoneSettings } from './environment.ts'
-import { openIndexedDb } from './indexed-db.ts'
-import { TableStore } from './table-store.ts'
+import { openIndexedDb } from './store/indexed-db.ts'
+import { TableStore } from './store/table-store.ts'
 
 const DATABASE = 'passes-door'
 const LOCK = 'passes-door-'

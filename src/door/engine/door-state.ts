@@ -1,7 +1,7 @@
 import type { Door } from '../../core/contract/doors.ts'
 import type { DoorEngine, EngineState, Problem } from './engine.ts'
-import type { Identity, StoreSummary } from './engine-store.ts'
 import type { EngineContext } from './server.ts'
+import type { Identity, StoreSummary } from './store/engine-store.ts'
 
 /** The facts that make up the state of an engine. */
 export interface Known {

@@ -1,6 +1,6 @@
 import type { Station } from '../../core/rules/door/outcome.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
-import type { EngineStore, Identity } from './engine-store.ts'
+import type { EngineStore, Identity } from './store/engine-store.ts'
 
 /** The settings in which a phone and a console differ. Times are in milliseconds. */
 export interface EngineSettings {

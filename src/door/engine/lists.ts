@@ -3,8 +3,8 @@ import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
 import type { Candidate } from '../../core/rules/door/outcome.ts'
 import type { DoorEngine } from './engine.ts'
-import type { EngineStore, NamedItem } from './engine-store.ts'
 import type { DoorServer, EngineContext, Reply, SnapshotPage } from './server.ts'
+import type { EngineStore, NamedItem } from './store/engine-store.ts'
 
 /**
  * The interval of updates of the list, also without changes, in milliseconds. Together with the interval of probes, it

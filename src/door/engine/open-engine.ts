@@ -2,11 +2,11 @@ import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection, initialState } from './connection.ts'
 import { createOwnDoor, type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
-import { type Identity, StorageFullError } from './engine-store.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
 import { createScanner } from './scanner.ts'
 import { claimFailure, createDoorServer, type EngineContext, identityOf } from './server.ts'
+import { type Identity, StorageFullError } from './store/engine-store.ts'
 import { createUploads } from './uploads.ts'
 
 /** Problems that end when the phone becomes another door. */

@@ -9,8 +9,8 @@ import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
 import { pause } from './clock.ts'
 import type { Connection } from './connection.ts'
 import type { Decision, DoorEngine, ScanFailure, ScanRequest } from './engine.ts'
-import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './engine-store.ts'
 import type { EngineContext } from './server.ts'
+import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './store/engine-store.ts'
 
 /** Evaluates and reverses scans, one at a time. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {

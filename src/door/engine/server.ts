@@ -5,8 +5,8 @@ import type { ScanItem, ScanResponse } from '../../core/contract/schemas/scan-sh
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
-import type { EngineStore, Identity } from './engine-store.ts'
 import type { EngineEnvironment, EngineSettings } from './environment.ts'
+import type { EngineStore, Identity } from './store/engine-store.ts'
 
 /** The result of a request. */
 export type Reply<T> =

@@ -2,8 +2,8 @@ import { MAX_LOCKED_REPORTS } from '../../core/bounds.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'
 import { type OfflineDecision, reportOf } from '../../core/rules/door/own-scans.ts'
 import { pause } from './clock.ts'
-import type { EngineStore, JournalEntry, UploadResult } from './engine-store.ts'
 import type { DoorServer, EngineContext, Reply } from './server.ts'
+import type { EngineStore, JournalEntry, UploadResult } from './store/engine-store.ts'
 
 /** The result of an upload: all done, a timeout, or a rejection of everything. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }

@@ -8,7 +8,7 @@ import { openSqliteTables } from '../../../src/cli/console/offline/sqlite-tables
 import { createClient } from '../../../src/client/client.ts'
 import { failedOutcome } from '../../../src/core/rules/door/outcome.ts'
 import { type OfflineDecision, ownScanOf } from '../../../src/core/rules/door/own-scans.ts'
-import { TableStore } from '../../../src/door/engine/table-store.ts'
+import { TableStore } from '../../../src/door/engine/store/table-store.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { openDoor } from './console.ts'
 

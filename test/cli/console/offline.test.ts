@@ -10,7 +10,7 @@ import { evaluateOffline } from '../../../src/core/rules/door/evaluate-offline.t
 import type { Attempt } from '../../../src/core/rules/door/outcome.ts'
 import type { OfflineDecision } from '../../../src/core/rules/door/own-scans.ts'
 import { doorEnglish } from '../../../src/core/rules/redemption/scan-message.ts'
-import { TableStore } from '../../../src/door/engine/table-store.ts'
+import { TableStore } from '../../../src/door/engine/store/table-store.ts'
 import { scannablePass } from '../../server/api/scans/scan-support.ts'
 import { makeProject } from '../../server/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

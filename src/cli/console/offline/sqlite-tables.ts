@@ -1,6 +1,7 @@
 import { closeSync, existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
+import { createProcessLock } from '../../../door/engine/environment.ts'
 import {
   type Key,
   type Rows,
@@ -9,8 +10,7 @@ import {
   type TableDatabase,
   type Transaction,
   tables,
-} from '../../../door/engine/engine-store.ts'
-import { createProcessLock } from '../../../door/engine/environment.ts'
+} from '../../../door/engine/store/engine-store.ts'
 import { openPrivateSync } from '../../../files/private-file.ts'
 
 /**

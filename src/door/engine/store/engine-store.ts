@@ -1,10 +1,10 @@
-import type { BarcodeFormat } from '../../core/barcode-formats.ts'
-import type { SnapshotItem } from '../../core/contract/scanner.ts'
-import type { LedgerReason } from '../../core/contract/schemas/scan-shapes.ts'
-import type { OfflineFacts } from '../../core/rules/door/evaluate-offline.ts'
-import type { Attempt, Candidate } from '../../core/rules/door/outcome.ts'
-import type { OfflineDecision, OwnScan } from '../../core/rules/door/own-scans.ts'
-import type { Decision } from './engine.ts'
+import type { BarcodeFormat } from '../../../core/barcode-formats.ts'
+import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import type { LedgerReason } from '../../../core/contract/schemas/scan-shapes.ts'
+import type { OfflineFacts } from '../../../core/rules/door/evaluate-offline.ts'
+import type { Attempt, Candidate } from '../../../core/rules/door/outcome.ts'
+import type { OfflineDecision, OwnScan } from '../../../core/rules/door/own-scans.ts'
+import type { Decision } from '../engine.ts'
 
 /** The identity of a door. The project of a console that scans all projects is ''. */
 export interface Identity {

@@ -1,8 +1,8 @@
-import type { SnapshotItem } from '../../core/contract/scanner.ts'
-import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
-import { type Matches, matchesOf } from '../../core/rules/door/matches.ts'
-import type { Attempt } from '../../core/rules/door/outcome.ts'
-import { acceptedScans } from '../../core/rules/door/own-scans.ts'
+import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import { MAX_GROUP_AT_DOOR } from '../../../core/rules/door/group-at-door.ts'
+import { type Matches, matchesOf } from '../../../core/rules/door/matches.ts'
+import type { Attempt } from '../../../core/rules/door/outcome.ts'
+import { acceptedScans } from '../../../core/rules/door/own-scans.ts'
 import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transaction } from './engine-store.ts'
 
 /**

@@ -1,7 +1,7 @@
-import type { SnapshotItem } from '../../core/contract/scanner.ts'
-import { badgeOf } from '../../core/rules/door/outcome.ts'
-import { isListed } from '../../core/rules/door/own-scans.ts'
-import type { Counts, Decision } from './engine.ts'
+import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import { badgeOf } from '../../../core/rules/door/outcome.ts'
+import { isListed } from '../../../core/rules/door/own-scans.ts'
+import type { Counts, Decision } from '../engine.ts'
 import {
   type Attempted,
   type EngineStore,
