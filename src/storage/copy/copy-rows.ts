@@ -18,14 +18,14 @@ import { findFilled, findState, finishTarget, isHalfCopied, prepareTarget, START
 export interface CopyProgress {
   step: 'copy' | 'check' | 'finish'
   rows: number
-  /** The number of rows in both steps together. */
+  /** The number of rows of the steps `copy` and `check` together. */
   total: number
 }
 
 export interface CopiedTable {
   name: string
   rows: number
-  /** The sum of the SHA-256 digests of its rows, in hexadecimal. It is the same in both databases. */
+  /** The sum of the SHA-256 digests of the rows, in hexadecimal. Source and target have the same sum. */
   digest: string
 }
 
@@ -191,7 +191,8 @@ async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): As
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // The caller receives the error when it awaits this page. If it never does, it has already failed with another error.
+    // Ignore the error here: the caller gets it when it awaits this page. If the caller never awaits the page, the
+    // caller has already failed with another error.
     reading.catch(() => undefined)
     return reading
   }

@@ -6,7 +6,7 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
 import { hexOfBytes, quoteJson } from '../db/values.ts'
 
 /**
- * The text format of copied rows: CSV for PostgreSQL and JSON for SQLite, which the target reads fastest. Source and target
+ * The text format of copied rows that the target reads fastest: CSV for PostgreSQL, JSON for SQLite. Source and target
  * write the same text for a row, so that their digests are comparable.
  */
 export type Notation = 'csv' | 'json'
@@ -146,7 +146,7 @@ export interface Table {
  */
 const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
-/** The row ID of SQLite, which its text index refers to. */
+/** The column with the row ID on SQLite, by which the text index refers to rows. */
 const ROW_NUMBER = 'row_number'
 
 const POSITIONS = new Set(['events.position', 'passes.change_position', 'templates.name_position'])
@@ -160,7 +160,7 @@ export async function tablesOf(db: Knex): Promise<Table[]> {
     table.columns.push({ name, kind: kindOf(`${tbl}.${name}`, type) })
     if (key > 0) table.key.push(name)
   }
-  // On SQLite, the primary key of `passes` is ROW_NUMBER, which is not copied.
+  // Use the ID as the key of `passes` on SQLite, because its primary key there is ROW_NUMBER, which is not copied.
   for (const table of tables.values()) if (table.key.length === 0) table.key.push('id')
   return [...tables.values()]
 }

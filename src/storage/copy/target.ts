@@ -57,8 +57,8 @@ export async function findState(db: Knex, table: string): Promise<string | undef
 }
 
 /**
- * Saves the progress of a table. Call it before its rows are written, in the same transaction. Returns false if another run has
- * copied more than `known`.
+ * Replaces the saved progress `known` of a table by `next`. Call it before its rows are written, in the same
+ * transaction. Returns false if another run has changed the progress.
  */
 export async function setState(
   tx: Knex,

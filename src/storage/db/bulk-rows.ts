@@ -4,8 +4,8 @@ import { runPrepared, runSilently } from './prepared.ts'
 import { bytesOfHex, idsOfJson } from './values.ts'
 
 /**
- * Returns the condition that a column is not among the IDs of a named value, a JSON array. The statement is the same for any
- * number of IDs. PostgreSQL looks up each ID in a hash table.
+ * Returns the condition that a column is not among the IDs of a named value, a JSON array. The text of the condition
+ * does not depend on the number of IDs. PostgreSQL looks up each ID in a hash table.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${idsOfJson(db, `:${name}`)})`
@@ -27,7 +27,10 @@ export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>
 
-/** A value of each item: its name and type in the statement. */
+/**
+ * A column of `given` with a value for each item: its name, its type, and the function that reads the value from an
+ * item.
+ */
 interface Field<Item> {
   name: string
   type: ColumnType
@@ -84,7 +87,10 @@ export async function insertRows<Returned = never>(
 const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
 const valueAt = (n: number) => `json_row ->> ${n}`
 
-/** Returns the row with its bytes in hexadecimal: in PostgreSQL's text format, or for `bytesOfHex`. */
+/**
+ * Returns the row with bytes as hexadecimal text: on PostgreSQL in its text format, on SQLite in the format of
+ * `bytesOfHex`.
+ */
 function withHex(db: Knex, row: object, binary: string[]): object {
   const prefix = isPostgres(db) ? '\\x' : ''
   const texts = binary.map((column) => {
@@ -101,7 +107,10 @@ export interface RowsUpdate {
   set: Columns
   /** The columns that must still have a given value for the row to be written. */
   read?: Columns
-  /** Further columns as SQL, which can refer to the row, to `given` (the values of the change), and to `values`. */
+  /**
+   * Further columns to set, as SQL. The SQL can refer to the row, to `given` (the values of the change), and to
+   * `values`.
+   */
   computed?: Record<string, string>
   values?: Record<string, Knex.Value>
 }
@@ -208,7 +217,10 @@ export async function insertForEach(
   )
 }
 
-/** Selects the values of `bind`. PostgreSQL gets one named array per field, SQLite a JSON array of arrays. */
+/**
+ * Returns SQL that selects the values that `bind` returns: one named array per field on PostgreSQL, a JSON array of
+ * arrays on SQLite.
+ */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db)) {
     return `${ROWS_OF_JSON} select ${fields.map(({ name }, n) => `${valueAt(n)} as ${name}`).join(', ')} from json_rows`

@@ -1,6 +1,6 @@
 import knex from 'knex'
 
-/** The errors of the databases and their drivers, by what a caller does about them. */
+/** The errors of the databases and their drivers, grouped by how callers handle them. */
 
 /** The reason that the database cannot serve a request. */
 export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'locked' | 'unreachable' | 'slow' | 'busy'
@@ -14,11 +14,11 @@ const unavailabilities: Record<Unavailability, readonly string[]> = {
   locked: ['SQLITE_BUSY', 'SQLITE_LOCKED', '55P03'],
   unreachable: [
     ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],
-    // Shutting down, starting up, and broken connections.
+    // PostgreSQL is shutting down or starting up, or a connection broke.
     ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
   ],
   slow: ['SQLITE_INTERRUPT', '57014'],
-  // Too many connections, idle in a transaction for too long, a serialization failure, a deadlock.
+  // Too many connections, a transaction that was idle for too long, a serialization failure, or a deadlock.
   busy: ['53300', '25P03', '40001', '40P01'],
 }
 

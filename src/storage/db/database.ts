@@ -141,9 +141,10 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const background = connect(poolSize, WITHOUT_SCANS)
   const requests = connect(poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
-  // A statement inside a transaction can wait for locks before it runs, so its limit includes both times.
+  // Add both limits, because a statement inside a transaction can wait for locks before it runs.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
-  // Requests and jobs have separate connections. `shareWithNeighbors` limits both together.
+  // Requests and jobs have separate connections. `shareWithNeighbors` limits the requests and jobs of a workspace
+  // together.
   const gate = fairGate(poolSize, { separatesRequests: true })
   const sharedRequests = shareOut(requests, limited, gate)
   const sharedBackground = shareOut(background, pipeliningClient(), gate)
@@ -247,9 +248,9 @@ const NO_TIMEOUT = undefined
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
- * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the processors,
- * because the statements of both share them. The number of processors of PostgreSQL is unknown, so this uses the number of this
- * machine.
+ * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
+ * processors, because the statements of both workspaces share the processors. The number of processors of PostgreSQL is
+ * unknown, so this uses the number of this machine.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 
@@ -286,7 +287,7 @@ function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): Connect
     const name = `${party.work} ${party.name} ${timeoutMs}`
     const known = made.get(name)
     if (known) return known
-    // Keep MAX_NAMES at most. Creating one again takes a fraction of a millisecond.
+    // Keep at most MAX_NAMES pools. Re-creating a pool takes a fraction of a millisecond.
     const [oldest] = made.keys()
     if (made.size >= MAX_NAMES && oldest !== undefined) made.delete(oldest)
     const connections = knex({ client, connectionPool: poolOf(party, timeoutMs), useNullAsDefault: true, ...common })

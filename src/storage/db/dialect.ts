@@ -75,7 +75,9 @@ export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Pr
   })
 }
 
-/** Returns a slot in which no other transaction counts. On SQLite, all count in the same one. */
+/**
+ * Returns a slot of the counters that no concurrent transaction uses. On SQLite, all transactions use the same slot.
+ */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0
   const [row] = rowsOf<{ slot: number }>(db, await db.raw('select count_slot() as slot'))
@@ -143,7 +145,9 @@ export async function whileSearchForgets(db: Knex, work: () => Promise<void>): P
   await setSecure(0)
 }
 
-/** Joins the passes whose IDs a subselect over the row returns. PostgreSQL would scan all passes for an `in`. */
+/**
+ * Joins to each row the passes whose IDs the subselect `chosen` returns. PostgreSQL would scan all passes for an `in`.
+ */
 export function joinChosenPasses(db: Knex, chosen: string): string {
   return isPostgres(db)
     ? `cross join lateral (${chosen}) as chosen join passes on passes.id = chosen.id`

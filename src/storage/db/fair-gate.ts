@@ -29,8 +29,8 @@ export interface FairGateOptions {
 }
 
 /**
- * The time, in milliseconds, after its last turn during which a workspace (or a server of a fleet) counts as active, so that
- * the others leave it its share.
+ * The time, in milliseconds, after its last turn during which a workspace (or a server of a fleet) counts as active.
+ * The others leave an active one its share.
  */
 export const ACTIVE_MS = 1_000
 
@@ -45,12 +45,13 @@ interface Waiting {
 }
 
 /**
- * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with the
- * fewest turns. Among parties with equally many, it goes to the workspace that used the least time, and within a workspace to
- * the party that used the least time. A workspace with many requests therefore delays mostly itself. This is start-time fair
- * queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among the parties of a workspace. Unlike in that
- * algorithm, an idle gate does not reset the used time: a party that had the last turn stays behind parties that had none. A
- * workspace that used less time than others can save part of the difference (decisions/0003).
+ * Admits parties to a few places in turn. No party has more turns than its share. A free place goes to the party with
+ * the fewest turns. Among parties with equally many turns, the place goes to the workspace that used the least time,
+ * and within a workspace to the party that used the least time. A workspace with many requests therefore delays mostly
+ * itself. This is start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among the
+ * parties of a workspace. Unlike in that algorithm, an idle gate does not reset the used time: a party that had the
+ * last turn stays behind parties that had none. A workspace that used less time than others can save part of the
+ * difference (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>

@@ -89,7 +89,7 @@ function takeSet<Item, Result>(
 ): Waiting<Item, Result>[] {
   if (queue[0]?.isSeparate) return queue.splice(0, 1)
   const isUrgent = queue.map(({ item }) => !canWait(item))
-  // Items with the same key keep their order, so an urgent item makes the others with its key urgent, too.
+  // Items with the same key keep their order, so an urgent item makes all items with its key urgent.
   const urgentKeys = new Set(queue.flatMap(({ item }, n) => (isUrgent[n] ? (keyOf(item) ?? []) : [])))
   const room = { urgent: MAX_TOGETHER, deferrable: MAX_OTHERS }
   const roomOf = new Map<string, number>()

@@ -3,7 +3,8 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { isPostgres } from './dialect.ts'
 
 /**
- * Positions in the order of commits: transaction numbers on PostgreSQL. On SQLite, whose writers take turns, they are counted.
+ * Positions in the order of commits: transaction numbers on PostgreSQL, and numbers of a counter on SQLite, whose
+ * writers take turns.
  */
 
 /** The place of an event among the events of its workspace. Only the database compares positions. */

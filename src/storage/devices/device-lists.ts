@@ -6,8 +6,8 @@ import type { PassRow } from '../passes/pass-row.ts'
 import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
 /**
- * A position in the order of announced changes. Several passes of a device can have the same tag. A position with a pass ID is
- * within its tag: passes with the tag and a greater ID follow it.
+ * A position in the order of announced changes. Several passes of a device can have the same tag. After a position with
+ * a pass ID come the passes with the same tag and a greater ID.
  */
 export interface DevicePlace {
   tag: number

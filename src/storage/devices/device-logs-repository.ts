@@ -73,7 +73,8 @@ export class DeviceLogs extends Repository {
   }
 
   /**
-   * Deletes the oldest of some messages above a limit. Concurrent calls can leave a few too many, which the next call deletes.
+   * Deletes the oldest of the messages that `kept` selects, so that `room` messages remain. Concurrent calls can leave
+   * a few too many, which the next call deletes.
    */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()

@@ -107,7 +107,7 @@ export class Chains extends Repository {
     return pending
   }
 
-  /** Deletes pending entries that are chained, or for which nothing is left to chain. */
+  /** Deletes pending entries that are chained, or whose entries no longer exist. */
   async deletePending(ids: string[]): Promise<void> {
     await runSilently(
       this.db,

@@ -316,7 +316,7 @@ export class Jobs extends Repository {
     return this.db('jobs').whereNotNull('claim_token').where('run_at', '<=', at.getTime())
   }
 
-  /** Jobs of one claim share its token. */
+  /** Selects the jobs that this worker still holds. Jobs of one claim share its token. */
   private held(jobs: Job[]) {
     const tokens = [...new Set(jobs.map(({ claimToken }) => claimToken))]
     return this.db('jobs').whereIn('id', idsOf(jobs)).whereIn('claim_token', tokens)

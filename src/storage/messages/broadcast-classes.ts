@@ -15,8 +15,8 @@ export interface ClassOutcome {
 }
 
 /**
- * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might have
- * succeeded.
+ * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might
+ * have succeeded, and `busy` if it cannot, because another job sends it or it is settled.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 

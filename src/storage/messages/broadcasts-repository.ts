@@ -115,12 +115,12 @@ export class Broadcasts extends Repository {
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
   }
 
-  /** Switches to one Google message per pass. The caller has locked the broadcast. */
+  /** Makes a broadcast send one Google message per pass. The caller has locked the broadcast. */
   async setByObject(workspaceId: string, id: string): Promise<void> {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
 
-  /** Whether passes without this project use the templates of its passes. Such passes can be in the same Google classes. */
+  /** Whether passes outside the project use templates of its passes. Such passes can be in the same Google classes. */
   async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
     const counted = () =>
       countsOf(this.db, workspaceId, 'passes')
@@ -209,7 +209,7 @@ export class Broadcasts extends Repository {
         .join('google_objects', 'google_objects.pass_id', 'passes.id')
         .whereNotNull('installed_at')
     const meant = () => whereIssuedAt(installed(), at)
-    // An object with an unknown class gets a separate message.
+    // Count one message for each object whose class is unknown, because it gets a separate message.
     const messages: { n: number | string }[] = await meant()
       .groupBy('passes.google_identity_id')
       .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
@@ -251,7 +251,7 @@ export interface Forecast {
   apple: number
   /** The number of these passes that are installed at Google, for each identity. */
   google: number[]
-  /** The number of these passes that are on neither. 0 without a filter, because it is not counted then. */
+  /** The number of these passes that are in no wallet of either platform. Counted only with a filter; 0 without one. */
   neither: number
   /** The number of passes installed at Google that have reached its cap. */
   overCap: number
@@ -275,7 +275,7 @@ async function forecastBroadcast(
 ): Promise<Forecast> {
   const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
   const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
-  // Run these queries sequentially: each is slow on a large project, and other reads need connections.
+  // Run these queries sequentially, so that other reads find free connections: each query is slow on a large project.
   const passCount = await countRows(passes)
   const apple = await countRows(passes.clone().whereExists(registered))
   const google: { n: number | string }[] = await passes

@@ -299,7 +299,7 @@ export async function overwriteDeleted({ dialect, writer }: Database): Promise<v
   if (dialect === 'sqlite') await writer.raw('PRAGMA secure_delete = ON')
 }
 
-/** The number of pages of the search index that one transaction merges, so that others can write in between. */
+/** The number of pages of the search index that one transaction merges, so that other writers can run in between. */
 const MERGED_PAGES = 500
 
 /**

@@ -43,7 +43,8 @@ interface Row {
 }
 
 /**
- * The maximum number of held passes that `take` reads. It is higher than MOST, because most of them can be announced already.
+ * The maximum number of held passes that `take` reads. It is higher than MOST, because most of the passes might already
+ * be announced.
  */
 const CHUNK = 5_000
 

@@ -58,7 +58,8 @@ export class GoogleClasses extends Repository {
       class_values: JSON.stringify(values),
       version: 1,
     }))
-    // Updating an existing row locks it in the same statement that would insert it, so that it cannot be deleted in between.
+    // Update a row that exists instead of skipping it: the update locks the row, so that it cannot be deleted before a
+    // separate lock.
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',

@@ -20,7 +20,7 @@ type Devices = Record<Platform, number>
 export interface HolderChange {
   passId: string
   platform: Platform
-  /** The number of devices or people that hold it now; 0 if it was removed. */
+  /** The number of devices or people that hold the pass now; 0 if it was removed. */
   devices: number
 }
 
@@ -47,7 +47,8 @@ export class HeldPasses extends Repository {
       rows,
       `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
-    // Count in separate statements, so that they see the changes that others committed while the insert waited.
+    // Count in separate statements, so that they see the changes that other transactions committed while the insert
+    // waited.
     const counted = await this.count(
       workspaceId,
       previous.map((row) => row.pass_id),
@@ -68,7 +69,7 @@ export class HeldPasses extends Repository {
     return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
-  /** Returns the passes that each platform was sent, whether or not a wallet holds them now. */
+  /** Returns the passes that were sent to each platform, whether or not a wallet holds them now. */
   findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
     return this.find(workspaceId, passIds, 'find-holders', () => '')
   }

@@ -76,8 +76,8 @@ export class ImportedPasses extends Repository {
   }
 
   /**
-   * Returns which of the names passes of this server have or had under the same identities, in any workspace. Names of other
-   * imports are not among them, because a unique index rejects duplicates.
+   * Returns those of the names that a pass of this server has or had under the same identities, in any workspace. Omits
+   * names of other imports, because a unique index rejects their duplicates.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },

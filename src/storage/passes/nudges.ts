@@ -37,7 +37,7 @@ const PASSES = 500
 const NEWER = `on conflict (pass_id) do update set version = excluded.version, pushed_at = excluded.pushed_at, due_at = excluded.due_at
   where nudges.version < excluded.version`
 
-/** The number of pairs per statement. */
+/** The number of passes per statement. */
 const CHUNK = 500
 
 /** Passes whose phones were pushed, and the next time at which to check whether the phones downloaded them (decisions/0018). */

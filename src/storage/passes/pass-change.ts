@@ -49,7 +49,7 @@ export function lockPasses(db: Knex, workspaceId: string) {
 
 /**
  * The assignment for a pass that is issued at `:at`. A pass is ISSUED from issued_at until issued_until, except from
- * lapsed_from until lapsed_until, when it was expired. These columns show whether it was ISSUED at any time.
+ * lapsed_from until lapsed_until, when it was expired. These columns show whether the pass was ISSUED at a given time.
  */
 export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 

@@ -86,7 +86,6 @@ export class Passes extends Repository {
     return row && { walletVersion: row.wallet_version, copyId: row.serial_number ?? id }
   }
 
-  /** Returns the pass of a hosted link, and whether the links of its workspace are closed. */
   async findLinked(workspaceId: string, id: string): Promise<LinkedPass | undefined> {
     const [row] = await runPrepared<PassRow & { links_closed_at: number | null }>(
       this.db,

@@ -61,7 +61,8 @@ export class Registrations extends Repository {
    */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    // Store a different value, so that `setPushed` detects the change, and a lower one, because the figures count increases.
+    // Store a different value, so that `setPushed` detects the change, and a lower one, because the hourly figures
+    // count an increase as a push.
     return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
 

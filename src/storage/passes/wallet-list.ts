@@ -56,7 +56,7 @@ export interface WalletCounts {
   current: number
   /** Outdated devices whose pushes were rejected. */
   refused: number
-  /** Outdated devices without rejected pushes, whose pass changed longer ago than the accepted time. */
+  /** Outdated devices without rejected pushes, whose pass changed at or before `changedBefore`. */
   late: number
 }
 
@@ -209,8 +209,8 @@ export class Wallets extends Repository {
   }
 
   /**
-   * Like `readPage`, but with statements of limited size, as in `inParts`: if few wallets are outdated, the next one can be a
-   * million passes away.
+   * Like `readPage`, but with statements of limited size, as in `inParts`: if few wallets are outdated, the next
+   * outdated wallet can be a million passes away.
    */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped

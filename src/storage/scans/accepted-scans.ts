@@ -25,7 +25,7 @@ const ACCEPTED = mapping({
 
 export interface NewAcceptedScan extends RecordOf<typeof ACCEPTED> {}
 
-/** The number and time of the uses of a pass, in total and in one scan context. */
+/** The number of uses of a pass and the time of the last one, in total and in one scan context. */
 export interface UseCounts {
   count: number
   lastAt: Date | null

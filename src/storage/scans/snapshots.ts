@@ -91,8 +91,8 @@ export class Snapshots extends Repository {
   }
 
   /**
-   * Returns the ID of a template that was renamed since the snapshot, if any. A new name changes the entries of all its passes,
-   * and the list of changes does not contain these.
+   * Returns the ID of a template that was renamed since the snapshot, if any. A new name changes the entries of all
+   * passes of the template, but the list of changes does not contain these passes.
    */
   async findRenamedTemplate(workspaceId: string, snapshot: StoredSnapshot): Promise<string | undefined> {
     return (await this.renamedTemplates(workspaceId, snapshot).first('id'))?.id

@@ -102,7 +102,7 @@ export interface UpgradeProgress {
   isLast: boolean
 }
 
-/** A change of a pass by its template version alone. */
+/** The change of a pass by an upgrade, which keeps its codes and its holder. */
 export type PassUpgrade = Omit<PassChange, 'scanCode' | 'scanPayload' | 'newHolder'> & { id: string }
 
 /** The upgrades of passes to other versions of their templates, and their progress. */
@@ -261,14 +261,14 @@ export class Upgrades extends Repository {
     return this.db('template_upgrades').where('template_upgrades.workspace_id', workspaceId)
   }
 
-  /** The upgrades that tokens of projects in scope created. */
+  /** Selects the upgrades whose tokens were limited to projects in scope. */
   private rows(workspaceId: string) {
     const all = this.all(workspaceId)
     return this.scope ? all.whereRaw(isPartOf(this.db, 'template_upgrades.project_ids', [...this.scope])) : all
   }
 }
 
-/** The status of passes that can change. */
+/** The statuses of passes that an upgrade changes. */
 const CHANGEABLE = passStatuses.filter((status) => status !== 'VOID')
 
 /** The filter of an upgrade, limited to its template and to the projects of its token. */

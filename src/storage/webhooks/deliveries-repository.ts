@@ -80,7 +80,7 @@ export class Deliveries extends Repository {
   /** Returns a page of the deliveries of a workspace, newest first (decisions/0012). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
     const { webhookId, eventType, status, lastAttempt } = request
-    // Most deliveries have succeeded, so filters by endpoint or type are more selective.
+    // Most deliveries have succeeded, so a filter by endpoint or type is more selective than one by SUCCESS.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
     // Pages that are filtered by status or last attempt read deliveries, other pages read their keys.

@@ -88,7 +88,6 @@ export class Events extends Repository {
     await this.findSubscriptions(workspaceId)
   }
 
-  /** Writes events. Events with subscribers are fanned out. */
   async insert(workspaceId: string, events: NewEvent[], at: Date): Promise<void> {
     const { epoch, endpoints } = await this.findSubscriptions(workspaceId)
     const rows = await this.write(workspaceId, events, epoch, at)
@@ -100,7 +99,9 @@ export class Events extends Repository {
     else await this.handOver(workspaceId, wanted, correlationId, at)
   }
 
-  /** Creates the deliveries without a fan-out. Used if this writes at most as many rows as a fan-out, one per event. */
+  /**
+   * Creates the deliveries immediately, without pending events. Used if there are at most as many deliveries as events.
+   */
   private async deliver(
     workspaceId: string,
     pairs: Pair<WrittenEvent>[],
@@ -120,7 +121,8 @@ export class Events extends Repository {
   ): Promise<void> {
     const pending = events.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
     await insertRows(this.db, 'pending_events', pending)
-    // Always add a job, because a waiting job might be about to end. The run removes surplus jobs.
+    // Always add a job: a job that is already there might be about to end without these events. The run removes surplus
+    // jobs.
     await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
   }
 

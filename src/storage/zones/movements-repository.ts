@@ -31,7 +31,7 @@ export interface FoundMovements {
   next: StoredMovement | null
   /** The use that the last entry at or before the time debited or continued, if it was not reversed. */
   use: MovementUse | null
-  /** The number after those of all movements of the segment. */
+  /** The sequence of a new movement: one more than the highest sequence of the movements at this time. */
   sequence: number
 }
 
@@ -106,7 +106,7 @@ export class Movements extends Repository {
     return found
   }
 
-  /** Inserts movements. Each must be of another pass than the others. */
+  /** Inserts movements, each of a different pass. */
   async insert(workspaceId: string, movements: NewMovement[]): Promise<void> {
     const rows = movements.map(({ scanId, zoneId, passId, at, direction, around, useScanId }) => ({
       scan_id: scanId,
@@ -220,7 +220,7 @@ const OF_SEGMENT = `from zone_movements m where m.workspace_id = placed.workspac
   and m.zone_id = placed.zone_id and m.segment = placed.segment`
 const LATEST_FIRST = 'order by m.at desc, m.sequence desc limit 1'
 
-/** Joins the ledger entry and the movement with the ID in a column, if there are any. */
+/** Joins the movement and the ledger entry whose ID is in the column `<name>_id`, if any. */
 const joined = (name: string) => `left join zone_movements ${name} on ${name}.scan_id = ${name}_id
   left join scans ${name}_scan on ${name}_scan.id = ${name}_id`
 const selected = (name: string) => `${name}_id, ${name}.at as ${name}_at, ${name}.direction as ${name}_direction,

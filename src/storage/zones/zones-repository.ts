@@ -98,8 +98,9 @@ export class Zones extends Repository {
   }
 
   /**
-   * Locks those of the zones with one of the behaviors until the transaction ends. Zones with `deny` are locked before those
-   * with `warn`, each in the order of their IDs, so that two transactions never deadlock.
+   * Locks the zones that have one of the behaviors, until the transaction ends. Zones with `deny` are locked before
+   * zones with `warn`, and zones with the same behavior in the order of their IDs, so that two transactions never
+   * deadlock.
    */
   async lock(workspaceId: string, ids: string[], behaviors: WhenFull[]): Promise<void> {
     const values = { workspaceId, ids: bindIds(this.db, ids), behaviors: bindIds(this.db, behaviors) }
@@ -261,7 +262,7 @@ export class Zones extends Repository {
   }
 }
 
-/** Returns the time of a change. Resets and adjustments never go back behind the last reset, although clocks can. */
+/** Returns the time of a reset or an adjustment: now, or the time of the last reset if the clock was set back since. */
 function latest(resetAt: Date | null, now: Date): Date {
   return resetAt && resetAt > now ? resetAt : now
 }

@@ -35,8 +35,7 @@ async function countInSlots(db: Knex): Promise<void> {
       return slot;
     end $$`)
   await countOnPostgres(db, counters, 'counts')
-  // The gate counter has separate triggers, because it is the only counter that an update of the ledger (its context) can
-  // change.
+  // The gate counter has separate triggers, because an update of a scan's context can change only this counter.
   await countOnPostgres(db, [gateCounter(db)], 'gate_counts')
 }
 

@@ -164,7 +164,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['workspace_id', 'name', 'value', 'pass_id'])
   })
-  // One row per date (YYYY-MM-DD) on which a fixed window starts, in the offset of the window.
+  // One row per date (YYYY-MM-DD) on which a fixed window starts, in the UTC offset of the window.
   await db.schema.createTable('pass_windows', (table) => {
     table.uuid('workspace_id').notNullable()
     table.text('start_date').notNullable()
