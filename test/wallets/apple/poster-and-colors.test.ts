@@ -60,6 +60,10 @@ test('publishing rejects an incomplete poster ticket with the path of each missi
     'apple.nfc',
   ])
   expect(pathsOf(define({ apple: { preferredStyleSchemes: ['eventTicket', 'posterEventTicket'] } }))).toEqual([])
+  const variables = [{ name: 'style', label: 'Style', example: 'posterEventTicket' }]
+  expect(pathsOf(define({ variables, apple: { preferredStyleSchemes: ['{{style}}', 'eventTicket'] } }))).toEqual([
+    'apple.preferredStyleSchemes.0',
+  ])
 })
 
 test('a poster ticket without NFC needs a barcode and the accepted code', () => {

@@ -12,6 +12,8 @@ import {
 } from '../display/colors.ts'
 import { directionOfLanguage } from '../display/language-match.ts'
 import { MOSAIC } from '../display/mosaic.ts'
+import { sampleImage } from '../template/image-choice.ts'
+import { lonePlaceholder } from '../template/placeholder.ts'
 import { type AppleFacts, quote, type StripPixels, warn } from './lint-facts.ts'
 
 export function* lintColors({ definition, apple }: AppleFacts): Generator<Warning> {
@@ -45,20 +47,20 @@ interface Variant {
   /** A phrase with the keys of the state. Empty if there is only one. */
   state: string
   colors: Card['colors']
-  /** The ID of the strip, if it is one of the choices. */
+  /** The source of the strip, if it is one of the choices. */
   strip: string | null
 }
 
 /** Returns the colors and the strip in each state of the choices. Overrides take precedence over the design. */
 function shownVariants(
   definition: Definition,
-  { colors: shown, images }: Card,
+  { colors: shown }: Card,
   choices: Parameters<typeof variantsOf<ColorRole | 'strip'>>[0],
 ): Variant[] {
   const variants = variantsOf(choices)
-  if (variants.length === 1) return [{ state: '', colors: shown, strip: images.strip ?? null }]
   return variants.map(({ keys, values }) => {
-    const pick = (role: ColorRole) => (isOverride(definition, role) ? shown : values)[role] ?? null
+    const isShown = (role: ColorRole) => variants.length === 1 || isOverride(definition, role)
+    const pick = (role: ColorRole) => (isShown(role) ? shown : values)[role] ?? null
     return {
       state: keys.length > 0 ? ` if the state is ${keys.join(', ')}` : '',
       colors: { background: pick('background'), foreground: pick('foreground'), label: pick('label') },
@@ -102,12 +104,14 @@ export function* lintStrip({ definition, passType, apple, strips }: AppleFacts):
   const box = textBox(field, { size, height, isRtl: directionOfLanguage(apple.language ?? '') === 'rtl' })
   const checked = new Set<string>()
   for (const variant of shownVariants(definition, apple, { ...colors, strip: images.strip })) {
-    const strip = strips.get(variant.strip ?? '')
+    const source = variant.strip ?? ''
+    const strip = strips.get(sampleImage(source, definition) ?? '')
     const shown = cardColors(variant.colors)
     const pair = [variant.strip, ...Object.values(shown)].join()
     if (!strip || checked.has(pair)) continue
     if (checked.size === MAX_PAIRS) return
     checked.add(pair)
+    const kind = lonePlaceholder(source) === undefined ? 'strip' : 'sample strip'
     const luminances = [...cellsIn(strip, height, box)].map((cell) => luminanceOver(cell, shown.background))
     for (const [role, text, min] of texts) {
       if (text.trim() === '') continue
@@ -118,7 +122,7 @@ export function* lintStrip({ definition, passType, apple, strips }: AppleFacts):
       yield warn(
         'strip-contrast-low',
         ['design', 'images', 'strip'],
-        `${quote(text)} in ${shown[role]} has a contrast of ${ratio.toFixed(2)} to the strip${variant.state}, below the ` +
+        `${quote(text)} in ${shown[role]} has a contrast of ${ratio.toFixed(2)} to the ${kind}${variant.state}, below the ` +
           `minimum of ${min} for ${min === MIN_CONTRAST ? 'readable' : 'large'} text: choose another ${role}, or a ` +
           'strip that is plain behind the text',
       )

@@ -75,6 +75,20 @@ export function imagesOfPass(definition: Pick<Definition, 'variables'>, variable
   })
 }
 
+/** Returns the ID of an image source. The image of a variable is its example, or else its default, if it has one. */
+export function sampleImage(source: string, { variables }: Pick<WrittenDefinition, 'variables'>): string | undefined {
+  const name = lonePlaceholder(source)
+  if (name === undefined) return source
+  const variable = variables.find((one) => one.name === name)
+  return variable?.example ?? variable?.default
+}
+
+/** Returns the ID of each image that a role of a definition in one language has, with samples for variables. */
+export function sampleImages(definition: Definition, role: ImageRole): string[] {
+  const sources = [...sourcesOf(definition.design.images[role])]
+  return sources.flatMap(({ text }) => sampleImage(text, definition) ?? [])
+}
+
 interface NamedImage {
   path: (string | number)[]
   id: string

@@ -12,7 +12,7 @@ import { type LintFacts, lintDefinition } from '../../../core/rules/lint/lint.ts
 import type { PixelSize } from '../../../core/rules/lint/lint-facts.ts'
 import { longScope } from '../../../core/rules/template/definition.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
-import { namedImages } from '../../../core/rules/template/image-choice.ts'
+import { namedImages, sampleImages } from '../../../core/rules/template/image-choice.ts'
 import type { StoredVersion } from '../../../storage/templates/template-versions-repository.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
 import { needsLogo } from '../../../wallets/google/check-fields.ts'
@@ -118,8 +118,7 @@ const MAX_STRIPS = 100
 
 /** Returns the IDs of the strips in the default language, which warnings are about. */
 export function stripsOf(definition: Definition | WrittenDefinition): string[] {
-  const strips = [...namedImages(inLanguage(definition))].filter(({ role }) => role === 'strip').map(({ id }) => id)
-  return [...new Set(strips)].slice(0, MAX_STRIPS)
+  return [...new Set(sampleImages(inLanguage(definition), 'strip'))].slice(0, MAX_STRIPS)
 }
 
 /** Adds the sizes of images to their mosaics. */

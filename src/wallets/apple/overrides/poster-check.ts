@@ -4,9 +4,14 @@ import { appleOf, mergeUnder } from '../../../core/rules/display/about.ts'
 import { isPosterType } from '../../../core/rules/display/card.ts'
 import { semanticTags } from '../../../core/rules/display/flight.ts'
 import { isPosterTicket, posterPlaces } from '../../../core/rules/display/poster.ts'
+import { placeholdersDeep } from '../../../core/rules/template/placeholder.ts'
 
 /** Checks what Apple requires of posters. Otherwise, phones silently show the classic style, or omit fields. */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
+  for (const { path } of placeholdersDeep(definition.apple?.preferredStyleSchemes)) {
+    const message = 'Cannot have a placeholder, because the rules of a style are checked when a version is published'
+    yield { path: ['apple', 'preferredStyleSchemes', ...path], message }
+  }
   if (passType === 'eventTicket') {
     if (isPosterTicket(definition.apple)) yield* checkEventPoster(definition)
   } else if (definition.apple?.poster !== true) return

@@ -404,6 +404,7 @@ describe('a primary field over a strip', () => {
     passType?: PassType
     languages?: DefinitionInput['languages']
     accept?: DefinitionInput['accept']
+    variables?: DefinitionInput['variables']
   }
 
   /** Creates a mosaic in which each cell has the color at its place, in shares of the width and the height. */
@@ -419,10 +420,11 @@ describe('a primary field over a strip', () => {
   const white = { background: '#1a1a2e', foreground: '#ffffff', label: '#ffffff' }
 
   function warningsOver(pixels: ReturnType<typeof strip>, over: Over = {}) {
-    const { value = '20 %', label = 'OFF', passType = 'coupon', languages, accept, ...parts } = over
+    const { value = '20 %', label = 'OFF', passType = 'coupon', languages, accept, variables, ...parts } = over
     const fields = { primary: [{ key: 'offer', label, value }] }
     const design = { colors: white, images: { icon: id, logo: id, strip: id }, fields, ...parts }
-    const facts = factsOf(design, passType, { ...(languages && { languages }), ...(accept && { accept }) })
+    const rest = { ...(languages && { languages }), ...(accept && { accept }), ...(variables && { variables }) }
+    const facts = factsOf(design, passType, rest)
     const warnings = lintDefinition({ ...facts, google: null, strips: new Map([[id, pixels]]) })
     return warnings.filter(({ code }) => code === 'strip-contrast-low').map(({ message }) => message)
   }
@@ -493,6 +495,20 @@ describe('a primary field over a strip', () => {
         { passType: 'generic' },
       ),
     ).toEqual([])
+  })
+
+  test('the strip of a variable is checked by its example or default, also in a choice', () => {
+    const photo = { name: 'photo', label: 'Photo', format: 'image' as const }
+    const pixels = strip(() => light)
+    const choice = { by: '{{tier}}', map: { gold: '{{photo}}' } }
+    for (const images of [{ strip: '{{photo}}' }, { strip: choice }]) {
+      const sampled = [{ example: id }, { default: id }]
+      for (const sample of sampled) {
+        const [message] = warningsOver(pixels, { images, variables: [{ ...photo, ...sample }] })
+        expect(message).toContain('to the sample strip')
+      }
+      expect(warningsOver(pixels, { images, variables: [photo] })).toEqual([])
+    }
   })
 
   test('reads the cells of at most 100 pairs of colors and strips', () => {

@@ -105,6 +105,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
       { code: 'strip-contrast-low', path },
     ])
     expect(await warningsWith(dark)).toEqual([])
+    const variables = [{ name: 'photo', label: 'Photo', format: 'image' as const, example: light }]
+    const images = { icon: dark, strip: '{{photo}}' }
+    const made = await draft(workspace, { variables, design: { ...design, colors, images, fields } }, 'coupon')
+    expect(codes(made)).toEqual(['strip-contrast-low', 'strip-contrast-low'])
   })
 
   test('an image is too small if it fills neither side of its area', async () => {
