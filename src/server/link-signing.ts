@@ -37,7 +37,7 @@ export interface Link {
 
 type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
-/** The key of links. A KeyObject is set up once, so it is faster than bytes. */
+/** The key of links. A KeyObject is faster than bytes, which are converted to a key for each signature. */
 type LinkKey = KeyObject | Uint8Array
 
 const VERSION = 1

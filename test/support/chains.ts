@@ -37,7 +37,7 @@ async function onceADay<Made>(key: unknown[], make: () => Promise<Made>): Promis
     try {
       linkSync(draft, file)
     } catch (error) {
-      // Another worker was faster. Use its file in both.
+      // If another worker created the file first, use that file in both workers.
       if (!existsSync(file)) throw error
     } finally {
       rmSync(draft)

@@ -66,7 +66,7 @@ const otherStatuses: Partial<Record<keyof typeof errorTable, number[]>> = {
 
 function checkError(method: string, path: string, { status, headers, body }: Answer, what: string): void {
   expect(status, what).not.toBe(500)
-  // A person who opens a link gets a page. The readiness report has its own format.
+  // Skip pages, which people get if they open a link, and the readiness report, which has its own format.
   if (headers.get('content-type')?.startsWith('text/html') || path === '/readyz') return
   const route = status === 405 ? undefined : routeOf(method, path)
   if (route?.errorsWithoutCode) {

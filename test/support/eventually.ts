@@ -20,7 +20,7 @@ export async function eventually<T>(expectation: () => T | Promise<T>, { interva
     }
     await sleep(pause)
     waited += pause
-    // The expected event might depend on the timers.
+    // Advance fake timers, because the expected event might depend on them.
     if (vi.isFakeTimers()) vi.advanceTimersByTime(pause)
   }
 }

@@ -1,4 +1,4 @@
 import fc from 'fast-check'
 
-// Without it, fast-check limits lists and texts to about 10 elements, regardless of `maxLength`.
+// Without this setting, fast-check limits lists and texts to about 10 elements, regardless of `maxLength`.
 fc.configureGlobal({ defaultSizeToMaxWhenMaxSpecified: true })

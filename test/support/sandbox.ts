@@ -59,7 +59,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-/** Creates them in a temporary folder and then renames it, so that another run finds all of them or none. */
+/** Creates the credentials in a temporary folder and then renames it, so that another run finds all files or none. */
 async function makeAndKeep(kept: string): Promise<void> {
   const { loadSandboxApple, loadSandboxGoogle } = await import('../../src/server/identities/sandbox.ts')
   const { createSandboxApple } = await import('../../src/wallets/sandbox/apple/certificates.ts')

@@ -9,7 +9,10 @@ const MAX_RESPONSES = 128
 
 type ScanBody = Parameters<Client['scans']['create']>[0]['body']
 
-/** A server that is killed and restarted while lanes send scans to it. */
+/**
+ * A server that is killed and restarted while scans are sent to it in several lanes, each of which waits for a response
+ * before its next scan.
+ */
 export interface KilledServer {
   /** The client of the latest server. */
   client: Client

@@ -39,8 +39,8 @@ export async function prepareTarget(
 }
 
 /**
- * Starts writes of all kinds, several at a time. Each lane is the only writer of its passes, so that it knows their
- * values.
+ * Starts writes of all kinds in several lanes, each of which makes one write at a time. A lane is the only writer of
+ * its passes, so that it knows their values.
  */
 export function startLoad(arena: Arena, target: Target, { lanes, pauseMs }: { lanes: number; pauseMs: number }): Load {
   loads += 1

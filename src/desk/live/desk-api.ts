@@ -74,7 +74,8 @@ async function ask(path: string, token: string, { signal }: { signal: AbortSigna
     redirect: 'error',
     signal,
   })
-  // A proxy can respond while the server restarts; its status does not count as the server's.
+  // Without a correlation ID, the response comes from a proxy, for example while the server restarts. Treat this as no
+  // response.
   if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, but not from this server`)
   if (answer.ok) return answer
   const body = parseJson(await answer.text()) as { message?: string } | undefined

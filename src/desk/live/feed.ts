@@ -23,7 +23,7 @@ const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay after the server rejected the stream because there are too many. */
+/** The delay after the server rejected the stream because there are too many streams. */
 const REJECTED_RETRY_MS = 60_000
 
 /**
@@ -82,7 +82,8 @@ export function createFeed(
         if (ended.signal.aborted) return
         const status = error instanceof ApiRejection ? error.status : null
         become(status === null ? 'lost' : 'asking')
-        // A missing permission or an ended token is permanent; other requests find out which.
+        // Stop, because a missing permission or an ended token is permanent. The other requests of the page report
+        // which of them it is.
         if (status === 401 || status === 403 || status === 404) return
         if (status !== null) waitMs = REJECTED_RETRY_MS
       }

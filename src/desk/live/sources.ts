@@ -18,7 +18,10 @@ export interface Facts {
 export interface Source<F, T> {
   /** The scope that the token needs; `null` if any token is sufficient. */
   scope: Scope | null
-  /** Whether an event can change it. Sources without this are polled every few seconds. */
+  /**
+   * Returns whether an event of this type can change the data. Sources without this function are polled every few
+   * seconds.
+   */
   isTouchedBy?: (type: Envelope['type']) => boolean
   load(facts: F): Promise<T>
 }

@@ -90,7 +90,7 @@ interface OpenedProps {
 
 function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const [isReached, setReached] = useState(true)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: one for each token, and another token is another element.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
   const desk = useMemo<Desk>(() => {
     const { token, clock, scopes } = entry
     const feed = createFeed((signal) => openEvents(token, signal), { isAllowed: scopes.includes('webhooks:read') })

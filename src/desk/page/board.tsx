@@ -276,7 +276,6 @@ function reasonOf(reason: ScanItem['reason'], words: DeskWords): string {
   return reason === null ? '–' : words.reasons[reasonCodes[reason]]
 }
 
-/** Returns the mean over the last minutes. */
 function entriesPerMinute({ totalScans, totalDenied }: ScanStatsByGate['items'][number]): number {
   return (totalScans - totalDenied) / PACE_MINUTES
 }

@@ -36,7 +36,7 @@ export type Answer<T> =
   | { is: 'failed'; message: string }
 
 type AnyFacts = object
-// biome-ignore lint/suspicious/noExplicitAny: each source has its own type of response, which is known by its name.
+// biome-ignore lint/suspicious/noExplicitAny: the name of a source determines its type of response.
 type AnySource = Source<any, any>
 
 export type Answers<S extends Record<string, AnySource>> = {
@@ -64,7 +64,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
   const { feed, scopes, onTokenRejected, onReached } = useDesk()
   const [known, setKnown] = useState<{ key: string; answers: Partial<Answers<S>> }>({ key, answers: {} })
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key determines when it starts over.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new key reloads everything.
   useEffect(() => {
     const names = Object.keys(sources) as Name[]
     const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
@@ -142,7 +142,7 @@ export function useFeed(): Pick<Feed, 'state' | 'events'> {
   useEffect(() => {
     const draw = () => setDrawn({})
     const unsubscribe = feed.subscribe(draw)
-    // The state can change between the first render and the subscription.
+    // Draw again, because the state can change between the first render and the subscription.
     draw()
     return unsubscribe
   }, [feed])

@@ -129,7 +129,7 @@ export function Foreign({ children }: { children: ComponentChildren }) {
   return <bdi>{children}</bdi>
 }
 
-/** Text from another party, with its own text direction. A table leaves space to read it. */
+/** Text from another party, with its own text direction. In a table, its column is wide enough to read the text. */
 export function Prose({ children }: { children: ComponentChildren }) {
   return <bdi class="prose">{children}</bdi>
 }

@@ -58,7 +58,7 @@ export function PassSearch() {
       {found !== null && found.length > 0 && (
         <ul class="found">
           {found.map(({ id, label, externalPassId }) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the link inside is what is pressed, by keys as well.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the key that opens the link also causes a click.
             <li key={id} onClick={() => setFound(null)}>
               <PassLink id={id}>
                 {label} · {externalPassId}

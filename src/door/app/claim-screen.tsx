@@ -23,7 +23,7 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   const [isBusy, setBusy] = useState(false)
   const [failure, setFailure] = useState<ClaimFailure | null>(null)
   const [dead, setDead] = useState<string | null>(null)
-  // An invalid invitation is replaced by the next one.
+  // Ignore an invitation that turned out to be invalid. The operator can open or enter another one.
   const opened = invitation === dead ? null : invitation
   const code = opened ?? codeOf(typed)
 

@@ -8,7 +8,7 @@ export interface Feedback {
 }
 
 interface Signal {
-  /** Frequencies in hertz, played in sequence. Signals also differ by their number. */
+  /** Frequencies in hertz, played in sequence. Signals also differ by their number of tones. */
   tones: number[]
   /** Vibrations and pauses, in milliseconds. */
   shakes: number[]
@@ -35,7 +35,7 @@ export function createFeedback(): Feedback {
       const [oscillator, volume] = [audio.createOscillator(), audio.createGain()]
       oscillator.type = hertz < 400 ? 'square' : 'sine'
       oscillator.frequency.value = hertz
-      // Without a ramp, speakers click.
+      // Fade each tone out, because speakers click if it ends abruptly.
       volume.gain.setValueAtTime(0.5, at)
       volume.gain.exponentialRampToValueAtTime(0.001, at + TONE_SECONDS)
       oscillator.connect(volume).connect(audio.destination)
@@ -47,7 +47,7 @@ export function createFeedback(): Feedback {
   return {
     unlock() {
       audio ??= new AudioContext()
-      // The promise is rejected if the browser does not accept the touch. The next touch is another attempt.
+      // Ignore a rejection, which means that the browser did not accept the touch. The next touch tries again.
       if (audio.state === 'suspended') audio.resume().catch(() => undefined)
     },
     signal(tone) {

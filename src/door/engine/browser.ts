@@ -94,7 +94,7 @@ export async function keepUpToDate(worker: { url: string; scope: string }, isBus
     registration.installing?.addEventListener('statechange', offer)
   })
   offer()
-  // Without a network, there is no update.
+  // Ignore a rejection: without a network, there is no update.
   setInterval(() => registration.update().catch(() => undefined), UPDATE_CHECK_MS)
 }
 

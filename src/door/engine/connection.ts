@@ -37,7 +37,10 @@ export interface ConnectionOptions {
   probe: (signal: AbortSignal) => Promise<boolean>
   /** Uploads all pending entries except a few. */
   upload: (signal: AbortSignal) => Promise<UploadEnd>
-  /** Uploads the rest between two scans. Resolves to `undefined` if that would delay a waiting scan for too long. */
+  /**
+   * Uploads the remaining entries between two scans. Resolves to `undefined` if that would delay a waiting scan for too
+   * long.
+   */
   uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
   /** Whether nothing is pending, checked between two scans. Entries that the server rejects as a whole do not count. */
   hasUploaded: () => Promise<boolean>
@@ -102,7 +105,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /**
-   * Uploads everything before it uses the server: a server without these decisions would admit the same people again.
+   * Uploads all pending entries before scans use the server: a server without these decisions would admit the same
+   * people again.
    */
   async function checkNow(): Promise<void> {
     const { signal } = stopped
@@ -115,8 +119,8 @@ export function createConnection(options: ConnectionOptions): Connection {
       onChange()
     }
     let end: UploadEnd | undefined = await upload(signal)
-    // Upload the rest between two scans. Otherwise, scans that the list decides during the last uploads would prevent
-    // their end.
+    // Upload the remaining entries between two scans. Otherwise, scans that the list decides in the meantime would add
+    // entries without end.
     if (end.kind === 'done') end = await uploadRest(signal)
     if (end?.kind === 'timeout') return lost()
     if (end) found()
@@ -184,7 +188,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     lost,
     retry,
     async flush() {
-      // A running upload may have read the pending entries already.
+      // Wait for a running upload and then check again, because that upload can lack the newest entries.
       await running
       await checkOnce()
     },

@@ -26,7 +26,9 @@ export interface ListKeeper {
   isDue(): boolean
   /** Updates the list if it is due, one tab at a time. */
   freshen(signal: AbortSignal): Promise<void>
-  /** Delays the next update a little: all doors of a venue return at once, and each has much to load. */
+  /**
+   * Delays the next update by a random time, because all doors of a venue reconnect at once, and each has much to load.
+   */
   askSoon(): void
   /** Makes an update due now. */
   askNow(): void

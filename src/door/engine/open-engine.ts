@@ -193,7 +193,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (known.identity?.token !== token) return
     const ended = endDoor()
     set('revoked', { code: 'revoked' })
-    // A page that is reloaded before everything is removed still knows the reason.
+    // Write the marker first, so that a page that is reloaded before everything is removed still knows the reason.
     mark()
     await ended
     await follow()
@@ -228,7 +228,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     }
     try {
       if (known.identity) await endDoor()
-      // A previous door that was just revoked must not remove the new one.
+      // Wait for the end of a previous door, for example a revoked one, because that end would remove the data of the
+      // new door.
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)

@@ -63,7 +63,8 @@ export function createScanner(
     }
     if (!identity()) return failed(attempt, 'not_claimed')
     if (attempt.passId === null && !isPayload(attempt.payload!)) return failed(attempt, 'invalid_code')
-    // A manual selection is always intended, no matter how soon.
+    // Do not treat a manual selection as a repeated scan of the same code, because it is always intended, no matter how
+    // soon.
     const taken = attempt.passId === null ? recent.take(attempt) : attempt
     if ('same' in taken) return { ...plain(taken.same), failure: null }
     options.onWaiting(++waiting)
@@ -165,7 +166,7 @@ export function createScanner(
     })
     if (!decision) return failed(attempt, 'no_list')
     onStored(false)
-    // Upload now, because the server returned before this decision was stored.
+    // Upload now, because the server became reachable before this decision was stored.
     if (connection()?.state === 'online') connection()?.retry()
     return decision
   }
@@ -242,7 +243,10 @@ export function createScanner(
   return { scan, undo, between, stop }
 }
 
-/** The stored list lacks this scan. Without it, the pass would be admitted again offline. */
+/**
+ * Returns the journal entry of a scan that the server accepted; null for other scans. The stored list lacks the scan,
+ * so without the entry, the pass would be admitted again offline.
+ */
 function entryOf(
   { validityDate }: Attempt,
   { result, scan }: ScanResponse,

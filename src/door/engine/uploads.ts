@@ -24,9 +24,9 @@ const UNDO_REASON = 'Undone at the door'
 
 /** Uploads the pending entries of this door's project, one tab at a time. */
 export interface Uploads {
-  /** Uploads all but a few. */
+  /** Uploads all entries except a few. */
   uploadMost(signal: AbortSignal): Promise<UploadEnd>
-  /** Uploads the rest. Resolves to `undefined` if that would delay a waiting scan for too long. */
+  /** Uploads the remaining entries. Resolves to `undefined` if that would delay a waiting scan for too long. */
   uploadRest(signal: AbortSignal): Promise<UploadEnd | undefined>
   areDone(): Promise<boolean>
 }
@@ -142,9 +142,10 @@ async function uploadWaiting(options: {
     if (reply.kind === 'timeout') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     const isOfAnother = reply.code === 'FORBIDDEN'
-    // The door or its workspace is rejected as a whole, for example suspended: keep it pending, as with scans.
+    // The server rejects the door or its workspace as a whole, for example because it is suspended: keep the reversal
+    // pending, like scans.
     if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
-    // The scan does not count anymore, which is the intended result: someone else reversed it.
+    // Someone else has reversed the scan, which is the intended result.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return discard(entry, reply.message, isOfAnother)
   }

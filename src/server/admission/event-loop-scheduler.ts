@@ -7,8 +7,8 @@ import { ACTIVE_MS } from '../../storage/db/fair-gate.ts'
  * When the event loop is busy, a workspace yields to a workspace with less recent work, and its large requests and jobs
  * also yield to its own small requests. Neither thousands of new passes nor expensive lists can therefore delay a scan.
  * A workspace that yields has at most SMALL_IN_FLIGHT small requests, one large request or list, and one batch of jobs
- * in flight. After a large request, a list, or a batch, its next work of the same kind waits for as long as that work
- * took. Do not use the scheduler for work that waits for the network (decisions/0003).
+ * in flight. After a large request, a list, or a batch, the next work of the same kind and workspace waits for as long
+ * as that work took. Do not use the scheduler for work that waits for the network (decisions/0003).
  */
 export interface EventLoopScheduler {
   /**
@@ -30,7 +30,10 @@ export interface EventLoopSchedulerOptions {
   measure?: (() => number) | undefined
 }
 
-/** The fraction of busy time above which workspaces yield to each other, and for how long they do so at least. */
+/**
+ * The fraction of busy time above which workspaces yield to each other, and the time for which they continue to yield
+ * after the last such measurement.
+ */
 const BUSY = { fraction: 0.6, ms: 3_000 }
 
 /**

@@ -65,9 +65,9 @@ export const queueOptions = {
   },
   google: {
     urgent: { batchSize: 10, batches: 7 },
-    // The number of concurrent requests that Google accepts from one server. Further jobs wait in the outbox.
+    // Keep few requests to Google in flight. Further jobs wait in the outbox.
     interactive: { batchSize: 2, batches: 7 },
-    // The number of bulk requests is low, because an urgent request has to wait for those in flight.
+    // Keep this number low, because an urgent request has to wait for the bulk requests in flight.
     bulk: { batchSize: 5, batches: 3 },
   },
   // One webhook per batch. There are many slots, so that slots remain free if many webhooks hang.

@@ -45,7 +45,7 @@ export function startScheduler(services: SchedulerServices) {
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
     for (const task of schedules[name].tasks) {
-      // With a wrong clock, this process would expire passes early and claim jobs of other servers.
+      // Run no task while the clock is wrong: this process would expire passes early and claim jobs of other servers.
       if (!services.isClockOff() && (await lease.hold())) await task(services, own)
     }
   }

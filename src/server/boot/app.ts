@@ -85,7 +85,7 @@ export function createApp(options: AppOptions): H3 {
 
   app.use((event) => {
     const response = cors.respondToPreflight(event)
-    // A preflight has no token, and costs as little as a file.
+    // Count a preflight as a file, because it has no token and costs as little as a file.
     if (response) limitFiles(event)
     return response
   })

@@ -69,7 +69,7 @@ export function toApiError(thrown: unknown): ApiError {
     return new ApiError('SERVICE_UNAVAILABLE', { message, cause: error, headers: { 'retry-after': '1' } })
   }
   if (error instanceof HTTPError && error.status < 500) {
-    // For example, a path that cannot be decoded, or two Content-Length headers.
+    // h3 rejected the request, for example because of a path that cannot be decoded, or two Content-Length headers.
     return validationError([{ path: [], message: 'The request is malformed' }])
   }
   return new ApiError('INTERNAL_ERROR', { cause: error })

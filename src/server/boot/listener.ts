@@ -125,7 +125,10 @@ async function quietTurn(server: Server): Promise<void> {
   server.off('connection', onConnection)
 }
 
-/** A connection that arrives within this time before the close is reset, so it is short. An idle turn takes 0.01 ms. */
+/**
+ * The maximum duration of a short turn, in milliseconds. An idle turn takes 0.01 ms. The value is low, because a
+ * connection that arrives during the last turn is reset when the server closes.
+ */
 const SHORT_TURN_MS = 0.05
 const MAX_TURNS = 1_000
 

@@ -26,7 +26,7 @@ export function createReadiness(options: ReadinessOptions): Readiness {
       database: pending !== undefined,
       migrations: pending === 0,
       writable: isWritable(),
-      // PostgreSQL checks its own pages.
+      // Only SQLite has this check, because PostgreSQL checks its own pages.
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
       // An API-only server stays ready: one wrong clock of PostgreSQL must not make a proxy remove the whole fleet.
       ...(isWorking && { clock: !isClockOff(), worker: isWorking() && !isClockOff() }),

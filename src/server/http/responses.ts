@@ -54,7 +54,7 @@ export class CompleteResponse extends HTTPResponse {
   }
 }
 
-/** Adds the common headers to any other response. */
+/** Adds the common headers to a response, unless it is a `CompleteResponse`, which already has them. */
 export function completeHeaders(response: Response, event: H3Event): void {
   if (event.context.isComplete) return
   const { headers } = response

@@ -129,8 +129,8 @@ function createBreaker(
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
     /**
-     * The end of the pause; undefined if the identity is not paused. A failure during a pause does not count against
-     * the job.
+     * The end of the pause; undefined if the identity is not paused. Callers do not count a failure during a pause as
+     * an attempt of the job.
      */
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
     /** Makes an admitted call. */

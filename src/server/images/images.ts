@@ -79,7 +79,7 @@ export function createImages(store: Store, decoder: Decoder): Images {
   }
 }
 
-/** The file of an image with its mosaic, which warnings read. */
+/** The name of the file that contains the mosaic of an image, which warnings of templates use. */
 export const MOSAIC_FILE = `mosaic ${MOSAIC.columns}x${MOSAIC.rows}`
 
 function toStored({ bytes, ...size }: ImageFile): StoredImageFile {

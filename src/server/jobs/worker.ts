@@ -201,7 +201,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
       .finally(() => {
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
-        // Jobs of the same subjects can be due now. If this is the quarantine queue, they can be in a regular queue.
+        // Poll again, because waiting jobs of the same subjects can run now. If this is the quarantine queue, such jobs
+        // can be in regular queues, so poll those, too.
         wake()
         for (const other of new Set(jobs.map(placeOf))) if (other !== place) wakeOther(other)
       })

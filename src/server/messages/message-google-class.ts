@@ -20,7 +20,7 @@ export interface Message {
   place: SentObject | null
 }
 
-/** The result of a message. Without a change to the notification, the message is retried. */
+/** The result of a message. If it has no change of the notification, the message is retried. */
 export interface Outcome {
   change?: NotificationChange
   error?: unknown

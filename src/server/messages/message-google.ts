@@ -115,7 +115,7 @@ async function attempt(
 }
 
 /**
- * Returns the error for a message of a paused identity. It counts as an attempt, so that the message fails after
+ * Returns the error for a message of a paused identity. The error counts as an attempt, so that the message fails after
  * several pauses instead of being sent too late.
  */
 function notAnswered(): GoogleApiError {

@@ -41,7 +41,7 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // Once delivery has begun, the message of each other platform has a separate job.
+    // This job fails only for Apple once delivery has begun, because each other platform then has its own job.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }

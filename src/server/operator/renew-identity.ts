@@ -109,7 +109,10 @@ async function renewed(
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
 
-/** Returns the stored WWDR certificate. If it cannot be read, a renewal with all files repairs the identity. */
+/**
+ * Returns the stored WWDR certificate. @throws OperatorError if it cannot be read: only a renewal with all files
+ * repairs the identity
+ */
 function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   try {
     return storedCredentials(known, keys).wwdr

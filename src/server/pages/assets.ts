@@ -38,7 +38,7 @@ export const pageIcon = asset(
 `,
 )
 
-/** The same icon, 32 pixels wide. Browsers request it by this name, regardless of the page. */
+/** The icon of pages as favicon.ico, 32 pixels wide. Browsers request this name regardless of the page. */
 export const favicon = publicFile({
   contentType: 'image/x-icon',
   cacheControl: 'public, max-age=86400',
@@ -49,7 +49,7 @@ export const favicon = publicFile({
   ),
 })
 
-/** The same icon for the home screen, 180 pixels wide. It has no rounded corners, because phones round them. */
+/** The icon of pages for home screens, 180 pixels wide. It has no rounded corners, because phones round them. */
 export const touchIcon = asset(
   'touch-icon.png',
   'image/png',
@@ -69,7 +69,7 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** The logo that doctor lets a platform fetch. Every server has it. */
+/** The logo of the class that doctor creates at Google. Google fetches the logo, and every server has it. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 /** Copies the address in the hint for in-app browsers. Without the script, visitors can select the address. */

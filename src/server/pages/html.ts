@@ -68,7 +68,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // A given language was chosen by the headers of the visitor.
+      // If a language is given, it was chosen by the Accept-Language header of the visitor.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }

@@ -66,7 +66,7 @@ export function doorFiles(build: Build): Promise<Files> {
 <link rel="apple-touch-icon" href=".${touchIcon.path}">`,
     more: {
       'manifest.webmanifest': webManifest(),
-      // A plain icon in the color of the others, for home screens that cannot draw SVG.
+      // A plain icon in the color of the other icons, for home screens that cannot draw SVG.
       'icon-512.png': publicFile({
         contentType: 'image/png',
         cacheControl: REVALIDATED,

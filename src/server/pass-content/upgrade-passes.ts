@@ -31,7 +31,7 @@ interface Prepared {
   /** The number of all passes, if they were not counted before. */
   matched?: number
   plans: Plan[]
-  /** The position after these passes; null if it is the last of them. */
+  /** The position after these passes; null for the ID of the last of these passes. */
   upTo: string | null
   /** Whether no pass follows these. */
   isLast: boolean
@@ -67,7 +67,8 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // Read one pass more than the range has, so that only the limit of the upgrade ends it early.
+  // Allow one pass more than the range has, because `listNext` treats a range as cut if it finds as many passes as the
+  // limit.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []

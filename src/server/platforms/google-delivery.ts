@@ -40,7 +40,7 @@ export const google: Delivery = {
   },
   together: {
     parameter: 'save',
-    // If the names of passes at Google are long, a link fits fewer.
+    // If the names of passes at Google are long, a link fits fewer passes.
     most: 5,
     open: openSave,
     async countFitting(shown, { identities }) {

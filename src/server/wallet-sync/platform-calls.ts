@@ -26,7 +26,8 @@ export function toJobError(error: unknown): unknown {
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
-  // Retry: the stored secrets are not usable until an operator renews them.
+  // Count this as a failure, which pauses the identity, because the stored secrets are not usable until an operator
+  // renews them.
   if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error

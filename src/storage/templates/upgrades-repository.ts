@@ -87,7 +87,7 @@ export interface StoredFailure extends UpgradeFailure {
 /** The next passes of an upgrade that match. */
 export interface NextPasses {
   passes: StoredPass[]
-  /** The end of the range that was read; null if no range follows. */
+  /** The end of the range that was read; null if no range follows, or if the limit cut the range. */
   upTo: string | null
   isLast: boolean
 }

@@ -83,7 +83,7 @@ async function isReady(url: string): Promise<boolean> {
   try {
     return (await fetch(`${url}/readyz`)).ok
   } catch {
-    // No server listens there now.
+    // No server listens at the address now.
     return false
   }
 }

@@ -19,7 +19,7 @@ export interface Setup {
   templateId: string
 }
 
-/** Starts no worker. Passes that are never issued cost a tenth. */
+/** The options of a server without a worker, because passes that are never issued cost a tenth. */
 export const onlyAnswers: ServerOptions = { args: ['--role', 'api'] }
 
 /** Returns a function that creates setups on one shared server, or on a separate one if they request it. */

@@ -25,7 +25,10 @@ export interface Guests {
 }
 
 const BATCH = 50
-/** Passes created while servers start, which takes seconds, must also be issued, sent, and checked. */
+/**
+ * The pause of each lane, in milliseconds. It is not shorter, because the passes that are created while servers start, which
+ * takes seconds, must also be issued, sent, and checked.
+ */
 const PAUSE_MS = times(50, 15)
 
 /** Creates a project with a single-use ticket, and the given number of issued passes. */

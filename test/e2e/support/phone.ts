@@ -96,7 +96,7 @@ export async function listenForPushes(
   const listening = async () => {
     for await (const chunk of answer.body!) count += Buffer.from(chunk).toString().split('\n').length - 1
   }
-  // The stream ends with the emulator or with the test.
+  // Ignore the error, because the stream ends with the emulator or with the test.
   listening().catch(() => undefined)
   return { count: () => count }
 }

@@ -24,7 +24,7 @@ export interface TerminalOptions {
   rows?: number
   env?: Record<string, string>
   cwd?: string
-  /** If several tests use the program. */
+  /** Set it if several tests use the program. */
   cleanUp?: CleanUp
 }
 

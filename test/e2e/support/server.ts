@@ -33,7 +33,7 @@ export interface ServerOptions {
   env?: Record<string, string>
   /** Whether it creates its own sandbox credentials at the start, instead of using a copy of the shared ones. */
   makesSandbox?: boolean
-  /** If several tests use the server. */
+  /** Set it if several tests use the server. */
   cleanUp?: CleanUp
 }
 

@@ -83,7 +83,7 @@ async function fillSqlite(arena: Arena): Promise<void> {
   const server = await startMovedServer(arena)
   const target = await prepareTarget(server, openJournal())
   for (let time = 0; time < arena.size(2, 4) && !(time > 0 && arena.isOver()); time += 1) {
-    // The short form creates fewer passes, which must be issued afterwards.
+    // Create fewer passes in the short form, because they must be issued afterwards.
     const load = startLoad(arena, target, { lanes: 6, pauseMs: arena.size(60, 2) })
     await sleep(arena.random.between(300, 800))
     const before = target.journal.unavailable

@@ -239,8 +239,8 @@ async function checkBrand(arena: Arena, { client }: ServerProcess, brand: Brand)
 }
 
 /**
- * Removes the passes of one brand from phones. Google reports it for its issuer, and it counts only for that brand's
- * passes.
+ * Removes the passes of one brand from phones, and checks that the callbacks, which Google signs for the issuer of that
+ * brand, remove no passes of the other brand.
  */
 async function checkCallbacks(arena: Arena, { client }: ServerProcess, [first, second]: Brand[]): Promise<void> {
   const listInstalled = async ({ passIds }: Brand) => {

@@ -41,7 +41,7 @@ async function killAgainAndAgain(arena: Arena): Promise<void> {
   await verify(arena, target, server.client, receiver)
 }
 
-/** Returns the number of messages that its broadcasts have created. */
+/** Returns the number of messages that the broadcasts of the load have created. */
 async function countFannedOut({ journal, projectId }: Target, client: Client): Promise<number> {
   let count = 0
   for (const { answer } of journal.broadcasts) {

@@ -27,7 +27,8 @@ async function stopAgainAndAgain(arena: Arena): Promise<void> {
   const port = new URL(server.url).port
   for (let stop = 0; stop < arena.size(3, 8) && !(stop > 0 && arena.isOver()); stop += 1) {
     await sleep(arena.random.between(400, 1_500))
-    // Requests of the load might not have reached the server yet. The server has confirmed these with 100 Continue.
+    // Use requests that the server has confirmed with 100 Continue, because requests of the load might not have reached
+    // the server yet.
     const held = await Promise.all(
       Array.from({ length: HELD }, (_, n) => {
         const pass = newRecord(`held-${stop}-${n}`, `held-${stop}-${n}`)

@@ -17,7 +17,10 @@ export const stale: Scene = {
 
 const TAKEN_OVER_SECONDS = 30
 
-/** A resumed worker writes immediately, and no event shows that it wrote nothing. */
+/**
+ * The time to wait for late writes, in milliseconds. A resumed worker writes immediately, and no event shows that it
+ * wrote nothing.
+ */
 const LATE_WRITES_MS = 4_000
 
 async function overtakeWorkers(arena: Arena): Promise<void> {

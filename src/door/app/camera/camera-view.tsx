@@ -18,7 +18,7 @@ export function CameraView({ camera, onCode }: CameraViewProps) {
   useEffect(() => {
     const element = video.current!
     element.srcObject = camera.stream
-    // The promise is rejected if the page closes before the first frame.
+    // Ignore a rejection, which means that the page closed before the first frame.
     element.play().catch(() => undefined)
     return readFrames(element, (payload) => report.current(payload))
   }, [camera])

@@ -21,7 +21,7 @@ interface CameraAbilities {
 export interface Camera {
   readonly stream: MediaStream
   readonly hasTorch: boolean
-  /** The zoom factors in turn. Empty without zoom. */
+  /** The zoom factors, in the order in which the zoom button selects them. Empty without zoom. */
   readonly zooms: readonly number[]
   setTorch(isOn: boolean): Promise<void>
   setZoom(factor: number): Promise<void>

@@ -43,7 +43,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`decision ${tone}`} aria-label={words.verdicts[word]}>
-      {/* Above the area of the button, which would prevent scrolling. A tap on it also shows the next decision. */}
+      {/* Place this text above the touch area of the button, which would prevent scrolling. A tap on the text also shows the next decision. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}
@@ -99,7 +99,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
               {words.undo}
             </button>
           )}
-          {/* Its area is the whole screen below the other buttons. */}
+          {/* The touch area of this button is the whole screen behind the other buttons. */}
           <button type="button" class="next" onClick={scanning.next}>
             {words.next + following}
           </button>
@@ -109,7 +109,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   )
 }
 
-/** The state of a group. While others can be admitted, it is a button that opens them. */
+/** The state of a group. While other members can be admitted, this is a button that lists them. */
 function GroupLine({ group, canLetIn, onOpen }: { group: DoorGroup; canLetIn: boolean; onOpen(): void }) {
   const { words } = useDoor().language
   const text = say(words.group, { used: group.used, size: group.size })
@@ -154,7 +154,10 @@ function isIn({ result, isUndone }: Decision): boolean {
   return result === 'accepted' && !isUndone
 }
 
-/** Only admitted people have a notice, since it describes what to hand out. */
+/**
+ * Returns the instructions for door staff. The notice is omitted unless the person is admitted, since it describes what
+ * to hand out.
+ */
 function instructionsOf(decision: Decision): { notice: string | null; fields: DoorView['fields'] } {
   const { door } = decision
   return { notice: (isIn(decision) && door?.notice) || null, fields: door?.fields ?? [] }
@@ -187,7 +190,7 @@ function useFit(area: RefObject<HTMLElement>): boolean {
       element.classList.toggle('dense', element.scrollHeight > element.clientHeight)
       update()
     }
-    // The observer also calls it immediately.
+    // The observer also calls `fit` immediately.
     const observer = new ResizeObserver(fit)
     observer.observe(element)
     element.addEventListener('scroll', update)
@@ -199,7 +202,10 @@ function useFit(area: RefObject<HTMLElement>): boolean {
   return hasMore
 }
 
-/** Returns the width of the longest word, in average Latin letters. Words are as large as the screen allows. */
+/**
+ * Returns the width of the longest word, in average Latin letters, by which the style sheet makes words as large as
+ * possible.
+ */
 function widthOf(text: string): number {
   const widthOfLetter = (letter: string) => (letter > '\u2e80' || 'MW'.includes(letter) ? 1.5 : 1)
   const widths = text.split(' ').map((word) => [...word].reduce((sum, letter) => sum + widthOfLetter(letter), 0))

@@ -21,14 +21,15 @@ type Panel = null | 'search' | 'overview' | 'lock' | { undo: Decision } | { grou
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
   const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
-  // A layout effect, so that the lock is stored before it is visible.
+  // Use a layout effect, so that the lock is stored before it is visible.
   useLayoutEffect(() => storeLock(panel === 'lock'), [panel])
   const scanning = useScanning()
   const controls = useControls(camera.camera)
   useWakeLock()
   const close = () => setPanel(null)
   const { shown } = scanning
-  // A sheet would hide the decision. Under the lock, the decision is visible and nothing else.
+  // Close the sheet for a new decision, because the sheet would hide it. Keep the lock, under which the decision is
+  // visible.
   useEffect(() => {
     if (shown) setPanel((open) => (open === 'lock' ? open : null))
   }, [shown])
@@ -37,7 +38,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
     <>
       {/* Outside the area that the lock hides from screen readers. */}
       <DecisionAnnouncement decision={shown} />
-      {/* A sheet makes the rest inert automatically. */}
+      {/* The lock makes the area inert here. The browser does so for a sheet. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
         {!shown && <StatusBar />}
@@ -47,7 +48,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
             onCode={(payload) => void scanning.evaluate({ payload, method: 'camera' })}
           />
         )}
-        {/* Also above a decision, since an operator who scans without a pause sees nothing else. A missing camera is not shown then, since it does not matter with a scanner. */}
+        {/* Show problems also above a decision, since an operator who scans without a pause sees only decisions. Omit a missing camera there: an operator without a camera scans with a scanner. */}
         <Problems {...(!shown && { camera })} />
         {shown ? (
           <DecisionView
@@ -147,7 +148,7 @@ function storeLock(isLocked: boolean): void {
     if (isLocked) localStorage.setItem(LOCKED, 'yes')
     else localStorage.removeItem(LOCKED)
   } catch {
-    // With full storage, the phone is locked only until a reload.
+    // If the storage is full, the lock does not survive a reload.
   }
 }
 
@@ -237,7 +238,7 @@ function useWakeLock(): void {
     let isOver = false
     const hold = async () => {
       if (document.visibilityState !== 'visible') return
-      // The phone can refuse it to save battery. The door works without it.
+      // Ignore a rejection: the phone can refuse the wake lock to save battery, and the door works without the lock.
       lock = await navigator.wakeLock?.request('screen').catch(() => undefined)
       if (isOver) await lock?.release()
     }

@@ -133,7 +133,7 @@ export function GroupSheet({ group: { open, size, used }, scanning, onClose }: G
   )
 }
 
-/** About as many as a screen with a keyboard shows. */
+/** The maximum number of results, which is about as many as a screen with a keyboard shows. */
 const MOST = 20
 
 /** Finds a person in the list by name, or evaluates a typed code. */

@@ -87,13 +87,19 @@ export function useScanning(): Scanning {
   return { shown, following, isSlow: slow > 0, ...acts }
 }
 
-/** A failed scan lacks the holder of the pass, and only the last scan has the final state of the group. */
+/**
+ * Returns decisions with the facts that some of them lack: a failed scan lacks the holder of the pass, and only the
+ * last scan has the final state of the group.
+ */
 function completed(decisions: readonly Decision[], members: DoorGroup['open']): Decision[] {
   const group = decisions.findLast(({ group }) => group !== null)?.group ?? null
   return decisions.map((decision, n) => ({ ...decision, group, label: decision.label ?? members[n]!.label }))
 }
 
-/** A person types more slowly than this, in milliseconds. Their unfinished text is dropped. */
+/**
+ * The time between two keys, in milliseconds, after which the text so far is dropped: a scanner types faster, a person
+ * might not.
+ */
 const PAUSE_MS = 1000
 
 /**
@@ -115,7 +121,7 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
       const payload = typed.trim()
       typed = ''
       if (payload === '') return
-      // The key must not press the focused button.
+      // Prevent the default, because the key would press the focused button.
       event.preventDefault()
       event.stopPropagation()
       onScan(payload)

@@ -26,7 +26,7 @@ export interface JournalEntry extends OwnScan {
   passId?: string | undefined
   /** Whether it used the pass, reversed a use, or neither. */
   kind: 'accepted' | 'reversed' | 'denied'
-  /** The project, until it is uploaded. */
+  /** The project to which the entry must be uploaded; omitted once it is uploaded. */
   waits?: string | undefined
   /** Only for an offline decision. */
   decision?: OfflineDecision | undefined

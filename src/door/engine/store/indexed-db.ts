@@ -25,7 +25,7 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<T
     async write(names, work, { isRelaxed } = { isRelaxed: false }) {
       try {
         const tx = db.transaction([...names], 'readwrite', { durability: isRelaxed ? 'relaxed' : 'strict' })
-        // The error is reported once, by the work or by the end of the transaction.
+        // Ignore a rejection here: either the work or the end of the transaction below reports it.
         tx.done.catch(() => undefined)
         const result = await work(transactionOn(tx)).catch((error) => {
           abort(tx)
@@ -87,7 +87,7 @@ function transactionOn(opened: OpenTransaction): Transaction {
   }
 }
 
-/** The transaction may have ended already. */
+/** Aborts a transaction, unless it has already ended. */
 function abort(tx: IDBPTransaction<unknown, string[], 'readwrite'>): void {
   try {
     tx.abort()

@@ -87,7 +87,7 @@ export class TableStore implements EngineStore {
       await tx.put('attempts', [begun])
       return begun.externalRef
     }
-    // It must survive this page, but not a power failure: the attempt has not admitted anyone yet.
+    // The attempt must survive this page, but not a power failure, because it has not admitted anyone yet.
     return this.#db.write(['attempts'], begin, RELAXED)
   }
 

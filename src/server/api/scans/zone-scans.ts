@@ -49,9 +49,9 @@ export async function lockForRounds(tx: Repositories, workspaceId: string, attem
 }
 
 /**
- * Reads the zones of attempts, and the movements of their passes. Zones that deny entry when they are full are locked, so that
- * no other scan takes the same place. Other zones are locked only when their number is changed. Call it after the statement
- * that locks the passes, in the same round trip.
+ * Reads the zones of attempts, and the movements of their passes. Zones that deny entry when they are full are locked,
+ * so that no other scan takes the same place. Other zones are locked only when the number inside is changed. Call it
+ * after the statement that locks the passes, in the same round trip.
  */
 export async function readZones(
   tx: Repositories,
@@ -99,7 +99,10 @@ export function movementOfPass(
   return pass.projectId === found.zone.projectId ? found : noZone(found.zone.id)
 }
 
-/** Decides attempts one after the other, so that each counts the places that earlier ones took. */
+/**
+ * Counts the places that attempts take in zones, so that each attempt is decided with the places that earlier attempts
+ * took.
+ */
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {

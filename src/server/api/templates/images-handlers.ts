@@ -11,7 +11,7 @@ import { requireBytes } from '../limit-checks.ts'
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, services, workspaceId, now } = context
-    // Leave the event loop before the wait for the decoder, which has a separate limit.
+    // Hold a turn at the event loop only until the decoder is called, because the decoder has a separate limit.
     const leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveEventLoop)

@@ -142,7 +142,7 @@ export async function checkPublicUrl(
     const sentAt = clock().getTime()
     const answer = await request(target, { dispatcher: agent, signal: AbortSignal.timeout(TIMEOUT_MS) })
     const date = Date.parse(String(answer.headers.date))
-    // The header has whole seconds, so add the half second that has passed on average.
+    // The Date header has whole seconds, so add the half second that has passed on average.
     const seconds = ((sentAt + clock().getTime()) / 2 - (date + 500)) / 1000
     if (!Number.isNaN(date)) skew = { source: `the server at ${target.host}`, seconds }
     const text = await answer.body.text()

@@ -184,7 +184,7 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
     ...readAppleLook(passJson, { passType, locale: localeOf(card) }),
     images: imagesOf(card),
     apple: { transitType: Object(passJson[passType]).transitType },
-    // The fields of the back contain the links.
+    // Omit the links, because the fields of the back already contain them.
     links: [],
   }
 }

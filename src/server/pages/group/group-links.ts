@@ -103,7 +103,8 @@ async function showGroup(
   const { ofTexts } = language
   // Render in slices, because 20 large cards take 20 ms or more.
   const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
-    // Render without the message, which would take a query per pass. It is on the back, which the page does not show.
+    // Render without the message, which would take a query per pass. The message is on the back of the card, which the
+    // page does not show.
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
     const kind = kindOfPass(card.description, { template: pass.templateName, languages })

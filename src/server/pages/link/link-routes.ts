@@ -138,7 +138,7 @@ async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenSer
   const rendered = await render(pass, issuing, language.ofTexts)
   const platforms = wallets.all.map(({ platform }) => platform)
   const views = viewsOf(rendered, wallets, at, { spoken: language.tag })
-  // Draw the codes that linkPage shows: that of one card, and on a computer that of the link.
+  // Draw the codes that linkPage shows: the code of one card, and on a computer the QR code of the link.
   const shown = views.apple ? barcodesOf(views.apple, views.poster) : views.google ? [views.google.barcode] : []
   const address = { format: 'qr', message: addressOfPage({ links, pass, at }) } as const
   await drawAhead([...shown, ...(phone === 'undetermined' ? [address] : [])])

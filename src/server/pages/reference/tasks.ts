@@ -7,7 +7,7 @@ interface Task {
   summary: string
   /** Markdown. */
   text: string
-  /** The name of the programs in the folder browser/tasks. */
+  /** The name, without its extension, of the example programs in the folder browser/tasks. */
   file: string
   /** The operations that the task uses, by ID. */
   operations: string[]
