@@ -37,7 +37,10 @@ const WITHIN_SECONDS = 300
 const LIMITS = { fresh: 99.9, unlisted: 0, pushes: 4 }
 const FLEET_ID = 'f1ee700000000000'
 const PASS_TYPE = 'pass.test.passes.sandbox'
-/** The seconds after the change at which outdated phones are pushed again, and a time long after that. */
+/**
+ * The times of the pushes to outdated phones, in seconds after the change. The last time is long after the last
+ * scheduled push.
+ */
 const NUDGES_AFTER_SECONDS = [601, 3_601, 86_401, 7 * 86_400]
 const MOST_RAW = 20_000
 

@@ -65,7 +65,7 @@ async function rate(work: () => Promise<number>): Promise<number> {
   return (rows * 1000) / (performance.now() - start)
 }
 
-/** Inserts the same rows with one statement per table, which is the minimum work of the database. */
+/** Inserts the rows that a fan-out creates, with one statement per table. This is the minimum work of the database. */
 async function insertRaw({ writer }: Database, workspaceId: string, projectId: string): Promise<number> {
   const now = Date.now()
   const broadcastId = newId(new Date(now))

@@ -129,7 +129,7 @@ async function firstValue(output: AsyncIterable<unknown>): Promise<string> {
       JSON.parse(text)
       return text
     } catch {
-      // The value is not complete yet.
+      // Read more output, because the value is not complete yet.
     }
   }
   throw new Error(`The program ended after ${text}`)

@@ -59,7 +59,7 @@ for (const { name, boundBySigning } of packages) {
   )
   const ours = median(found.ours!)
   figure(`packages of ${size} to passkit-generator`, ours / median(found.peers!), { atLeast: targets.timesPeer }, 'x')
-  // Larger packages are bound by hashing and copying their images.
+  // Skip larger packages, whose speed depends on hashing and copying their images.
   if (!boundBySigning) continue
   figure(
     `packages of ${size} to signatures of all cores`,
@@ -67,7 +67,7 @@ for (const { name, boundBySigning } of packages) {
     { atLeast: targets.ofAllCores },
     'x',
   )
-  // Other programs on the machine slow down all cores, but hardly affect this ratio.
+  // Compare the CPU time, because other programs on the machine slow down all cores but hardly affect this ratio.
   figure(
     `packages of ${size} by CPU to signatures of one core`,
     1000 / median(found.cpu!) / median(found.one!),

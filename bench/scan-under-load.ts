@@ -72,7 +72,8 @@ async function compare(kind: string, url: string): Promise<void> {
     const left = async () => {
       const { passCount } = await client.broadcasts.get({ params })
       const { pending, fannedOut } = await client.broadcasts.stats({ params })
-      // The number of passes is known when the fan-out has ended.
+      // Assume the expected number of passes until the fan-out has ended, because the server counts the passes during
+      // the fan-out.
       return (passCount ?? PASSES) - fannedOut + pending
     }
     if ((await left()) === 0) console.log(`${kind}: the broadcast ended before the scans`)

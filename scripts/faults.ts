@@ -50,7 +50,7 @@ const isSatisfied = await run().catch((error: unknown) => {
 })
 process.exit(isSatisfied ? 0 : 1)
 
-/** Runs all tests with one PostgreSQL server, which each run of tests would otherwise start. */
+/** Runs all tests with one shared PostgreSQL server, so that each run of vitest does not start its own. */
 async function run(): Promise<boolean> {
   await copyTree()
   const given = process.env.PASSES_TEST_POSTGRES_URL
@@ -136,7 +136,7 @@ async function runTests(files: string[], ...options: string[]): Promise<Map<stri
   const output = join(copy, 'report.json')
   rmSync(output, { force: true })
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', `--outputFile=${output}`]
-  // A test that hangs because of a fault counts as failed.
+  // Limit each test, so that a test that hangs because of a fault counts as failed.
   const limits = ['--testTimeout=60000', '--hookTimeout=60000']
   const { all, exitCode } = await execa('node', [...vitest, ...limits, ...options, ...files], {
     cwd: copy,

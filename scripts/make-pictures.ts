@@ -18,7 +18,7 @@ import { launchBrowser } from '../test/e2e/support/browser.ts'
 import { NFC_KEY } from '../test/wallets/apple/overrides/override-samples.ts'
 
 interface Picture {
-  /** The folder of an example, its CSV file, and the row of this file to draw. */
+  /** The folder of an example. */
   example: string
   rows: string
   externalPassId: string

@@ -2,8 +2,8 @@
  * Checks the English of comments, strings, test names, and Markdown. Each banned phrase has a usual replacement. Each
  * area has a ceiling: lower the ceiling when the texts of the area improve, and never raise it.
  *
- *   node scripts/voice.js                      counts the hits of each area, and exits with 1 above a ceiling node
- *   scripts/voice.js --list src/server    prints the hits in a folder or file
+ * - `node scripts/voice.js` counts the hits of each area, and exits with 1 above a ceiling
+ * - `node scripts/voice.js --list src/server` prints the hits in a folder or file
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -54,8 +54,8 @@ export interface LedgerFaults {
   /** The number of tickets that the server admitted twice. */
   twiceOnline: number
   /**
-   * The number of tickets with several admissions whose conflicts in the ledger are wrong: not exactly one admission is
-   * without a conflict.
+   * The number of tickets with several admissions whose conflicts in the ledger are wrong: the number of admissions
+   * without a conflict is not exactly one.
    */
   untold: number
   /** The number of tickets admitted twice while a network was cut, which is not a fault. */

@@ -19,7 +19,7 @@ export interface SharedList {
   list: DoorList
 }
 
-/** The list of a phone: a shared list, and the changes since. */
+/** The list of a phone: a shared list, and the later changes of this phone. */
 interface OwnList {
   head: ListHead
   shared: DoorList | undefined

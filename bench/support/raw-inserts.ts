@@ -64,8 +64,8 @@ async function insertPrepared(tx: Knex, table: string, rows: Record<string, unkn
 }
 
 /**
- * Returns a function that removes columns from a row which an insert does not set: generated columns, and the position
- * in a sequence.
+ * Returns a function that removes the columns from a row that an insert does not set: generated columns, and the
+ * position in a sequence.
  */
 async function givenTo({ reader }: Database) {
   const columns = new Map<string, string[]>()

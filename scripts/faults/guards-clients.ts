@@ -1,6 +1,6 @@
 import type { Fault } from './fault.ts'
 
-/** Faults in guards of the rules, doors, commands and the desk, which tests once missed. */
+/** Faults that tests once missed, in guards of the rules, doors, commands, and the desk. */
 export const clientGuards: Fault[] = [
   {
     name: 'no-overlap',

@@ -1,6 +1,6 @@
 import type { Fault } from './fault.ts'
 
-/** Faults in guards of the server and of the wallets, which tests once missed. */
+/** Faults that tests once missed, in guards of the server and of the wallets. */
 export const serverGuards: Fault[] = [
   {
     name: 'clock-back-keeps-token',

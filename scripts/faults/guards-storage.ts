@@ -1,6 +1,6 @@
 import type { Fault } from './fault.ts'
 
-/** Faults in guards of the storage, which tests once missed. */
+/** Faults that tests once missed, in guards of the storage. */
 export const storageGuards: Fault[] = [
   {
     name: 'dead-token-of-another-brand',

@@ -3,7 +3,7 @@ import { clientGuards } from './guards-clients.ts'
 import { serverGuards } from './guards-server.ts'
 import { storageGuards } from './guards-storage.ts'
 
-/** Faults that tests once missed, and one or more for each of the main promises of the service. */
+/** Faults that tests once missed, and at least one fault for each main promise of the service. */
 export const faults: Fault[] = [
   // Tenants and tokens
   {

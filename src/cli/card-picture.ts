@@ -5,7 +5,7 @@ import type { Card, CardField } from '../core/rules/display/card.ts'
 import { cardColors } from '../core/rules/display/colors.ts'
 import { details, pad, printable, textWidth, wrapText } from './command/output.ts'
 
-/** A card in the API's format: JSON has no dates. */
+/** A card as the API returns it: dates are texts. */
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
 export interface PictureOptions {
@@ -100,7 +100,7 @@ export async function drawQr(
   return lines.map((line) => `${style}${line}${RESET}`).join('\n')
 }
 
-/** Always black on white, as cameras require. */
+/** Returns the style of a code: always black on white, as cameras require. */
 function symbolStyle(depth: ColorDepth): string {
   return `${back('#000000', depth)}${front('#ffffff', depth)}`
 }
@@ -184,7 +184,8 @@ async function encode(format: BarcodeFormat, message: string) {
   try {
     return library.raw(drawnAs(format, message))[0]
   } catch (error) {
-    // The library names its errors after the failed check: `bwipp.qrcodeTooLong#1234`.
+    // Return nothing if the format cannot hold the message. The library names such errors after the failed check:
+    // `bwipp.qrcodeTooLong#1234`.
     if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
     throw error
   }
@@ -205,7 +206,7 @@ async function linearLines(format: BarcodeFormat, message: string): Promise<stri
   return Array.from({ length: LINEAR_HEIGHT }, () => line)
 }
 
-/** The halves that are light, in the foreground. */
+/** The characters whose foreground is no half, the left, the right, or both. The foreground is light. */
 const halves = [' ', '▌', '▐', '█']
 
 /**
@@ -225,7 +226,7 @@ export function halfBlocks(modules: Modules): string[] {
 const blocks = [' ', '▀', '▄', '█']
 
 function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: number }, quietZone: number): Modules {
-  // The library returns each PDF417 row once, although it is several modules tall.
+  // The height of a row in modules: a PDF417 row is several modules tall, and the library returns it only once.
   const tall = (pixx * pixy) / pixs.length
   return Array.from({ length: pixy + 2 * quietZone }, (_, row) =>
     Array.from({ length: pixx + 2 * quietZone }, (__, column) => {

@@ -118,7 +118,8 @@ export const passesShape: ListShape<Pass> = {
     { name: 'smartLink', value: ({ hostedLinks }) => hostedLinks.smart },
     { name: 'groupKey', value: ({ groupKey }) => groupKey, title: 'group' },
     { name: 'groupLink', value: ({ hostedLinks }) => hostedLinks.group },
-    // One JSON cell: the variables of later pages are not known when the header is written.
+    // Write all variables in one JSON cell, because the variables of later pages are not known when the header is
+    // written.
     { name: 'variables', value: ({ variables }) => JSON.stringify(variables) },
   ],
   table: ['id', 'externalPassId', 'label', 'status', 'expiresAt'],

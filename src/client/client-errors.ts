@@ -81,7 +81,7 @@ export class ForeignServerError extends ConnectionError {
 }
 
 function reasonOf(cause: unknown): string | undefined {
-  // OpenSSL's message for this error does not mention HTTPS.
+  // Replace the message of OpenSSL, which does not mention HTTPS.
   if ((cause as NodeJS.ErrnoException)?.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'it does not support HTTPS'
   return cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)
 }

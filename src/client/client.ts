@@ -54,7 +54,7 @@ export interface RawResponse {
   headers: Record<string, string | string[] | undefined>
   /** Empty if the response is a stream. */
   body: Uint8Array
-  /** The chunks of a stream of server-sent events. Read it to its end, or leave the loop. */
+  /** The chunks of a stream of server-sent events. The connection ends when the loop over the chunks ends. */
   stream?: AsyncIterable<Uint8Array>
 }
 

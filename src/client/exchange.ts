@@ -95,7 +95,8 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   } catch (error) {
     throw connectionError(error, sent, options)
   }
-  // Every response of a passes server has a correlation ID. A success without one is from another server.
+  // Every response of a passes server has a correlation ID, so a successful response without an ID is from another
+  // server.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
     await readForeign(answer.body, sent, options)
     throw new ForeignServerError(url)

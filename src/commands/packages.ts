@@ -29,7 +29,7 @@ export default class Packages extends BaseCommand {
     const { args, flags } = await this.parse(Packages)
     if (flags.out === '-' && this.jsonEnabled())
       throw new UsageError('--json and --out - both write to stdout: remove one')
-    // The user may have edited its column names.
+    // Do not overwrite the file, because the user can have edited its column names.
     if (flags.out !== '-' && (await exists(flags.out)))
       throw new CliError(`${flags.out} already exists`, { hint: 'choose another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
@@ -75,7 +75,7 @@ export default class Packages extends BaseCommand {
   }
 }
 
-/** Returns how to make the server respond at that address. */
+/** Returns a hint on how to serve the path of the address, or an empty text if the server already does. */
 function prefixHint(url: string): string {
   const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, '') : ''
   return path === '' || path === '/apple' ? '' : `. To serve this path, run: passes serve --apple-prefix ${path}`

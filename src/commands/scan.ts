@@ -79,7 +79,7 @@ export default class Scan extends ClientCommand {
       overrides: { scanContextKey, validityDate },
     }
     if (flags.stdin) return this.#pipe(door)
-    // Detect this before `prepareDrawing` sets the color level, which would hide NO_COLOR.
+    // Detect color support before `prepareDrawing` sets the color level, which would hide NO_COLOR.
     const color = canColor(process.stdout) && !flags['no-color']
     prepareDrawing(process.stdout)
     const { runConsole } = await import('../cli/console/run-console.tsx')
@@ -119,7 +119,7 @@ export default class Scan extends ClientCommand {
     })
   }
 
-  /** Validates the values of every scan at the start, with the rules of a scan. */
+  /** Validates the values that all scans of the command share, with the schema of a scan. */
   #checked(flags: Record<'context' | 'date' | 'device-id' | 'gate' | 'lane' | 'location', string | undefined>) {
     const { gate, lane, location } = flags
     const sessionId = newId(clock())

@@ -53,7 +53,7 @@ export default class Serve extends BaseCommand {
     if (this.jsonEnabled()) this.logJson({ token, ...facts })
     else if (isInteractive) this.note(banner({ token, ...facts }, parsePlatforms(flags.platforms), server.lacksToken))
     else {
-      // Without a terminal, output goes to logs, which people without access to the token can read.
+      // Do not log the token, because people without access to the server can read logs.
       log.info(facts, 'passes is running')
       if (token !== null && tokenFile !== undefined) {
         replacePrivateSync(tokenFile, `${token}\n`)
@@ -61,7 +61,7 @@ export default class Serve extends BaseCommand {
       } else if (server.lacksToken) log.warn(`no token was used yet: ${CREATE_TOKEN}`)
     }
     const signal = await stopped
-    // Ctrl-C means that there is no proxy that must be notified first.
+    // Skip the drain on Ctrl-C, because no proxy needs to notice the shutdown first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
     log.info(
       { drainSeconds },

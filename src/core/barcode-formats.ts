@@ -48,8 +48,9 @@ const ONLY_DIGITS = { of: /[^0-9]/u, supports: 'digits only' }
 
 /**
  * The capacities of the matrix codes are from ISO/IEC 18004 (version 40, level L), 15438 (level 0), and 24778 (full
- * range, 23 % correction). Linear codes have no limit. These symbols have at most 1,443 modules, as Code 128 with 128
- * characters: in a wider one, the thinnest bar is narrower than a pixel of any phone. Wide bars have three modules.
+ * range, 23 % correction). The standards of linear codes set no limit. The limits here keep a symbol within 1,443
+ * modules, the width of Code 128 with 128 characters: in a wider symbol, the thinnest bar is narrower than a pixel of
+ * any phone. A wide bar counts as three modules.
  */
 const formats = {
   qr: {
@@ -234,7 +235,7 @@ export function findUndrawable(format: BarcodeFormat, message: string): string |
   return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
 }
 
-/** Returns why the format does not hold a text, even as a part of a message, as a phrase that completes "It". */
+/** Returns why a message in the format cannot contain the text, as a phrase that completes "It". */
 export function findUnfitting(format: BarcodeFormat, text: string): string | undefined {
   const { foreign, capacities }: FormatFacts = barcodeFormats[format]
   const character = foreignCharacter(format, text)
@@ -284,7 +285,7 @@ function findGtinProblem(message: string): string | undefined {
   return message.endsWith(expected) ? undefined : `ends with ${message.at(-1)}, and its check digit is ${expected}`
 }
 
-/** Returns the check digit of a GS1 number whose last digit is the place for it. */
+/** Returns the check digit of a GS1 number. The last digit is ignored, because it is the check digit. */
 function checkDigitOf(digits: string): string {
   const weighted = [...digits.slice(0, -1)].reverse().map((digit, place) => Number(digit) * (place % 2 === 0 ? 3 : 1))
   return String((10 - (weighted.reduce((sum, value) => sum + value, 0) % 10)) % 10)
@@ -292,7 +293,7 @@ function checkDigitOf(digits: string): string {
 
 const CODABAR_LETTERS = ['A', 'B', 'C', 'D']
 
-/** Scanners send the start and stop letters or not, and some send small ones. */
+/** Accounts for scanners that omit the start and stop letters, or send them in lower case. */
 function codabarMessagesOf(payload: string): string[] {
   const [, start, inside, stop] = /^([A-D]?)([0-9$+./:-]+)([A-D]?)$/i.exec(payload) ?? []
   if (inside === undefined) return []

@@ -168,7 +168,7 @@ export function* below(key: string, issues: Iterable<Issue>): Generator<Issue> {
   for (const { path, message } of issues) yield { path: [key, ...path], message }
 }
 
-/** Returns a VALIDATION_ERROR with the first issues and the number of the others. */
+/** Returns a VALIDATION_ERROR with the first issues and the number of omitted issues. */
 export function validationError(issues: readonly Issue[]): ApiError {
   const [first] = issues
   const where = first && first.path.length > 0 ? `${first.path.join('.')}: ` : ''
@@ -242,7 +242,10 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 interface RescheduleOptions {
   /** The minimum delay before the next run, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
-  /** Whether the run counts as an attempt; true by default. False if nothing was tried, such as an unsent request. */
+  /**
+   * Whether the run counts as an attempt; true by default. False if the run tried nothing, for example if it sent no
+   * request.
+   */
   countsAsAttempt?: boolean
   cause?: unknown
 }

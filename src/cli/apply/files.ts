@@ -136,8 +136,8 @@ export class SecretsFile {
   }
 
   /**
-   * Stores the secret of an endpoint; it is flushed to disk when the promise resolves. `null` means that the creation
-   * has started and the secret is not known.
+   * Stores the secret of an endpoint. The file is flushed to disk when the promise resolves. `null` means that the
+   * creation has started and the secret is not known.
    */
   async set(url: string, secret: string | null): Promise<void> {
     await this.#change((content) => ({ ...content, [url]: secret }))

@@ -25,7 +25,7 @@ export type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted' | 'notInFi
 export interface Step {
   kind: 'project' | 'template' | 'webhook' | 'limits'
   name: string
-  /** `null` if no file describes it. */
+  /** `null` if no file describes the object. */
   file: string | null
   action: Action
   changes: Change[]
@@ -154,7 +154,7 @@ function planProject(client: Client, file: ProjectFile, stored: readonly Project
           ids.set(wanted.name, (await client.projects.create({ body: { ...wanted, unique: true } })).id)
           return 'created'
         } catch (error) {
-          // A concurrent run created it first.
+          // Update the project if a concurrent run created it.
           const id = error instanceof ApiError && error.code === 'CONFLICT' && error.details.projectId
           if (typeof id !== 'string') throw error
           ids.set(wanted.name, id)
@@ -203,7 +203,7 @@ function requireOne<T extends { id: string }>(
 
 export interface TemplatePlanOptions {
   publish: boolean
-  /** Complete after the project steps have run. */
+  /** The IDs of projects by name. The steps of new projects add their IDs when they run. */
   projectIds: ProjectIds
 }
 
@@ -270,7 +270,7 @@ function planWebhook(client: Client, file: WebhookFile, stored: readonly Webhook
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       await secrets.delete(url)
       const { webhookId } = error.details
-      // A concurrent run created it first and has the secret.
+      // Update the webhook if a concurrent run created it. That run has the secret.
       if (error.code === 'CONFLICT' && typeof webhookId === 'string') return bringUp(webhookId)
       throw error
     }

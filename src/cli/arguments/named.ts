@@ -33,7 +33,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** Returns the flags with those optional whose value a prompt can ask for. */
+/** Makes those inputs optional that a prompt can ask for. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const
@@ -71,7 +71,10 @@ export async function askForNames(
   }
 }
 
-/** Returns no candidates if the server is slow or unreachable, or if permission is missing: the value is optional. */
+/**
+ * Returns no candidates if the server is slow or unreachable, or if permission is missing, because the value is
+ * optional.
+ */
 async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
   try {
     return await Promise.race([reading, sleep(TIMEOUT_MS, [], { ref: false })])

@@ -6,7 +6,7 @@ import { beginJournal, continueJournal, type JournalFile, readJournal } from '..
 import { ifMissing } from '../../files/private-file.ts'
 import { CliError, withName } from '../command/cli-error.ts'
 
-/** The identity of a run. A journal can be resumed only by a run with the same one. */
+/** The identity of a run. A journal can be resumed only by a run with the same identity. */
 export interface JournalHead {
   format: 2
   file: { bytes: number; modified: number; start: string }
@@ -95,7 +95,7 @@ async function openLocked(
     throw new CliError(`${path} contains an unfinished run ${difference}`, {
       code: 'JOURNAL_MISMATCH',
       details: { journal: path },
-      // A run cannot be resumed if its file was replaced.
+      // Suggest a new run if the file was replaced, because a run cannot be resumed with another file.
       hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
     })
   }

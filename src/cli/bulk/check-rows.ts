@@ -179,7 +179,10 @@ export function namedColumn(
   return named ? { name: named, required: [what, flag] } : { name: named ?? usual }
 }
 
-/** Formats the issues of a row with the names of the columns in the file. `places` has their indexes, by property. */
+/**
+ * Formats the issues of a row with the names of the columns in the file. `places` has the index of each column, by
+ * property.
+ */
 export function rowErrors(
   issues: readonly { path: readonly PropertyKey[]; message: string }[] | undefined,
   { header }: Columns,

@@ -60,7 +60,8 @@ export async function openCsv(
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   })
-  // Errors of the source reach the reader through the parser, which `pipeline` destroys with them.
+  // Ignore errors here: `pipeline` destroys the parser with an error of the source, so that the reader of the parser
+  // receives it.
   pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
   const first = await readable(() => records.next(), last)
@@ -74,8 +75,8 @@ export async function openCsv(
 }
 
 /**
- * Replacement characters from invalid UTF-8, and control characters: not a text file. Column names can contain line
- * breaks.
+ * Characters that only a file that is not text has: replacement characters from invalid UTF-8, and control characters.
+ * Column names can contain line breaks.
  */
 const NO_TEXT = /\uFFFD|(?!\s)\p{Cc}/u
 

@@ -20,7 +20,7 @@ export async function openOutput(
 ): Promise<OutputFile> {
   const { keep, header, dialect } = options
   const file = keep === 0 ? await openPrivate(path, 'w') : await open(path, 'r+')
-  // A device such as /dev/null cannot be truncated or synced.
+  // Detect a device such as /dev/null, which cannot be truncated or synced.
   const isFile = (await file.stat()).isFile()
   if (isFile) await file.truncate(keep)
   let bytes = keep
@@ -40,7 +40,7 @@ export async function openOutput(
   }
 }
 
-/** Opens stdout as an output. It cannot be truncated, so that its size is not tracked. */
+/** Opens stdout as an output. Its size is not tracked, because stdout cannot be truncated. */
 export async function openStdout({
   header,
   dialect,

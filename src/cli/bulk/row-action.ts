@@ -20,7 +20,7 @@ export interface RowAction<Item, Name extends string = string> {
 }
 
 export interface SendContext {
-  /** Retries through a restart of the server. */
+  /** A client whose retries outlast a restart of the server. */
   client: Client
   /** Writes a line above the progress bar. */
   note: (message: string) => void
@@ -39,7 +39,7 @@ export interface Outcome<Name extends string = string> {
   title: string
   /** The outcome to report instead when a completed run is called again; by default, the same outcome. */
   again?: Name
-  /** The outcome whose count includes its rows. */
+  /** The name of another outcome, whose count includes the rows of this outcome. */
   within?: Name
 }
 

@@ -65,7 +65,9 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
 
 type Answer<Item> = { batch: Batch<Item>; results: RowResult[] } | { error: unknown }
 
-/** Never rejects, because nothing handles the result until it is the batch's turn. */
+/**
+ * Resolves to an error instead of rejecting, because the result is handled only after the earlier batches are written.
+ */
 async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Promise<Answer<Item>> {
   const items = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
   try {

@@ -62,7 +62,7 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
   return async (client: Client, items: Item[]): Promise<RowResult<Name>[]> => {
     // The first error that stops the run also aborts concurrent requests, whose retries would delay the exit.
     const stop = new AbortController()
-    // Each request adds a listener; Node warns about a leak above ten.
+    // Allow any number of listeners, because each request adds one, and Node warns about a leak above ten.
     setMaxListeners(0, stop.signal)
     const changeItem = async (item: Item): Promise<RowResult<Name>> => {
       try {

@@ -6,7 +6,7 @@ import { changeEach } from './change-passes.ts'
 
 export interface VoidOptions {
   externalIdColumn: string
-  /** If undefined, the column `reason` is used, if there is one. */
+  /** The column of the reason. By default, the column `reason` is used if the file has one. */
   reasonColumn: string | undefined
   reason: string | undefined
   dryRun: boolean

@@ -23,7 +23,7 @@ export interface DoorState {
   overrides: Overrides
   /**
    * The newest decision. `null` while a slow scan is evaluated, so that the operator does not take the previous
-   * decision for its result.
+   * decision for the result of the scan.
    */
   decision: Outcome | null
   /** Whether the current scan takes so long that the screen shows it as pending. */
@@ -31,7 +31,7 @@ export interface DoorState {
   counters: Counters
   /** The number of scans that are not evaluated yet, including the current one. */
   waiting: number
-  /** Their payloads, oldest first. */
+  /** The payloads of the scans that are not evaluated yet, oldest first. */
   unevaluated: readonly string[]
   /** The number of decisions that are not uploaded yet. */
   pending: number
@@ -60,11 +60,11 @@ export interface Door {
   lastAccepted(): Outcome | undefined
   /** Queues the reversal of a scan; `onOutcome` receives the result. */
   undo(scan: Outcome): void
-  /** Finds passes by name or external ID, or returns the reason why it cannot. */
+  /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
   search(text: string): Promise<Candidate[] | string>
   /** Shows a line until the next outcome; `null` removes it. */
   notify(text: string | null): void
-  /** Resolves when it is online, or after the timeout. */
+  /** Resolves when the door is online, or after the timeout. */
   whenOnline(timeoutMs: number): Promise<void>
   /** Uploads decisions and completes the list, for no longer than the timeout. */
   flush(timeoutMs: number): Promise<void>
@@ -103,7 +103,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     const problem = now.problems.find((one) => one.code === 'rejected')
     if (problem) {
       state.notice = `The server rejected the scan at ${clockTime(problem.scannedAt)}: ${problem.message}`
-      // If the disk is full, the next start shows it again.
+      // Ignore the error: if the disk is full, the next start shows the rejection again.
       engine.dismiss('rejected').catch(() => undefined)
     }
     onChange()
@@ -269,7 +269,7 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
   }
 }
 
-/** Returns the counters with what the engine learned about recent scans since. */
+/** Returns the counters, with what the engine has learned in the meantime about the listed scans. */
 function amend(counters: Counters, known: readonly Outcome[]): Counters {
   const byReference = new Map(known.map((outcome) => [outcome.externalRef, outcome]))
   return {

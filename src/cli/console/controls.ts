@@ -47,7 +47,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else if (isTyped && panel?.kind === 'choose' && /^\d{1,2}$/.test(text)) choose(panel.candidates[Number(text) - 1])
     else if (isTyped && panel?.kind === 'group' && /^\d{1,2}$/.test(text)) void letIn(panel.open, Number(text))
     else {
-      // A scan keeps a partially typed name or value.
+      // Close any other panel, but keep a name or value that the operator is typing.
       if (panel?.kind !== 'search' && panel?.kind !== 'override') {
         clearInput()
         if (panel) show(null)
@@ -181,7 +181,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
         show(door.state.unevaluated.length > 0 ? { kind: 'quit', unevaluated: door.state.unevaluated } : null)
-      // The list belonged to a previous decision.
+      // Close the list of an ambiguous scan after a later decision.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },
   }

@@ -155,7 +155,7 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // With another validity date, both times are on that date, so the time since then is meaningless.
+  // With another validity date, the last use has a time on that date, so the time since the last use is meaningless.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

@@ -79,7 +79,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
         pendingSince = at
         return
       }
-      // Enter after a key was pressed by a person.
+      // Do not skip an Enter that follows a key, because a person pressed it.
       enteredAt = Number.NEGATIVE_INFINITY
       if (sequence.state === 'bare') report({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) report({ kind: 'key', key: sequence.key })

@@ -30,7 +30,7 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
 export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')
-  // The server decides a reversal as soon as it receives it.
+  // A reversal that is not pending was decided by the server, which decides it on receipt.
   if (outcome.result === 'reversal') return { ...outcome, verified: isPending ? 'offline' : 'online' }
   if (outcome.verified === 'online' && isFull) return { ...outcome, message: `${outcome.message} (not stored here)` }
   switch (failure) {
@@ -92,8 +92,8 @@ export function terminalBell(write: (text: string) => void): Bell {
 }
 
 /**
- * Creates a bell that runs a shell command, with yes, no, or ask in `PASSES_VERDICT`. Decisions do not wait for it,
- * and the next one stops it.
+ * Creates a bell that runs a shell command, with yes, no, or ask in `PASSES_VERDICT`. A decision does not wait for the
+ * command. The next decision stops the command.
  */
 export function commandBell(command: string, onProblem: (message: string) => void): Bell {
   let child: ChildProcess | undefined

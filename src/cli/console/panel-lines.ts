@@ -9,7 +9,10 @@ import { filled, historyLines, joined, type Line } from './lines.ts'
 export type Panel =
   | null
   | { kind: 'search' }
-  /** Passes to choose from; the chosen one is scanned by its id. `of` names the ambiguous scan, if it was one. */
+  /**
+   * Passes to choose from. The chosen pass is scanned by its id. `of` is the external reference of the ambiguous scan,
+   * or `null` after a search.
+   */
   | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
   | { kind: 'undo'; scan: Outcome }
   | { kind: 'override'; field: keyof Overrides }

@@ -124,7 +124,7 @@ function check(
   }
   if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
   const signingTime = attributes.get(oid.signingTime)
-  // In asn1js, a GeneralizedTime is a UTCTime with a four-digit year.
+  // This accepts a GeneralizedTime as well, whose class in asn1js extends UTCTime.
   if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
   const chain = chainOf(certificates, signer, rootPem)
   // The signature covers the attributes with the tag of a SET; the message contains an implicit [0] (RFC 5652, 5.4).
@@ -195,7 +195,7 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
 
 function issuerAndSerialOf(certificate: BaseBlock): [BaseBlock | undefined, BaseBlock | undefined] {
   const fields = membersOf(membersOf(certificate)[0])
-  // The version is the first field if it is not 1.
+  // Skip the version, which is the first field unless it is 1.
   const [serialNumber, , issuer] = fields[0] && isTagged0(fields[0]) ? fields.slice(1) : fields
   return [issuer, serialNumber]
 }

@@ -19,7 +19,10 @@ const translatedKeys = new Set([
   'relevantText',
 ])
 
-/** Returns pass.json in the best matching language of the package, otherwise unchanged. */
+/**
+ * Returns pass.json with the texts of the best matching language of the package. Returns it unchanged if no language
+ * matches.
+ */
 export function passIn({ content, strings }: { content: PassJson; strings: PassStrings }, language: string): PassJson {
   const found = nearestLanguage([language], Object.keys(strings))
   if (!found) return content

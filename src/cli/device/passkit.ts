@@ -58,7 +58,10 @@ export function requestsOf(passTypeIdentifier: string) {
       headers: {},
       known: [200, 204],
     }),
-    /** Fetches the package. 304 means that it has the given HTTP date, 401 that the service no longer has the pass. */
+    /**
+     * Fetches the package. 304 means that the package still has the given HTTP date, and 401 that the service no longer
+     * has the pass.
+     */
     fetch: (pass: PassSecret, since: string | null): PassKitRequest => ({
       what: 'fetch the pass',
       method: 'GET',

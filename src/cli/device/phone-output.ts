@@ -15,10 +15,10 @@ import {
   type PassChange,
 } from './phone-store.ts'
 
-/** The looks of a pass on phones. */
+/** A pass as phones show it: its card in the classic style, and its poster. */
 interface Looks {
   card: CardJson
-  /** The poster of newer iPhones, since the version of iOS. */
+  /** The poster, and the first version of iOS that shows it. */
   poster?: { card: CardJson; since: number } | undefined
 }
 
@@ -108,7 +108,10 @@ function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
 
 type ApplePhone = { language: string; ios: IosVersion }
 
-/** Returns the poster only if the phone's version of iOS has it. The other look is that of the version before it. */
+/**
+ * Returns the poster only if the phone's version of iOS shows it. In that case, the card is what the version before the
+ * poster shows.
+ */
 function looksOf(pass: PassJson, phone: ApplePhone): Looks {
   const poster = readPoster(pass, phone)
   if (!poster || phone.ios < poster.since) return { card: appleCard(pass, phone) }

@@ -48,7 +48,7 @@ const GooglePass = z.object({
 })
 export type GooglePass = z.output<typeof GooglePass>
 
-/** The phone's language, a BCP 47 tag. Files without one were written for English. */
+/** The phone's language, a BCP 47 tag. Phones in files without a language use English. */
 const Spoken = z.string().default('en')
 
 /** The versions of iOS that a virtual iPhone can have. */

@@ -41,8 +41,8 @@ export function showDoor(door: Door): string {
 }
 
 /**
- * Returns the reason why phones cannot open a link or scan with its page; `undefined` if nothing in the address
- * prevents it.
+ * Returns why phones cannot open a link, or cannot scan with its page. Returns `undefined` if the address prevents
+ * neither.
  */
 export function phoneWarning(link: string): string | undefined {
   const { protocol, hostname, origin } = new URL(link)

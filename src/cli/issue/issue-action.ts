@@ -169,7 +169,7 @@ async function update(
   }
 }
 
-/** A row, and whether an earlier row is identical, which then creates the pass. */
+/** A row, and whether it repeats an earlier row, which creates the pass. */
 interface PlannedRow {
   pass: PassCreate
   isRepeat: boolean

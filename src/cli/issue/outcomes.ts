@@ -136,7 +136,7 @@ export interface CreatedPass {
 }
 
 /**
- * Creates a pass or finds the existing one, and returns which.
+ * Creates a pass, or finds the existing pass with the external id. Returns the pass and its outcome.
  * @throws ApiError; CliError if the external id has another pass and `existing` does not allow it
  */
 export async function createOne(

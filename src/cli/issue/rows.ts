@@ -19,7 +19,7 @@ import { CliError } from '../command/cli-error.ts'
 export interface ColumnOptions {
   externalIdColumn: string
   labelColumn: string
-  /** If undefined, the column `groupKey` is used, unless it is a variable of the template. */
+  /** The column of the group key. By default, the column `groupKey`, unless it is a variable of the template. */
   groupColumn?: string | undefined
 }
 

@@ -53,7 +53,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
     const found: T[] = []
     let now = total
     for await (const page of eachPage(list, { limit: PAGE })) {
-      // The cursor keeps the total of the first page.
+      // Every page has the total of the first page, because the cursor keeps that total.
       now = page.total
       found.push(...page.items.filter((item) => !seen.has(item.id) && writtenAt(item) > horizon))
       if (found.length >= now - total) break

@@ -116,7 +116,7 @@ async function formatOf<T>({ flags, json, shape, width }: ShownList<T>): Promise
   return csvOf(shape, { names, header: true, rawCells: flags['raw-cells'] })
 }
 
-/** Skips a table without rows; CSV keeps its header. */
+/** Whether to write a page. A table without rows is not written, but a CSV file needs its header. */
 function isWorthWriting<T>({ flags }: ShownList<T>, page: Page<T>): boolean {
   return flags.csv || page.items.length > 0
 }

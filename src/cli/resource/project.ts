@@ -188,7 +188,7 @@ export const commands: ResourceCommands = {
         ['Name', name],
         ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
       ])
-      // A token that is bound to projects receives no limits.
+      // Omit the limits if the token is bound to projects, because the server does not return them.
       return limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts
     },
   }),

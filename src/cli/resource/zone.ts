@@ -168,7 +168,10 @@ export const commands: ResourceCommands = {
   }),
 }
 
-/** The form of a capacity on the command line is its number, or none. */
+/**
+ * Parses a capacity: a whole number, or `none`.
+ * @throws UsageError
+ */
 function parseCapacity(text: string): number | null {
   if (text === 'none') return null
   const capacity = Number(text)

@@ -38,7 +38,7 @@ export interface ScanExportOptions {
 
 export async function exportScans(options: ScanExportOptions): Promise<ExportResult> {
   const { flags, format, stop, note } = options
-  // Rows are short-lived: by default V8's heap would grow far beyond a page.
+  // Keep the heap small: rows are short-lived, but by default V8's heap would grow far beyond a page.
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
   await using file = flags.out === undefined ? undefined : await openFile(flags.out, query, options)
@@ -210,7 +210,7 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
   return result
 }
 
-/** The identity of an export. An incomplete file can be resumed only by an export with the same one. */
+/** The identity of an export. An incomplete file can be resumed only by an export with the same identity. */
 export interface ExportHead {
   format: 2
   server: string

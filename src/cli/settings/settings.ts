@@ -51,7 +51,7 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   const path = profilesPath(environment)
   const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
   let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
-  // Read the file only if a value is missing, so that a broken file does not matter otherwise.
+  // Read the file only if a value is missing, so that a broken file does not affect a command with all values.
   const isRead = named || !chosenUrl || !token || options.profileMayBeMissing
   const file = isRead ? readProfiles(path) : { profiles: {} }
   const name = named ?? currentProfile(file)
@@ -179,10 +179,9 @@ export function doorsFolder(environment: Environment = process.env): string {
 }
 
 /**
- * Sets the environment variables that Ink reads when it loads. It turns off React's development mode, which keeps a
- * record of every render, and hides CI, with which Ink draws only when it ends. Ink's color library assumes no color if
- * CI has any value, so the color level is set explicitly. It is at least 1, because bold and inverse text replace
- * colors.
+ * Sets the environment variables that Ink reads when it loads. Turns off React's development mode, which keeps a record
+ * of every render. Hides CI, because Ink would draw only at its end. Ink's color library assumes no color if CI has any
+ * value, so the color level is set explicitly. The level is at least 1, because bold and inverse text replace colors.
  */
 export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessEnv = process.env): void {
   environment.FORCE_COLOR = String(Math.max(1, colorLevel(stream, environment)))
@@ -208,7 +207,7 @@ function homeFolder({ HOME }: Environment): string {
       const home = find()
       if (home && isAbsolute(home)) return home
     } catch {
-      // A container can run as a user that the system does not know.
+      // Ignore the error: a container can run as a user that the system does not know.
     }
   }
   return parse(process.cwd()).root

@@ -30,7 +30,7 @@ export interface StarterFacts {
   icon: string
 }
 
-/** The side of an icon that is sharp everywhere, in pixels: a wallet that requires a logo shows it, too. */
+/** The side of the icon, in pixels. The icon is sharp even in a wallet that shows it as the logo. */
 export const ICON_SIDE = 660
 
 /** Creates a template file and its icon, without which publishing can fail. @throws UsageError as `starterTemplate` */

@@ -100,7 +100,7 @@ function namedFiles({ design, variables }: RawDefinition): NamedPlace[] {
   return [...named.values()]
 }
 
-/** Returns a definition with other names of its images. `names` is keyed by the name in the file. */
+/** Returns a definition with the names of its images replaced. `names` is keyed by the name in the file. */
 function replaceImages(raw: RawDefinition, names: ReadonlyMap<string, string>): unknown {
   const images = replaceTexts(raw.design.images ?? {}, names)
   const variables = listOf(raw.variables).map((variable) => {

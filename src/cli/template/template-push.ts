@@ -217,7 +217,7 @@ function textAt(value: unknown, place: readonly (string | number)[]): string | u
   return typeof found === 'string' ? found : undefined
 }
 
-/** Returns `undefined` if the image does not exist: drafts are not checked. */
+/** Returns `undefined` if the image does not exist, because drafts can name missing images. */
 async function findImage(client: Client, id: string): Promise<Buffer | undefined> {
   try {
     return Buffer.from((await client.request({ method: 'GET', path: `/images/${id}` })).body)

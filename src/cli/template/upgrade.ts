@@ -23,7 +23,7 @@ export interface UpgradePlan {
 /** A void pass never changes again. */
 const changeable = passStatuses.filter((status): status is Exclude<Pass['status'], 'VOID'> => status !== 'VOID')
 
-/** Counts the passes that an upgrade would take. */
+/** Counts the passes that an upgrade would change. */
 export async function planUpgrade(
   client: Client,
   templateId: string,

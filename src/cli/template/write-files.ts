@@ -12,7 +12,7 @@ export interface WrittenFile {
 const FILE_MODE = 0o666
 
 /**
- * Writes a template file and its images, whose folders are created next to it. If a file cannot be created, none is.
+ * Writes a template file and its images, whose folders are created next to it. Creates all files or none.
  * @throws CliError if a file exists and `replaces` is false
  */
 export function writeTemplate(

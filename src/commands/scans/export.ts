@@ -85,7 +85,10 @@ export default class ScansExport extends ClientCommand {
   }
 }
 
-/** Returns the command that resumes the export. For a file it is the same command, because the journal has the position. */
+/**
+ * Returns the command that resumes the export. An export to a file needs no cursor, because the journal has the
+ * position.
+ */
 function goOn(flags: { out?: string | undefined; cursor?: string | undefined }, cursor?: string): string {
   if (flags.out !== undefined) return commandLine({ without: ['--restart'] })
   const place = cursor ?? flags.cursor

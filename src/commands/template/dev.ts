@@ -68,7 +68,10 @@ export default class TemplateDev extends BaseCommand {
   }
 }
 
-/** Checks the language only if the file is readable; otherwise the page starts with the default language. */
+/**
+ * Checks that the definition has the language. Skips the check if the file is unreadable: the page then starts in the
+ * default language.
+ */
 function requireLanguage(path: string, reading: Awaited<ReturnType<DevFiles['read']>>, language: string): void {
   if (!reading.content) return
   const languages = languagesOf(writtenOf(reading.content.definition))

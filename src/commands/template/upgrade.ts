@@ -61,7 +61,7 @@ export default class TemplateUpgrade extends ClientCommand {
       startUpgrade,
       watchUpgrade,
     } = await import('../../cli/template/upgrade.ts')
-    // Watch the upgrade through a restart of the server.
+    // Retry for long enough to watch the upgrade while the server restarts.
     const client = this.connect(flags, { attempts: PATIENT_ATTEMPTS })
     const chosen = { filter: parseWhere(flags.where), limit: flags.limit }
     const dryRun = flags['dry-run']

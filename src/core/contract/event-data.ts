@@ -30,7 +30,7 @@ const Identifiers = Pass.pick({
   projectId: true,
 })
 
-/** The first wallet of a platform added the pass, or the last one removed it. */
+/** The data of an event that the first wallet of a platform added a pass, or that the last one removed it. */
 const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).extend({
   platform: Platform,
   devices: Count.describe(

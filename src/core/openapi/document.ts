@@ -67,7 +67,7 @@ export function openApiDocument() {
   }
 }
 
-/** Call it after all routes are described, which adds the schemas that the routes refer to. */
+/** Call it after all routes are described, because describing a route adds the schemas that the route refers to. */
 function schemas() {
   for (const schema of Object.values(requestEntities)) toSchema(schema, 'input')
   return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -64,7 +64,10 @@ function withComponents(json: object): JsonSchema {
   return JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', `"${PREFIX}`))
 }
 
-/** Adapts what zod writes to tools that read OpenAPI, and replaces what the contract notes for the description. */
+/**
+ * Adapts the output of zod to tools that read OpenAPI, and applies the metadata with which the contract changes its own
+ * description.
+ */
 function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
   // A batch item is parsed separately, so refer to the schema of a single create.
   if (json.itemSchema) json.$ref = `${PREFIX}${json.itemSchema}`
@@ -89,14 +92,14 @@ function withoutEscapedSlashes(pattern: string): string {
   return pattern.replaceAll(/\\(.)/g, (escaped, character) => (character === '/' ? '/' : escaped))
 }
 
-/** Removes what a response of a later version could violate, and what the format already requires. */
+/** Removes bounds that a response of a later version could exceed, and patterns that the format already implies. */
 function relax(json: z.core.JSONSchema.BaseSchema): void {
   if (json.additionalProperties === false) delete json.additionalProperties
   if (json.format !== undefined) delete json.pattern
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
 }
 
-/** Corrects `required` and `default`, because zod takes a preprocessed value for an optional one without a default. */
+/** Sets `required` and `default`, because zod describes a preprocessed property as optional and without a default. */
 function requireWithoutDefault(schema: z.ZodObject, json: z.core.JSONSchema.BaseSchema): void {
   const required = Object.entries(schema.shape).flatMap(([name, property]) => {
     const { success, data } = (property as z.ZodType).safeParse(undefined)

@@ -83,7 +83,8 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     }))
     const others = read.map(({ language, strings }) => [language, strings] as const)
     const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
-    // Include a file for the default language too: without it, a phone in that language shows another one.
+    // Include a file for the default language too, because without this file, a phone in the default language shows
+    // another language.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
     const ofLanguages = languages.map(([language, strings]) =>

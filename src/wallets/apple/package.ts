@@ -106,7 +106,7 @@ export function sequence(...members: Uint8Array[]): Buffer {
   return element(0x30, ...members)
 }
 
-/** DER orders the members of a SET OF by their encoding. */
+/** Returns the members of a SET OF in the order that DER requires: by their encoding. */
 function sorted(members: Buffer[]): Buffer[] {
   return members.toSorted(Buffer.compare)
 }

@@ -200,7 +200,10 @@ function uniqueKeys(known: string[] = []): (key: string) => string {
   }
 }
 
-/** Phones that do not support the format show the next one. Phones reject a barcode without a message. */
+/**
+ * Returns the barcode, and a second barcode for phones that do not support the format of the first one. Returns none
+ * without a message, because phones reject a barcode without a message.
+ */
 function barcodes(barcode: Card['barcode']): JsonObject {
   if (barcode.message === '') return {}
   const first = appleBarcode(barcode, barcode.format)

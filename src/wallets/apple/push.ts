@@ -12,8 +12,8 @@ export interface PushResult {
 }
 
 /**
- * `sent` means only that Apple accepted the push. That the phone received it is certain when the phone requests its
- * passes.
+ * A connection to Apple's push service. `sent` means only that Apple accepted the push. A later request of the phone
+ * for its passes shows that the push has arrived.
  */
 export interface ApplePush {
   send(pushTokens: string[]): Promise<PushResult[]>
@@ -23,8 +23,8 @@ export interface ApplePush {
 /** A push connection whose certificate can be renewed while it sends. */
 export interface RenewablePush extends ApplePush {
   /**
-   * Uses the renewed certificate for all further pushes. @throws CredentialError if push does not accept it; then, the
-   * previous certificate stays in use
+   * Uses the renewed certificate for all further pushes.
+   * @throws CredentialError if push does not accept the certificate; the previous certificate stays in use in that case
    */
   renew(identity: AppleIdentity): void
 }

@@ -91,7 +91,7 @@ const Message = z.object({
   expTimeMillis: Millis,
 })
 
-/** Checks whether Google sent this to this issuer, and returns the message. Never throws. */
+/** Checks whether Google sent the callback to this issuer, and returns the message. Never throws. */
 export function verifyCallback({ body, issuerId, rootKeys, at }: CallbackFacts): CallbackCheck {
   const { data: envelope } = Envelope.safeParse(body)
   if (!envelope) return reject('malformed envelope')

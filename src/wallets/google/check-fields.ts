@@ -11,7 +11,10 @@ export function needsLogo(kind: GoogleKind): boolean {
 }
 
 export interface CheckOptions {
-  /** Whether a missing logo is an issue. Without https, it is not, because Google can fetch images only by https. */
+  /**
+   * Whether a missing logo is an issue. A missing logo is no issue without https, because Google fetches images only by
+   * https.
+   */
   needsLogos: boolean
 }
 

@@ -78,7 +78,7 @@ export function hiddenFields(card: Card): CardField[] {
 
 function rowGroups(card: Card): CardField[][] {
   const [header = [], primary = [], ...others] = frontGroups(card)
-  // Google shows origin and destination above the rows.
+  // Omit origin and destination, which Google shows above the rows.
   return [header, showsPlaces(card) ? primary.slice(2) : primary, ...others]
 }
 

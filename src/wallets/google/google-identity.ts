@@ -12,7 +12,7 @@ export interface GoogleIdentity {
 export interface AccessTokens {
   /**
    * @throws GoogleApiError of the kind permission if Google rejects the service account, or of the kind unavailable for
-   *   any other error
+   * any other error
    */
   get(): Promise<string>
   /** Discards a token that the API rejected, so that `get` requests a new one. */
@@ -67,7 +67,7 @@ function parseAccount(source: string, json: string): Record<string, unknown> {
   try {
     value = JSON.parse(json)
   } catch {
-    // The parser's own message quotes the text, which can be a private key.
+    // Replace the message of the parser, which quotes the text and so can contain a private key.
     throw new CredentialError(`The Google service account key from ${source} is not JSON. ${HOW_TO_GET_ONE}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

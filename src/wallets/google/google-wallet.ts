@@ -47,7 +47,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
     countFitting: (places) => countFitting(identity, places),
 
     async saveUrl(places, at) {
-      // With an emulator too, this is Google's own address.
+      // Use Google's own address even if the API is an emulator.
       return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
     },
   }

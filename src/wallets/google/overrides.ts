@@ -86,7 +86,7 @@ function merge(
 ): Record<string, unknown> {
   const merged = { ...base }
   for (const [key, value] of Object.entries(overrides)) {
-    // JSON can contain this key. An assignment to it would replace the prototype of an object.
+    // Skip this key, which JSON can contain, because an assignment would replace the prototype of the object.
     if (key === '__proto__') continue
     const field = type?.fields.get(key)
     const current = merged[key]

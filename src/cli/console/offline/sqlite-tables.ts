@@ -14,8 +14,9 @@ import {
 import { openPrivateSync } from '../../../files/private-file.ts'
 
 /**
- * Rows as JSON, and an entry for each value in an index. Deleted guest data is overwritten. With less than `extra`, a
- * power failure can undo the last transaction, because the deletion of its journal is not on disk.
+ * The tables: rows as JSON, and an entry for each value in an index. SQLite overwrites deleted guest data. With a
+ * `synchronous` setting below `extra`, a power failure can undo the last transaction, because the deletion of its
+ * journal is not on disk.
  */
 const SETUP = `
   pragma busy_timeout = 10000;
@@ -27,7 +28,7 @@ const SETUP = `
 
 /**
  * Opens the database of a door in a console. It has no write-ahead log, so that consoles on several machines can share
- * a folder of a network.
+ * a network folder.
  */
 export async function openSqliteTables(path: string): Promise<TableDatabase> {
   const db = await connect(path)

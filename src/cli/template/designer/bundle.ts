@@ -57,7 +57,9 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
 
-/** Reads the regular files of a folder and of its folders of languages. A link could lead out of the folder. */
+/**
+ * Reads the regular files of a folder and of its folders of languages. Skips links, which could lead out of the folder.
+ */
 async function readFolder(root: string, unmapped: Note[]): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>()
   const pending = ['']
@@ -121,7 +123,7 @@ function inBundle(path: string, archive: Map<string, Buffer>): Map<string, Buffe
 /** Files that the Finder and the editor add. They have no effect on a pass. */
 const IGNORED = /^(?:tooling\.json|(?:.*\/)?\.DS_Store|__MACOSX\/.*)$/
 
-/** Pass Designer has no such image. */
+/** Omit the hero image, which Pass Designer does not have. */
 const roles = imageRoles.filter((role) => role !== 'hero')
 const IMAGE = new RegExp(`^(?:([^/]+)\\.lproj/)?(${roles.join('|')})(?:@([23])x)?\\.(png|pdf)$`)
 const STRINGS = /^([^/]+)\.lproj\/pass\.strings$/

@@ -114,7 +114,7 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   }
 }
 
-/** Keeps the other keys for iPhones. Publishing knows which of them Apple has. */
+/** Returns the keys that a design does not have, for `apple`. Publishing checks whether Apple has them. */
 function otherKeys(pass: JsonObject, { kept }: Report): JsonObject {
   const entries = Object.entries(pass).filter(([key, value]) => {
     const isEmpty = value === null || value === '' || (Array.isArray(value) && value.length === 0)
@@ -124,7 +124,7 @@ function otherKeys(pass: JsonObject, { kept }: Report): JsonObject {
   return Object.fromEntries(entries.map(([key, value]) => [key, withoutItemIds(value)]))
 }
 
-/** The editor adds an ID to each item of a list. */
+/** Removes the IDs that the editor adds to the items of lists. */
 function withoutItemIds(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutItemIds)
   if (!isJsonObject(value)) return value
@@ -176,7 +176,7 @@ function readBarcode(pass: JsonObject, { variables, report, texts, fieldsByValue
     return {}
   }
   for (const [index, other] of list.entries()) {
-    // The service adds this one.
+    // Do not report the fallback barcode, because the service adds one.
     const isFallback = isJsonObject(other) && index > 0 && other.message === barcode.message
     if (index > 0 && !(isFallback && barcodeFormats[format].needsMessage)) {
       report.unmapped.push({ path: `barcodes.${index}`, reason: 'A design has one barcode' })
@@ -246,7 +246,7 @@ function readPlaces({ locations }: JsonObject, { texts, report }: FieldContext) 
 
 const MAX_PLACES = 10
 
-/** The time at which the pass is relevant. An event or a trip sets it. */
+/** Reads the time at which the pass is relevant, unless an event or a trip sets it. */
 function readRelevance(pass: JsonObject, facts: JsonObject | undefined, { variables, report }: FieldContext) {
   const list = Array.isArray(pass.relevantDates) ? pass.relevantDates : []
   const [first, ...others] = list

@@ -25,7 +25,9 @@ const ofTrip = ['carrier.code', 'carrier.name', 'number', 'boardsAt', 'departsAt
   ofStop.flatMap((key) => [`from.${key}`, `to.${key}`]),
 )
 
-/** Returns the tags that facts set. Each fact is its own path, so that the tag with this text is found. */
+/**
+ * Returns the tags that facts set. To find them, sets each fact to its own path and looks for this text in the tags.
+ */
 function rowsOf(mode: Mode | undefined): FactRow[] {
   const facts: JsonObject = {}
   const paths = mode ? ofTrip : ofEvent
@@ -81,7 +83,7 @@ export function readFacts(
     placeholders.set(tag, placeholder)
     put(facts, fact, placeholder)
   }
-  // Seats with more than a section, a row, and a number replace those of the facts.
+  // Keep the whole seats if they have more than the section, the row, and the number that facts have.
   if (rest.seats !== undefined) rest.seats = tags.seats
   const hasFacts = Object.keys(facts).length > 0
   return {
@@ -90,13 +92,13 @@ export function readFacts(
   }
 }
 
-/** The service sets the code of a flight from its airline and its number. */
+/** Removes the code of a flight if it is the airline and the number, from which the service sets it. */
 function dropDerivedTags(tags: JsonObject): void {
   const { airlineCode, flightNumber, flightCode } = tags
   if (flightCode === `${airlineCode}${flightNumber}`) delete tags.flightCode
 }
 
-/** A position needs its latitude and its longitude. */
+/** Whether a coordinate has its counterpart: a position needs its latitude and its longitude. */
 function hasBothDegrees(tag: string, tags: JsonObject): boolean {
   const other = tag.replace(/(latitude|longitude)$/, (name) => (name === 'latitude' ? 'longitude' : 'latitude'))
   return other === tag || factText(other, valueAt(tags, other)) !== undefined
@@ -133,7 +135,7 @@ function sharedPlaceholder(
 }
 
 function newPlaceholder(tag: string, fact: string, text: string, { variables }: FieldContext): string {
-  // The tags of a person and a place have names only within their object.
+  // Name the variable after the path of the fact if the tag is part of a person or a place, such as `latitude`.
   const isNested = tag.includes('.') && fact.includes('.')
   const key = isNested
     ? fact.replaceAll(/\.(.)/g, (_, letter: string) => letter.toUpperCase())

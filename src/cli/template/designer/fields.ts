@@ -149,13 +149,16 @@ function lostKeys(source: JsonObject, group: FieldGroup, { texts }: FieldContext
 
 const NATURAL = 'PKTextAlignmentNatural'
 
-/** Wallets do not align primary and back fields. */
+/** Returns the alignment of a field. Primary and back fields have none, because wallets do not align them. */
 function alignOf({ textAlignment }: JsonObject, group: FieldGroup): DesignField['align'] {
   if (group === 'primary' || group === 'back') return undefined
   return readAlignment(textAlignment, { language: DEFAULT_LANGUAGE })
 }
 
-/** Phones announce a change only if the message contains the place of the new value. */
+/**
+ * Returns the change message if it contains `%@`, the placeholder of the new value. Phones announce no change without
+ * it.
+ */
 function messageOf({ changeMessage }: JsonObject): string | undefined {
   return typeof changeMessage === 'string' && changeMessage.includes('%@') ? changeMessage : undefined
 }

@@ -83,7 +83,7 @@ export async function importDesignerTemplate(path: string, options: ImportOption
   }
 }
 
-/** More issues than any real template has. */
+/** The maximum number of removed values. No real template has more invalid values. */
 const MAX_REMOVED = 500
 
 /**

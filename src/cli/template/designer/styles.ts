@@ -160,7 +160,7 @@ function readPosterGroups(poster: JsonObject, groups: readonly string[], context
   return more ? { ...override, additionalInfoFields: more } : override
 }
 
-/** A field of both styles shows the same variable. */
+/** Returns a field of the poster with the variable of the same field in the classic style. */
 function samePlaceholder(source: JsonObject, { texts, variables, fieldsByValue }: FieldContext): JsonObject {
   const { text, format } = readValue(source, true)
   if (texts.isTranslated(text)) return appleField(source, { value: texts.inDefault(text) }, texts)

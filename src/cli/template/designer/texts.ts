@@ -2,7 +2,7 @@ import type { Languages } from '../../../core/contract/schemas/language-tags.ts'
 import type { DesignerBundle } from './bundle.ts'
 import type { Report } from './report.ts'
 
-/** A bundle does not name the language of pass.json. */
+/** The assumed language of pass.json, which a bundle does not name. */
 export const DEFAULT_LANGUAGE = 'en'
 const MAX_OTHERS = 19
 
@@ -50,7 +50,7 @@ export class Texts {
     return this.#strings.get(DEFAULT_LANGUAGE)?.get(text) || text
   }
 
-  /** Whether a text has a translation: it belongs to the design, and is not a sample. */
+  /** Whether a text has a translation, so that it belongs to the design and is not a sample value. */
   isTranslated(text: string): boolean {
     return [...this.#strings.values()].some((texts) => texts.has(text))
   }

@@ -78,7 +78,7 @@ function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue 
     return own === other || (!fullStyles.has(own) && own !== true && !fullStyles.has(other) && other !== true)
   }
   const lost = dateKeys.filter((key) => !isSame(key))
-  // Only a relative date can lack a key that its type sets.
+  // Report a missing key as isRelative, because only the type of a relative date sets a key that the field can lack.
   return { as, style, format, text, lost: lost.map((key) => (field[key] === undefined ? 'isRelative' : key)) }
 }
 

@@ -57,7 +57,7 @@ export class Variables {
   }
 }
 
-/** A name of a variable is also the name of a column in CSV files. */
+/** Returns a variable name for a key. The name must also be valid as a column name in CSV files. */
 function nameOf(key: string): string {
   const plain = columnOf(key)
     .replaceAll(/[^A-Za-z0-9_]/g, '_')

@@ -7,8 +7,8 @@ import { byLanguage, type InOneLanguage, Languages, translatable } from './langu
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
 /**
- * Problems of a definition that wallets accept but holders notice. Codes are stable. A definition can accept them by
- * code.
+ * Problems of a definition that wallets accept but holders notice, by a stable code. A definition can accept a warning
+ * by its code.
  */
 export const warningTable = {
   'contrast-low': 'On an iPhone, the contrast of a text to its background is below 4.5, the minimum of WCAG.',
@@ -118,7 +118,7 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
 
 const MAX_STATES = 100
 
-/** One of several values, selected by the text of `by` with the values of the pass. */
+/** One of several values: the one whose key is the text of `by`, filled with the values of the pass. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),

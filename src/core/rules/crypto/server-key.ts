@@ -22,7 +22,7 @@ export interface ServerKeys {
   previous: Buffer[]
 }
 
-/** The purpose of a subkey. Never rename one: everything that was made with it would become invalid. */
+/** The purpose of a subkey. Never rename a purpose: everything that was made with its subkey would become invalid. */
 export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
 
 export type SecretPurpose = 'webhook-secrets' | 'identities'

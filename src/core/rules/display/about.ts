@@ -25,11 +25,11 @@ export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   }
 }
 
-/** The place whose local time a trip's times have. */
+/** The place of each time of a trip. The time is shown in the local time of its place. */
 const placeOfTime = { boardsAt: 'from', departsAt: 'from', arrivesAt: 'to' } as const
 const tripTimes = Object.keys(placeOfTime) as (keyof typeof placeOfTime)[]
 
-/** Writes each time with the offset of its place. Wallets that show a time as written then show the local time. */
+/** Writes each time with the offset of its place, so that wallets that show a time as written show the local time. */
 function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
   const times = tripTimes.map((key) => {
     const [text, zone] = [trip[key], trip[placeOfTime[key]]?.timeZone]
@@ -132,7 +132,7 @@ function stopTags(end: 'departure' | 'destination', mode: TripFacts['mode'], sto
       [`${end}AirportCode`]: code,
       [`${end}AirportName`]: name,
       [`${end}CityName`]: city,
-      // Apple documents the second key, and its own validator reads the first.
+      // Write both keys: Apple documents the second one, but Apple's validator reads the first one.
       [`${end}AirportTimeZone`]: timeZone,
       [`${end}LocationTimeZone`]: timeZone,
     }

@@ -131,7 +131,10 @@ function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean 
   return message !== '' && (format === 'qr' || format === 'aztec')
 }
 
-/** Returns the maximum width of a field of a row. Fields take the width they need, and the others share the rest. */
+/**
+ * Returns the maximum width of a field in a row. Narrow fields take the width that they need, and wider fields share
+ * the remaining width equally.
+ */
 function largestShare(widths: number[], space: number): number {
   let left = space
   const ascending = widths.toSorted((a, b) => a - b)
@@ -169,7 +172,7 @@ const LETTER_CLASSES: readonly (readonly [pattern: RegExp, width: number])[] = [
 const USUAL = 0.56
 
 function widthOf(char: string): number {
-  // Digits and signs such as © are Extended_Pictographic too, although they are narrow.
+  // Exclude the characters up to U+2000: digits and signs such as © are narrow, but also Extended_Pictographic.
   if (char > '\u2000' && FULL_WIDTH.test(char)) return 1
   if (char !== '\n' && NOTHING.test(char)) return 0
   return LETTER_CLASSES.find(([pattern]) => pattern.test(char))?.[1] ?? USUAL

@@ -60,7 +60,7 @@ export function readAppleLook(passJson: Record<string, unknown>, { passType, loc
   }
 }
 
-/** Only the formats of iOS 27 have a fallback. */
+/** Whether iOS before 27 supports the barcode format. Only the formats that are new in iOS 27 have a fallback. */
 function isBeforeIos27(name: string | undefined): boolean {
   const format = barcodeFormatOf('apple', name)
   return format !== undefined && barcodeFormats[format].fallback === undefined

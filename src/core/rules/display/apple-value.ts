@@ -34,7 +34,7 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
       return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
     }
     case 'percent': {
-      // An iPhone multiplies by 100 and shows no fraction of a percent.
+      // Divide by 100, because an iPhone multiplies by 100. Write a fraction as text, because an iPhone would round it.
       const value = exactNumber(text)
       return value === undefined || !Number.isInteger(value)
         ? asText
@@ -47,7 +47,7 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
     case 'date':
       return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: NO_DATE }
     case 'time':
-      // A long time includes the name of a zone, which can differ from the zone of the value.
+      // Replace the long style, which adds the name of a zone that can differ from the zone of the value.
       return {
         ...momentIn(text, locale),
         dateStyle: NO_DATE,
@@ -69,7 +69,10 @@ function exactNumber(text: string): number | undefined {
   return text.replace(/^-?0*\.?0*/, '').replace('.', '').length <= EXACT_DIGITS ? Number(text) : undefined
 }
 
-/** A date, a time, and a date-time with a time zone are shown the same in every zone of the phone. */
+/**
+ * Returns a date or time so that the time zone of the phone does not change it. Only a date-time without a known time
+ * zone is shown in the zone of the phone.
+ */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
     const isTime = text.includes(':')

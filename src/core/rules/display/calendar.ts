@@ -76,7 +76,7 @@ function utc(at: Date): string {
 
 function escapeText(text: string): string {
   const escaped = text.replaceAll(/[\\;,]/g, (sign) => `\\${sign}`).replaceAll(/\r\n?|\n/g, '\\n')
-  // Other control characters would end the line or the file.
+  // Replace all other control characters, because they would end the line or the file.
   return escaped.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
 }
 
@@ -91,7 +91,7 @@ function fold(line: string): string {
     const size = Buffer.byteLength(character)
     if (bytes + size > MAX_BYTES) {
       parts.push(part)
-      // The space at the start of a continuation line counts toward its length.
+      // Start at 1 byte, because the space at the start of a continuation line counts toward its length.
       part = ''
       bytes = 1
     }

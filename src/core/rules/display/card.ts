@@ -105,7 +105,7 @@ export interface CardFacts {
 
 /**
  * Renders a definition for one pass. Values of any type are inserted as text.
- * @throws ApiError PASS_ISSUING_FAILED if the result would be too large; nothing is rendered then
+ * @throws ApiError PASS_ISSUING_FAILED, before anything is rendered, if the result would be too large
  */
 export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
   requireFits(definition, scope)
@@ -151,7 +151,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     })),
     relevantDate: optional(design.relevantDate),
     ...zones,
-    // Passes created before links were checked can have unsafe links.
+    // Remove unsafe links, which passes that were created before the check of links can have.
     links: design.links
       .map((link) => ({ label: filled(link.label), url: filled(link.url) }))
       .filter(({ url }) => isSafeLink(url)),
@@ -166,7 +166,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   }
 }
 
-/** The images of a card alone, in the language of the definition. */
+/** Renders only the images of a card, in the language of the definition. */
 export function renderImages(definition: Definition, scope: Scope): Pick<Card, 'language' | 'images' | 'ownImages'> {
   const language = languageOf(definition)
   const ownImages = ownImageRoles(definition)
@@ -182,7 +182,7 @@ export function isPosterType(passType: PassType): boolean {
   return passType === 'generic' || passType === 'storeCard' || passType === 'coupon'
 }
 
-/** Phones that do not support posters show the second style. */
+/** Adds the style of a poster ticket. Phones that do not support posters use the second style. */
 function posterKeys(passType: PassType, { poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
   if (poster !== true || passType !== 'eventTicket') return overrides
   return { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides }
@@ -225,16 +225,18 @@ function zonesOf(
   if (trip?.from?.timeZone !== undefined) return { fallbackZone: trip.from.timeZone }
   const zone = zoneOf(redemption ?? null, (text) => fill(text, scope))
   const name = typeof zone === 'string' ? zone : zone.name
-  // UTC is the default anyway.
+  // Omit UTC, because it is the default.
   if (name === 'UTC') return {}
-  // The values of a draft can be invalid.
+  // Check the zone, because the values of a draft can be invalid.
   const isZone = typeof zone === 'string' ? isTimeZone(zone) : zone.isValid
   return isZone ? { fallbackZone: name } : {}
 }
 
 export const DEFAULT_MESSAGE = '{{pass.scanCode}}'
 
-/** Returns the content of the barcode: a printed one of another provider, else the message, else the scan code. */
+/**
+ * Returns the content of the barcode: the barcode that another provider printed, else the message, else the scan code.
+ */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? DEFAULT_MESSAGE, scope)
 }

@@ -23,7 +23,10 @@ export function sharedColor(color: ColorChoice | undefined): string | undefined 
  */
 const MAX_VARIANTS = 1000
 
-/** Returns the values of choices in each state, with the keys of the state. A choice without a match is `null`. */
+/**
+ * Returns the values that the choices have for each combination of their keys, with this combination. A choice without
+ * a match is `null`.
+ */
 export function variantsOf<Name extends string>(
   choices: Partial<Record<Name, string | Choice<string>>>,
 ): { keys: string[]; values: Record<Name, string | null> }[] {

@@ -21,7 +21,7 @@ export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView |
   return { fields: fields.filter(({ value }) => value !== ''), notice: notice || null }
 }
 
-/** Returns the event or trip and the seat: the default fields if a template chooses none. */
+/** Returns fields with the event or trip and the seat, for templates that choose no fields. */
 function factFields({ event, trip }: About): DoorView['fields'] {
   const { section, row, seat, gate } = event?.seat ?? {}
   const code = [trip?.carrier?.code, trip?.number].filter(Boolean).join(' ')

@@ -147,7 +147,10 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   }
 }
 
-/** Returns whether a text is the same for all passes of a class. Without a key, it must have no placeholder. */
+/**
+ * Returns a function that reports whether a text is the same for all passes of a class. Without a class key, only a
+ * text without placeholders is the same.
+ */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
   const isShared = (name: string) =>

@@ -89,9 +89,9 @@ const Visible = z.object({
 })
 
 /**
- * Reads a class and one of its objects as a phone in the given language does (default English). Values of another shape
- * are not shown.
- * @param spoken the language of the phone's own labels, if it differs from that of the texts
+ * Reads a class and one of its objects as a phone in the given language does (default English). Values with an
+ * unexpected shape are omitted.
+ * @param spoken the language of the phone's own labels, if it differs from the language of the texts
  */
 export function readGoogleView(
   ofClass: unknown,
@@ -155,7 +155,7 @@ function* nativeFields(
   }
 }
 
-/** Google counts in millionths. */
+/** Returns the amount as a decimal number. Google stores amounts in millionths. */
 function amountOf({ micros }: z.output<typeof Money>): string {
   const digits = micros.replace('-', '').padStart(7, '0')
   const fraction = withoutTrailingZeros(digits.slice(-6))

@@ -8,7 +8,7 @@ import { bareTag } from './language-match.ts'
 
 const text = z.string().optional().catch(undefined)
 
-/** A missing part, or one of another shape, is read as empty. */
+/** Returns the schema of an object. A missing object, or a value that is not an object, is read as an empty object. */
 function part<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.preprocess((value) => (isJsonObject(value) ? value : {}), z.object(shape))
 }
@@ -88,7 +88,7 @@ export function walletLabel(label: WalletLabel, language: string): string {
 
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
-/** The wallet shows the local time at the place: the time as written, regardless of its offset. */
+/** Formats a time as written, without its offset, because the wallet shows the local time at the place. */
 function localTime(moment: string | undefined, { language }: ValueLocale): string | undefined {
   const local = moment && LOCAL.exec(moment)?.[0]
   if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined

@@ -12,7 +12,7 @@ export type Poster = EventPoster | GenericPoster
 interface PosterParts {
   /** The first version of iOS that shows the poster. Earlier ones show the classic style. */
   since: 18 | 27
-  /** Whether the poster shows the barcode. Otherwise, a reader takes the pass by NFC. */
+  /** Whether the poster shows the barcode. A poster without a barcode is read by NFC. */
   hasBarcode: boolean
 }
 

@@ -110,8 +110,8 @@ export function acceptedScans(
 }
 
 /**
- * Merges the scans of the list with newer ones. A scan of each side with the same time is the same scan. Scans are counted per
- * time, because many scans with a validity date have the same time.
+ * Merges the scans of the list with newer scans. A listed and a newer scan with the same time are the same scan. Scans
+ * are counted per time, because many scans with a validity date have the same time.
  */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)

@@ -1,8 +1,8 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
 /**
- * The time, in milliseconds, during which a new reading of a code gets the externalRef of its failed attempt, because the
- * server might have recorded that.
+ * The time, in milliseconds, during which a new reading of a code reuses the externalRef of its failed attempt, because
+ * the server might have recorded the failed attempt.
  */
 const UNRESOLVED_MS = 10 * 60_000
 

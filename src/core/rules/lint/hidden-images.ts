@@ -26,7 +26,7 @@ export function* hiddenImages(facts: HiddenImageFacts): Generator<{ role: ImageR
 
 const ONLY_ON_POSTERS: readonly ImageRole[] = ['artwork', 'primaryLogo', 'secondaryLogo']
 
-/** Returns why the chosen style of an iPhone does not show an image that others of the pass type do. */
+/** Returns why the chosen style of an iPhone does not show an image that other styles of the pass type show. */
 function hiddenByStyle(role: ImageRole, { definition, passType }: HiddenImageFacts): string | undefined {
   const { apple = {}, design } = definition
   const isPoster =

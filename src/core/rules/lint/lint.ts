@@ -14,7 +14,7 @@ import { lintColors, lintStrip } from './lint-colors.ts'
 import { type AppleFacts, type PixelSize, pathIn, quote, warn } from './lint-facts.ts'
 
 export interface LintFacts extends AppleFacts {
-  /** The message by which scans find the sample. */
+  /** The barcode message of the design on the sample pass, by which a scan finds the pass. */
   scanned: string
   /** The same sample as Google Wallet shows it, with the neutral card that it was made from. */
   google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView; hidden: CardField[] } | null

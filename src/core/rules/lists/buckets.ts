@@ -18,7 +18,8 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
     starts.push(start)
     // Assume that the offset stays the same, which is usually true and ten times cheaper than calendar arithmetic.
     const next = following(start + offset, unit) - offset
-    // After a day without midnight, which begins later, the next day begins at midnight again.
+    // Use the calendar if the bucket does not begin at the usual time: if a day has no midnight, it begins later, but
+    // the next day begins at midnight again.
     const isSimple = isBeginning(start + offset, unit) && offsetMs(clock, next) === offset
     start = isSimple ? next : followingByCalendar(start, unit, zone)
     if (!isSimple) offset = offsetMs(clock, start)
@@ -52,10 +53,7 @@ function following(local: number, unit: BucketUnit): number {
   return date.setUTCMonth(date.getUTCMonth() + 1)
 }
 
-/**
- * Returns the next start by calendar arithmetic, at the beginning of the unit: after a day without midnight, the next day
- * begins at midnight again.
- */
+/** Returns the next start by calendar arithmetic, at the beginning of the unit. */
 function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string): number {
   const start = DateTime.fromMillis(startedAt, { zone })
   for (let steps = 1; ; steps++) {
@@ -65,7 +63,7 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
 }
 
 /**
- * Returns the longest step, in milliseconds, with which every start is reached from the first one, so that no step overlaps two
+ * Returns the greatest common divisor of the bucket lengths, in milliseconds: the longest step that never overlaps two
  * buckets. Returns 0 for a single start.
  */
 export function commonStep(starts: readonly number[]): number {

@@ -4,10 +4,12 @@ import { formatUuid, parseUuid } from '../../ids.ts'
 /**
  * The cursor of a list page: the position after the last row of the previous page, stored by key, because the row can be
  * deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are counted once.
- * Encoded as base64url:
- *
- * 0..8 fingerprint of list, sort and filters 16..22 rows before the next page 9..15 total 23..38 id 39.. the key: text in
- * UTF-8, or a number of 8 bytes
+ * Encoded as base64url, with these bytes:
+ * - 0 to 8: the fingerprint of list, sort, and filters
+ * - 9 to 15: the total
+ * - 16 to 22: the number of rows before the next page
+ * - 23 to 38: the ID
+ * - from 39: the key, as text in UTF-8 or as a number of 8 bytes
  */
 export interface Cursor {
   total: number

@@ -14,12 +14,12 @@ export const NFC_KEY_FORM =
 export function isP256Key(value: string): boolean {
   try {
     const bytes = Buffer.from(value, 'base64')
-    // Phones receive the text itself, and are stricter than the parser: it ignores other characters and what follows.
+    // Require the exact text, because phones reject base64 that the parser accepts: the parser ignores invalid
+    // characters and trailing bytes.
     const isExact = bytes.toString('base64') === value && bytes.length === 2 + bytes[1]!
     const key = createPublicKey({ key: bytes, format: 'der', type: 'spki' })
     return isExact && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
   } catch {
-    // Not a key.
     return false
   }
 }
@@ -33,7 +33,7 @@ export function* checkNfc(definition: Definition): Generator<Issue> {
   if (reason) yield { path: ['nfc', 'message'], message: `Cannot be sent to a reader: it ${reason}` }
 }
 
-/** Compiles the check of the message of a pass. Returns `undefined` if no value of a pass is in it. */
+/** Compiles the check of the message of a pass. Returns `undefined` if the message has no placeholder. */
 export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) => Issue[]) | undefined {
   const names = placeholdersIn(nfc?.message ?? '')
   if (!nfc || names.length === 0) return undefined
@@ -47,7 +47,7 @@ export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) =>
   }
 }
 
-/** An empty text and spaces are valid: the pass then has no NFC. */
+/** Returns why phones cannot send a message. An empty or blank message is valid, because the pass then has no NFC. */
 function findUnsendable(message: string): string | undefined {
   if (!isAscii(message)) return 'has characters that are not printable ASCII, which not every wallet sends'
   const bytes = Buffer.byteLength(message)

@@ -56,7 +56,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
   const found = new Set<string>()
   for (const language of languagesOf(written)) {
     if (language === languageOf(inItsLanguage)) continue
-    // The rest is the same in each language and was checked with the first one.
+    // Omit the parts that are the same in each language, because they were checked with the first one.
     const { apple: _, redemption: __, google, ...translated } = translatedPart(written, language)
     const definition = { ...translated, google: { classKey: google?.classKey } }
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
@@ -181,7 +181,7 @@ export function longScope(definition: Definition): Scope {
 /** The longest sample value. No longer text fits anywhere on a pass. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/** Whether a text contains a variable without a known value. A sample then proves nothing. */
+/** Whether a text contains a variable without a known value, so that a sample proves nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false

@@ -33,7 +33,10 @@ export function* checkFacts({ event, trip, variables }: Facts & Pick<Definition,
   }
 }
 
-/** Compiles the check that an event or trip does not end before it begins. `undefined` if no placeholder decides it. */
+/**
+ * Compiles the check that an event or trip does not end before it begins. Returns `undefined` if these times have no
+ * placeholder.
+ */
 export function compileFacts(facts: Facts): ((scope: Scope) => Issue[]) | undefined {
   const spans = spansOf(facts).filter(({ begins, ends }) => placeholdersIn(begins + ends).length > 0)
   if (spans.length === 0) return undefined
@@ -55,7 +58,7 @@ function spansOf({ event, trip }: Facts) {
   )
 }
 
-/** False for an invalid time, which another check reports. */
+/** Whether the end is before the beginning. `false` for an invalid time, which another check reports. */
 function isTurned(begins: string, ends: string): boolean {
   return Date.parse(ends) < Date.parse(begins)
 }

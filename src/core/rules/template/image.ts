@@ -15,7 +15,7 @@ export interface ImageFacts {
   width: number
   height: number
   isAnimated: boolean
-  /** The offset, in bytes, of the end of the image. Decoders ignore the rest, which can be anything. */
+  /** The offset, in bytes, of the end of the image. Decoders ignore any bytes after it. */
   end: number
 }
 
@@ -95,7 +95,7 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
   return size && hasPixels ? { ...size, isAnimated, end: at } : BROKEN_PNG
 }
 
-/** The case of the first letter marks chunks that decoders can ignore. */
+/** Whether decoders can ignore a chunk: the first letter of its type is lower case. */
 function isAncillary(firstLetter: number): boolean {
   return (firstLetter & 0x20) !== 0
 }

@@ -13,13 +13,13 @@ const unsafeSchemes = ['javascript', 'data', 'file', 'vbscript', 'blob', 'about'
 const WANTED = `start with ${schemes.map((scheme) => `${scheme}:`).join(', ')}`
 const WANTED_OF_APP = `not start with ${unsafeSchemes.map((scheme) => `${scheme}:`).join(', ')}`
 
-/** Whether a link has one of these schemes, or none, such as `www.example.com`. */
+/** Whether a link has a safe scheme, or none, such as `www.example.com`. */
 export function isSafeLink(url: string): boolean {
   const scheme = schemeOf(url)
   return scheme === undefined || schemes.includes(scheme)
 }
 
-/** Whether a link has one of these schemes. Wallets and browsers do not complete a link without a scheme. */
+/** Whether a link has a safe scheme. Wallets and browsers do not complete a link without a scheme. */
 export function isAbsoluteLink(url: string): boolean {
   return URL.canParse(url) && isSafeLink(url)
 }
@@ -29,7 +29,7 @@ function isSafeAppLink(url: string): boolean {
 }
 
 function schemeOf(url: string): string | undefined {
-  // Browsers skip spaces and control characters.
+  // Remove spaces and control characters, because browsers ignore them in a scheme.
   return /^([a-z][a-z\d+.-]*):/i.exec(url.replaceAll(/[\0- \x7f-\xa0]/g, ''))?.[1]?.toLowerCase()
 }
 

@@ -3,7 +3,9 @@ import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './definition-languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/** The maximum number of placeholders of a pass in all languages. The conference example would have 540 in 20. */
+/**
+ * The maximum number of placeholders of a pass in all languages. The conference example would have 540 in 20 languages.
+ */
 export const MAX_PLACEHOLDERS = 5_000
 /** The maximum number of names and values in the overrides of a platform, at any depth. */
 export const MAX_OVERRIDE_VALUES = 2_000

@@ -100,7 +100,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
   const { pattern, wanted } = valueKinds[kind]
   const name = lonePlaceholder(text)
   if (name === undefined) return isNumberKind(kind) ? undefined : usesInDateTime(text)
-  // A field without a value is not shown.
+  // Accept an empty text, because a field without a value is not shown.
   const use = {
     rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
     wanted: `${wanted}, as a field uses it`,

@@ -4,7 +4,7 @@ import { contains } from '../redemption/redemption-windows.ts'
 export const directions = ['in', 'out'] as const
 export type Direction = (typeof directions)[number]
 
-/** An accepted scan of a pass in a zone that was not reversed. */
+/** A movement of a pass in a zone: an accepted scan that was not reversed. */
 export interface Movement {
   direction: Direction
   at: Date
@@ -64,7 +64,7 @@ export function coveredPlace(
   })
 }
 
-/** A pass inside counts 1. */
+/** Returns the number of passes inside after a movement: 1 after an entry, else 0. */
 function countOf(movement: Pick<Movement, 'direction'> | null): 0 | 1 {
   return movement?.direction === 'in' ? 1 : 0
 }

@@ -80,7 +80,10 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
     .map(({ path, message }) => ({ path: pathInDefinition(path, definition), message }))
 }
 
-/** Whether an issue is in the overrides. `checkPoster` reports the fields of the design, and `checkNfc` its message. */
+/**
+ * Whether an issue is in the overrides. `checkPoster` reports issues of the design's fields, and `checkNfc` issues of
+ * the NFC message.
+ */
 function isOverridden(
   [style, group, ...rest]: Issue['path'],
   { posterGeneric, nfc }: JsonObject,

@@ -16,9 +16,9 @@ import table from './field-table.json' with { type: 'json' }
 
 /**
  * The schema of pass.json, according to the rules of Apple's own open pass-builder and to Apple's documentation. Types
- * are checked strictly, because phones silently reject a pass with a value of the wrong type. Rules (issues with the code
- * `custom`) restrict texts or numbers further. Unknown keys are accepted, so that versions that were published with some
- * keep working; `unknownKeys` finds them.
+ * are checked strictly, because phones silently reject a pass with a value of the wrong type. Rules (issues with the
+ * code `custom`) restrict texts or numbers further. Unknown keys are accepted, so that published versions with unknown
+ * keys keep working. `unknownKeys` finds these keys.
  */
 
 const text = z.string()
@@ -51,7 +51,6 @@ function isCharset(name: string): boolean {
   try {
     return new TextDecoder(name) !== undefined
   } catch {
-    // Not a known name.
     return false
   }
 }
@@ -106,7 +105,7 @@ type Report = (path: PropertyKey[], message: string, params?: object) => void
 
 const rules: Record<string, (value: never, report: Report) => void> = {
   Field(field: Record<string, unknown>, report) {
-    // A field without a value is not shown.
+    // Skip a field without a value, because phones do not show it.
     if (String(field.value).trim() === '') return
     if (isNumberField(field) && typeof field.value !== 'number') {
       report(['value'], 'Must be a number, since numberStyle or currencyCode is set')
@@ -274,7 +273,7 @@ export function* unknownKeys(
   }
   if (!(type instanceof z.ZodObject) || !isJsonObject(value)) return
   const names = Object.keys(type.shape)
-  // Any JSON, such as userInfo.
+  // Accept any key if the type names no keys, as for userInfo.
   if (names.length === 0) return
   for (const [key, item] of Object.entries(value)) {
     if (Object.hasOwn(type.shape, key)) yield* unknownKeys(item, type.shape[key] as z.ZodType, [...path, key])

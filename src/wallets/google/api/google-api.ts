@@ -180,7 +180,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       },
 
       setMessages: (kind, id, messages, role = 'Object') =>
-        // Google must approve a changed class again.
+        // Request a new review of a class, because Google must approve each change.
         write('PATCH', pathOf(kind, id, role), {
           messages,
           ...(role === 'Class' && kind !== 'generic' && { reviewStatus: 'UNDER_REVIEW' }),
@@ -205,7 +205,7 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
   return `/${kind}${role}/${encodeURIComponent(id)}`
 }
 
-/** The state of older objects is in lower case. */
+/** Convert the state to upper case, because older objects have a state in lower case. */
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
 /**

@@ -33,7 +33,7 @@ export function createPacing(requestsPerSecond: number): Pacing {
   function release(): void {
     isScheduled = false
     const now = performance.now()
-    // During a pause, waiting requests do not start either.
+    // Start no request during a pause, not even a waiting one.
     if (pausedUntil <= now) {
       // If the timer was late, catch up by one request at most, to avoid a burst.
       nextAt = Math.max(openAt(), now - spacingMs) + spacingMs

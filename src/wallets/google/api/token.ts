@@ -51,7 +51,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // The library wraps errors of its fetch in other errors.
+    // Look for the error of the server's own fetch in the cause, because the library wraps it in another error.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause

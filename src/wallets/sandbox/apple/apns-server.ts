@@ -55,7 +55,7 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     key: serverKey,
     ca: clientRoot,
     requestCert: true,
-    // Apple responds to a bad certificate over HTTP instead of closing the connection.
+    // Accept any certificate, because Apple responds to a bad certificate over HTTP instead of closing the connection.
     rejectUnauthorized: false,
   })
 
@@ -214,9 +214,11 @@ const TokenRequest = z.object({ topic: z.string().optional() })
 /**
  * The interface for phones, for which Apple has no public protocol:
  *
- *     POST /tokens {topic?} 201 {token} GET /tokens/{token}/pushes 200, then one line of JSON per push until the phone
- *     disconnects GET /fleets/{first 16 digits of tokens}/pushes the same for all tokens that start so DELETE
- *     /tokens/{token} 204; pushes to it return 410 POST /faults {faults: […]} 200, for tests and demos
+ * - `POST /tokens {topic?}`: issues a token, 201 `{token}`
+ * - `GET /tokens/{token}/pushes`: sends one line of JSON per push, until the phone disconnects
+ * - `GET /fleets/{prefix}/pushes`: sends the pushes of all tokens that start with the 16 digits
+ * - `DELETE /tokens/{token}`: 204, after which pushes to the token return 410
+ * - `POST /faults {faults: […]}`: activates faults, for tests and demos
  */
 function openApnsControl(options: {
   tokens: DeviceTokens

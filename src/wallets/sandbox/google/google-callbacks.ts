@@ -48,7 +48,7 @@ export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions
   async function deliver(body: string): Promise<void> {
     for (const delay of [...RETRY_AFTER_MS, undefined]) {
       if ((await attempt(callbackUrl, body, stopped.signal)) || delay === undefined) return
-      // close() aborts the wait, and then there is no further attempt.
+      // Ignore the abort by close(), after which the loop makes no further attempt.
       await sleep(delay, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
     }
