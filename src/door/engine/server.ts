@@ -128,7 +128,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         ...(body && { body: JSON.stringify(body) }),
       })
       const response = await given.within(sent)
-      // A response without a correlation ID is not from the server, but for example a network's login page.
+      // A response without a correlation ID is not from the server: it can be a network's login page.
       if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))

@@ -38,9 +38,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
-      // A ROLLBACK never gets a transaction of its own. The error of a statement arrives before the new transaction
-      // status, so if the first statements of a transaction failed, the status is still `I` when their ROLLBACK is
-      // sent.
+      // A ROLLBACK never starts a transaction. The error of a statement arrives before the new transaction status, so
+      // if the first statements of a transaction failed, the status is still `I` when their ROLLBACK is sent.
       const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))
