@@ -2,6 +2,7 @@ import { PassType } from '../../core/contract/schemas/definition.ts'
 import { readAppleLook } from '../../core/rules/display/apple-look.ts'
 import { readGoogleView } from '../../core/rules/display/google-view.ts'
 import { type Poster, readPoster } from '../../core/rules/display/poster.ts'
+import { readSemanticFields } from '../../core/rules/display/semantic-boarding.ts'
 import { type CardJson, drawCard, type PictureOptions } from '../card-picture.ts'
 import { printable } from '../command/output.ts'
 import { PassJson } from './apple-pass-json.ts'
@@ -15,11 +16,11 @@ import {
   type PassChange,
 } from './phone-store.ts'
 
-/** A pass as phones show it: its card in the classic style, and its poster. */
+/** A pass as phones show it: its card in the classic style, and a newer look. */
 interface Looks {
   card: CardJson
-  /** The poster, and the first version of iOS that shows it. */
-  poster?: { card: CardJson; since: number } | undefined
+  /** The look of newer iPhones, and the first version of iOS that shows it. */
+  newer?: { card: CardJson; since: number; kind: 'poster' | 'semantic' } | undefined
 }
 
 interface ShownPass extends Looks {
@@ -64,10 +65,13 @@ async function drawPass({ stamp, ...looks }: ShownPass, options: PictureOptions)
 }
 
 /** Draws a pass as a newer iPhone shows it, and as an older one does if that differs. */
-export async function drawLooks({ card, poster }: Looks, options: PictureOptions): Promise<string> {
+export async function drawLooks({ card, newer }: Looks, options: PictureOptions): Promise<string> {
   const classic = await drawCard(card, options)
-  if (!poster) return classic
-  return `${await drawCard(poster.card, { ...options, isPoster: true })}\n\nBefore iOS ${poster.since}:\n${classic}`
+  if (!newer) return classic
+  const { since, kind } = newer
+  const drawn = await drawCard(newer.card, { ...options, isPoster: kind === 'poster' })
+  const title = kind === 'semantic' ? `Since iOS ${since} (approximation):\n` : ''
+  return `${title}${drawn}\n\nBefore iOS ${since}:\n${classic}`
 }
 
 function titleOf(device: Device, id: string): string {
@@ -109,14 +113,19 @@ function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
 type ApplePhone = { language: string; ios: IosVersion }
 
 /**
- * Returns the poster only if the phone's version of iOS shows it. In that case, the card is what the version before the
- * poster shows.
+ * Returns the newer look only if the phone's version of iOS shows it. In that case, the card is what the version before that
+ * look shows.
  */
 function looksOf(pass: PassJson, phone: ApplePhone): Looks {
+  const older = appleCard(pass, { ...phone, ios: 26 })
+  const semantic = readSemanticFields(pass, phone)
+  if (semantic) {
+    const card = { ...appleCard(pass, phone), fields: { ...semantic, back: older.fields.back } }
+    return { card: older, newer: { card, since: 26, kind: 'semantic' } }
+  }
   const poster = readPoster(pass, phone)
   if (!poster || phone.ios < poster.since) return { card: appleCard(pass, phone) }
-  const older = poster.since === 27 ? ({ ...phone, ios: 26 } as const) : phone
-  return { card: appleCard(pass, older), poster: { card: posterCard(pass, poster, phone), since: poster.since } }
+  return { card: older, newer: { card: posterCard(pass, poster, phone), since: poster.since, kind: 'poster' } }
 }
 
 function posterCard(pass: PassJson, poster: Poster, phone: ApplePhone): CardJson {

@@ -55,7 +55,7 @@ export default class TemplatePreview extends ClientCommand {
       // Also apply Apple overrides, by reading the pass that Apple devices would receive.
       const looks = previewedByApple(preview.apple, given.language)
       const card = { ...given, ...looks?.card, images: given.images }
-      this.log(await drawLooks({ card, poster: looks?.poster }, { ...drawing(flags), marksSurplus: true }))
+      this.log(await drawLooks({ card, newer: looks?.newer }, { ...drawing(flags), marksSurplus: true }))
       this.note(`Version ${version} (${stage}), with sample values.`)
       const warnings = warningText(preview.warnings)
       if (warnings) this.note(warnings)

@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import { MOSAIC, type Mosaic } from '../../core/rules/display/mosaic.ts'
+import { MOSAIC, type Mosaic } from '../../core/rules/lint/mosaic.ts'
 import { MAX_PIXELS } from '../../core/rules/template/image.ts'
 import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 

@@ -85,6 +85,24 @@ test('draws a poster ticket without NFC with its barcode, for iOS 27', async () 
   expect(older).toContain('▄▄▄▄▄')
 })
 
+test('draws an approximation of the layout of iOS 26 for a flight, and the classic style', async () => {
+  const trip = {
+    mode: 'air' as const,
+    carrier: { code: 'GN' },
+    number: '664',
+    from: { code: 'LIS', city: 'Lisboa', timeZone: 'Europe/Lisbon' },
+    to: { code: 'AMS', city: 'Amsterdam', timeZone: 'Europe/Amsterdam' },
+    boardsAt: '2027-05-19T06:20:00+01:00',
+    departsAt: '2027-05-19T07:00:00+01:00',
+    arrivesAt: '2027-05-19T11:05:00+02:00',
+    passenger: 'Ada Lovelace',
+  }
+  const device = phoneWith(testPass({ passType: 'boardingPass', definition: { trip } }))
+  const [newer, older] = (await drawDevice(device, plain)).split('Before iOS 26:')
+  for (const text of ['Since iOS 26 (approximation):', 'GN664', 'Lisboa', 'Boarding']) expect(newer).toContain(text)
+  expect(older).not.toContain('GN664')
+})
+
 test('draws the poster of a membership for iOS 27, with all of its fields and the code', async () => {
   const field = (key: string) => ({ key, label: key, value: `value of ${key}` })
   const fields = {

@@ -173,7 +173,11 @@ const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
  * Returns the local time at the airport: in the zone of the airport, else with the offset of the text, else in that of
  * the definition. Returns `undefined` if none is known.
  */
-function localTime(text: string | undefined, airportZone: string | undefined, definitionZone: string | undefined) {
+export function localTime(
+  text: string | undefined,
+  airportZone: string | undefined,
+  definitionZone: string | undefined,
+): string | undefined {
   if (!text?.includes('T') || !OFFSET.test(text)) return undefined
   const zone = airportZone ?? (text.endsWith('Z') ? definitionZone : undefined)
   if (zone === undefined && text.endsWith('Z')) return undefined

@@ -78,7 +78,7 @@ function fieldsOf(row: Partial<Record<WalletLabel, string | undefined>>, { langu
   })
 }
 
-type WalletLabel = keyof PageWords['wallet']
+export type WalletLabel = keyof PageWords['wallet']
 
 /** Returns a label of the wallets in a language (BCP 47), or in English if there is no translation. */
 export function walletLabel(label: WalletLabel, language: string): string {

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../json.ts'
-import { missingSemanticTags, zoneOfOffset } from './about.ts'
+import { zoneOfOffset } from './about.ts'
 import { readAppleFields } from './apple-value.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
@@ -71,17 +71,12 @@ function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
 }
 
-/** Whether iPhones since iOS 26 show the facts of a flight in Apple's own layout, instead of the fields. */
-export function isSemanticBoarding(passJson: Record<string, unknown>): boolean {
-  return firstScheme(passJson) === 'semanticBoardingPass' && missingSemanticTags(passJson).length === 0
-}
-
 /** Whether the overrides of an event ticket ask for the poster, by `poster` or in Apple's own key. */
 export function isPosterTicket(apple: Record<string, unknown> = {}): boolean {
   return apple.poster === true || firstScheme(apple) === 'posterEventTicket'
 }
 
-function firstScheme({ preferredStyleSchemes: schemes }: Record<string, unknown>): unknown {
+export function firstScheme({ preferredStyleSchemes: schemes }: Record<string, unknown>): unknown {
   return Array.isArray(schemes) ? schemes[0] : undefined
 }
 

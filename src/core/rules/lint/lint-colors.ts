@@ -11,10 +11,10 @@ import {
   variantsOf,
 } from '../display/colors.ts'
 import { directionOfLanguage } from '../display/language-match.ts'
-import { MOSAIC } from '../display/mosaic.ts'
 import { sampleImage } from '../template/image-choice.ts'
 import { lonePlaceholder } from '../template/placeholder.ts'
 import { type AppleFacts, quote, type StripPixels, warn } from './lint-facts.ts'
+import { MOSAIC } from './mosaic.ts'
 
 export function* lintColors({ definition, apple }: AppleFacts): Generator<Warning> {
   if (!apple) return

@@ -7,7 +7,7 @@ import type {
   WarningCode,
 } from '../../contract/schemas/definition.ts'
 import type { Card } from '../display/card.ts'
-import type { Mosaic } from '../display/mosaic.ts'
+import type { Mosaic } from './mosaic.ts'
 
 export interface PixelSize {
   width: number

@@ -4,7 +4,8 @@ import { validationError } from '../../../core/errors.ts'
 import { readAppleLook } from '../../../core/rules/display/apple-look.ts'
 import { type Card, localeOf, renderCard } from '../../../core/rules/display/card.ts'
 import { readGoogleView } from '../../../core/rules/display/google-view.ts'
-import { isSemanticBoarding, readPoster } from '../../../core/rules/display/poster.ts'
+import { readPoster } from '../../../core/rules/display/poster.ts'
+import { readSemanticFields } from '../../../core/rules/display/semantic-boarding.ts'
 import { claimClass } from '../../../core/rules/template/class-key.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import {
@@ -89,7 +90,7 @@ export function viewsOf(pass: WalletPass, wallets: PreviewWallets, at: Date, { p
   return {
     apple: apple && appleCard(pass.card, apple),
     poster: apple && readPoster(apple, localeOf(pass.card)),
-    isSemantic: apple !== null && apple !== undefined && isSemanticBoarding(apple),
+    semantic: apple && readSemanticFields(apple, localeOf(pass.card)),
     google: google && readGoogleView(google.class, google.object, pass.card.language, spoken),
   }
 }

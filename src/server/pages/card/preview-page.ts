@@ -16,8 +16,8 @@ export interface PreviewPageFacts {
   apple: Card | null
   /** The poster that newer iPhones show instead of the card. */
   poster?: Poster | null
-  /** Whether iPhones since iOS 26 show the trip in Apple's layout, which is not drawn. */
-  isSemantic?: boolean
+  /** The fields of a flight in the layout of iPhones since iOS 26. */
+  semantic?: Card['fields'] | null
   /** Null if the server does not issue for Google, or Google was not requested. */
   google: GoogleView | null
   /** The image IDs by role. The poster and the Google view contain no image IDs. */
@@ -46,14 +46,14 @@ ${warningsHtml(warnings)}`
 }
 
 export interface PhoneFacts
-  extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'isSemantic' | 'google' | 'images' | 'at'> {
+  extends Pick<PreviewPageFacts, 'apple' | 'poster' | 'semantic' | 'google' | 'images' | 'at'> {
   variant?: string
 }
 
 export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
-  const { apple, poster, isSemantic, google, images, at, variant } = facts
+  const { apple, poster, semantic, google, images, at, variant } = facts
   const named = variant ? `, ${variant}` : ''
-  const newerIos = poster?.since ?? (isSemantic ? 26 : undefined)
+  const newerIos = poster?.since ?? (semantic ? 26 : undefined)
   const phones = [
     apple &&
       poster &&
@@ -64,9 +64,15 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
         ...(poster.style === 'posterGeneric' && { back: detailsHtml(english.words.more, poster.details, []) }),
       }),
     apple &&
+      semantic &&
+      applePhone(apple, at, named, {
+        id: 'semantic',
+        card: cardHtml({ ...apple, fields: semantic }, options),
+        note: SEMANTIC_NOTE,
+      }),
+    apple &&
       applePhone(apple, at, newerIos === undefined ? named : `${named}, before iOS ${newerIos}`, {
         card: cardHtml(poster ? cardBeforePoster(apple, poster) : apple, { ...options, marksSurplus: true }),
-        ...(isSemantic && { note: SEMANTIC_NOTE }),
       }),
     google && androidPhone(google, images, named, options),
   ]
@@ -75,7 +81,8 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
 
 /** Front fields of the design that a newer iPhone does not show, so that the designer puts their facts elsewhere. */
 const SEMANTIC_NOTE =
-  'Since iOS 26, iPhones show the trip in the layout of Apple, which is not drawn here, instead of these fields.'
+  'An approximation: since iOS 26, iPhones show these facts of the flight in the layout of Apple, with badges and live data, ' +
+  'and not the front fields of the design.'
 const POSTER_NOTE =
   'A poster ticket shows the facts of the event and semantic tags, and not the front fields of the design.'
 

@@ -1,6 +1,6 @@
 import type { Definition, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
-import type { Mosaic } from '../../../core/rules/display/mosaic.ts'
 import type { PixelSize } from '../../../core/rules/lint/lint-facts.ts'
+import type { Mosaic } from '../../../core/rules/lint/mosaic.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import { ImageFault } from '../../../core/rules/template/image.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'

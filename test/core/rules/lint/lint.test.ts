@@ -10,8 +10,8 @@ import {
 } from '../../../../src/core/contract/schemas/definition.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
-import { MOSAIC } from '../../../../src/core/rules/display/mosaic.ts'
 import { type LintFacts, lintDefinition } from '../../../../src/core/rules/lint/lint.ts'
+import { MOSAIC } from '../../../../src/core/rules/lint/mosaic.ts'
 
 import { longScope } from '../../../../src/core/rules/template/definition.ts'
 import { parseDefinition } from '../../../support/definitions.ts'

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PassType } from '../../../../src/core/contract/schemas/definition.ts'
-import { semanticBoardingTags } from '../../../../src/core/rules/display/about.ts'
 import type { Card } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
-import { isSemanticBoarding, readPoster } from '../../../../src/core/rules/display/poster.ts'
+import { readPoster } from '../../../../src/core/rules/display/poster.ts'
 import { appleCard } from '../../../../src/server/pages/card/card-preview.ts'
 import { previewPage } from '../../../../src/server/pages/card/preview-page.ts'
 import { hostileTexts, imageId, sampleCard } from './samples.ts'
@@ -153,23 +152,17 @@ test('draws the poster of iOS 27 with its fields, the code, and its images, next
   expect(html).not.toContain(hostileTexts[0]!)
 })
 
-test('the page says which iPhones show a flight in the layout of Apple instead of its fields', () => {
+test('draws an approximation of the layout of iOS 26 for a flight, next to the classic style', () => {
   const apple = appleCard(sampleCard(), { boardingPass: {} })
+  const semantic = { ...apple.fields, primary: [{ key: 'from', label: 'Lisboa', value: hostileTexts[0]! }] }
   const facts = { title: 'Flight', subtitle: '', apple, google: null, images: {}, at }
-  const { html } = previewPage({ ...facts, isSemantic: true }, { imageUrl })
-  expect(html).toContain('Apple Wallet, before iOS 26')
-  expect(html).toContain('Since iOS 26, iPhones show the trip')
-  expect(previewPage({ ...facts, isSemantic: false }, { imageUrl }).html).not.toContain('iOS 26')
-})
-
-test('a flight that asks for the layout of Apple has it only with all required tags', () => {
-  const preferredStyleSchemes = ['semanticBoardingPass', 'boardingPass']
-  const semantics = Object.fromEntries(Object.keys(semanticBoardingTags).map((tag) => [tag, 'x']))
-  expect(isSemanticBoarding({ preferredStyleSchemes, semantics })).toBe(true)
-  expect(isSemanticBoarding({ semantics })).toBe(false)
-  expect(isSemanticBoarding({ preferredStyleSchemes, semantics: { ...semantics, passengerName: undefined } })).toBe(
-    false,
-  )
+  const { html } = previewPage({ ...facts, semantic }, { imageUrl })
+  const [newer, older] = html.split('Apple Wallet, before iOS 26')
+  expect(newer).toContain('Lisboa')
+  expect(newer).toContain('An approximation: since iOS 26')
+  expect(html).not.toContain(hostileTexts[0]!)
+  expect(older).not.toContain('Lisboa')
+  expect(previewPage({ ...facts, semantic: null }, { imageUrl }).html).not.toContain('iOS 26')
 })
 
 test.each([
