@@ -47,7 +47,7 @@ async function install(): Promise<void> {
   const cache = await caches.open(cacheName)
   const response = await fetch(page, { cache: 'no-cache' })
   const html = await response.clone().text()
-  // The server was just updated: the page is of another release than this file.
+  // Install nothing if the page is of another release than this file, because the server was just updated.
   const isOfThis =
     response.ok && [...html.matchAll(/\/door\/([\w.-]+\.(?:js|css))"/g)].every(([, name]) => DOOR_FILES.includes(name!))
   if (!isOfThis) throw new Error('The page is of another release.')

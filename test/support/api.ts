@@ -131,7 +131,7 @@ export class Api {
       createWallets: (loadImageFiles) => createWallets(identities, { publicUrl, loadImageFiles }),
       ...webhookServices(options.outbound),
       decoder: sharedDecoder,
-      // A busy test machine must not delay requests.
+      // Report an idle event loop, so that a busy test machine does not delay requests.
       measureEventLoop: () => 0,
       clock: () => this.now,
       log: options.log ?? pino({ level: 'silent' }),

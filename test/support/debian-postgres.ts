@@ -20,7 +20,7 @@ export async function startDebianPostgres(): Promise<{ url: string; programs: st
   const port = await freePort()
   const data = join(folder, 'data')
   chmodSync(folder, 0o755)
-  // PostgreSQL does not run as root.
+  // Run PostgreSQL as its own user, because it does not run as root.
   const uid = process.getuid?.() === 0 ? Number((await execa('id', ['-u', 'postgres'])).stdout) : undefined
   if (uid !== undefined) chownSync(folder, uid, 0)
   const asUser = { cwd: folder, ...(uid !== undefined && { uid }) }

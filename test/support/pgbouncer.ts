@@ -37,7 +37,7 @@ export async function startPgbouncer(databaseUrl: string, poolMode: string, pool
     'server_round_robin = 1',
   ]
   writeFileSync(file, `${settings.join('\n')}\n`, { mode: 0o644 })
-  // PgBouncer does not run as root. It reads the file before it changes the user.
+  // Run PgBouncer as another user, because it does not run as root. It reads the file before it changes the user.
   const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = execa(program, [...asUser, file], { reject: false, buffer: false })
   onTestFinished(async () => {

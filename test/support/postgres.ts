@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestProject } from 'vitest/node'
 import { freePort } from './ports.ts'
 
-// The package ends the process with 0 when no work is left, regardless of the exit code for the test result. It still
-// stops running servers on signals.
+// Remove the exit listeners of the package: it would end this process with 0 when no work is left, although tests
+// failed. The package still stops running servers on signals.
 const events = ['beforeExit', 'exit'] as const
 const emitter: NodeJS.EventEmitter = process
 const known = new Set(events.flatMap((event) => emitter.listeners(event)))
@@ -38,7 +38,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   }
   const postgres = await startPostgres({ settings: forgetful })
   project.provide('postgresUrl', postgres.url)
-  // Copying files takes half as long as copying through the log.
+  // Copy the files of a database, which takes half as long as copying it through the log.
   project.provide('copyStrategy', 'strategy file_copy')
   return postgres.stop
 }
@@ -80,7 +80,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     onLog: () => undefined,
     onError: () => undefined,
   })
-  // The other user must be able to read the files that are written for it, such as its password.
+  // Let the other user read the files that are written for it, such as its password.
   const umask = isRoot ? process.umask(0o022) : undefined
   try {
     await postgres.initialise()
@@ -103,7 +103,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
       pid = readPid(databaseDir)
     },
     async stop() {
-      // The package would wait for the end of a process that has already ended.
+      // Do not stop a process that has already ended, because the package would wait for its end.
       if (isAlive(pid)) await postgres.stop()
       rmSync(folder, { recursive: true, force: true })
     },

@@ -78,7 +78,7 @@ async function makeAndKeep(kept: string): Promise<void> {
   try {
     renameSync(made, kept)
   } catch (error) {
-    // Another run was first.
+    // If another run has created the credentials first, keep those and remove these.
     rmSync(made, { recursive: true, force: true })
     if (!existsSync(kept)) throw error
   }

@@ -34,7 +34,7 @@ export async function openDatabases(dialects: readonly TestDialect[]): Promise<D
 
 async function query(base: string, sql: string): Promise<void> {
   const client = new pg.Client(`${base}postgres`)
-  // If a connection ends, its query fails with the same error.
+  // Ignore the event, because the query fails with the same error if a connection ends.
   client.on('error', () => undefined)
   await client.connect()
   try {

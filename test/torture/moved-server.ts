@@ -48,7 +48,8 @@ const server = await startServer({
   config: testConfig({
     port: Number(port),
     databaseUrl,
-    // Google's tokens contain the time of the machine, and an emulator with another clock rejects them.
+    // Issue only for Apple: Google's tokens contain the time of the machine, and an emulator with another clock rejects
+    // them.
     platforms: ['apple'],
     serverKey,
     allowInsecureWebhooks: true,

@@ -35,7 +35,7 @@ export async function startTallyReceiver(arena: Arena): Promise<TallyReceiver> {
     try {
       for await (const chunk of request) chunks.push(chunk)
     } catch {
-      // The sender was killed during the request, so nothing was received.
+      // Do not count the request: its sender was killed before it was complete.
       return
     }
     const body = Buffer.concat(chunks)

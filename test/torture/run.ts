@@ -25,7 +25,8 @@ if (options.isHelp) {
 await execa('node', ['scripts/build.js', '--if-needed'], { stdout: ['inherit', 2], stderr: 'inherit' })
 
 const interruption = new AbortController()
-// The PostgreSQL package would end this process immediately, before the table is printed.
+// Remove the listeners of the PostgreSQL package, which would end this process immediately, before the table is
+// printed.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'beforeExit'] as const) process.removeAllListeners(signal)
 const interrupted = once(interruption.signal, 'abort')
 let interruptedAt = 0
@@ -35,7 +36,7 @@ const startedAt = new Date()
 const begun = performance.now()
 const secondsSoFar = () => (performance.now() - begun) / 1000
 const databases = await openDatabases(options.dialects).catch((error: unknown) => {
-  // Ctrl-C also ends the processes of the scenes.
+  // Ignore the error after Ctrl-C, which also ends PostgreSQL while it starts.
   if (interruption.signal.aborted) process.exit(130)
   throw error
 })

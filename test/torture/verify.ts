@@ -155,7 +155,7 @@ function checkEvents(
   }
   for (const { id, externalPassId, revision, status } of passes) {
     const wasVoided = journal.passes.get(externalPassId)?.voided !== 'no'
-    // A pass that was voided while it was queued was never issued.
+    // A pass that was voided while it was queued has no `pass.issued`.
     expect('pass.issued', id, wasVoided ? 0 : 1, 1)
     expect('pass.updated', id, revision - 1)
     expect('pass.voided', id, status === 'VOID' ? 1 : 0)

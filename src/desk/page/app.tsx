@@ -191,7 +191,10 @@ function chosenAtFirst(projects: Project[]): string | null {
   return found?.id ?? null
 }
 
-/** Returns the pass in the fragment of the address, so that the browser's back button works. */
+/**
+ * Returns the ID of the pass in the fragment of the address. It is stored there, so that the browser's back button
+ * works.
+ */
 function usePassId(): string | null {
   const [passId, setPassId] = useState(readPassId)
   useEffect(() => {

@@ -291,7 +291,7 @@ function daysUntil(at: string, now: Date): number {
   return Math.floor((Date.parse(at) - now.getTime()) / DAY_MS)
 }
 
-/** Returns a message, or its first language. */
+/** Returns a message, in its first language if it has several. */
 export function textOf(body: string | Record<string, string>): string {
   return typeof body === 'string' ? body : (Object.values(body)[0] ?? '')
 }

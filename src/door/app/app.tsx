@@ -23,7 +23,7 @@ export function mountApp(
   document.documentElement.dir = language.direction
   document.title = language.words.door
   const app = { engine, language, feedback: createFeedback() }
-  // Browsers allow sound only after the first touch.
+  // Unlock sound on a touch, because browsers allow none before the first touch.
   document.addEventListener('pointerdown', () => app.feedback.unlock())
   render(
     <DoorContext.Provider value={app}>

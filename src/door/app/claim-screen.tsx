@@ -58,7 +58,7 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
           {words.claim.phoneName}
           <input value={name} maxLength={100} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </label>
-        {/* Never disabled, since users would not know the reason. */}
+        {/* Never disable this button, because users would not know the reason. */}
         <button type="submit" class="main" aria-busy={isBusy}>
           {words.claim.submit}
         </button>

@@ -25,6 +25,6 @@ if (isSecureContext) {
   mountApp(element, { engine, language, invitation })
   await keepUpToDate({ url: './door/sw.js', scope: './door' }, isBusy)
 } else {
-  // Browsers block the camera, the service worker, and locks on insecure pages.
+  // Show only a message, because browsers block the camera, the service worker, and locks on insecure pages.
   element.textContent = language.words.insecure
 }

@@ -24,7 +24,7 @@ export function browserEnvironment(
     settings: phoneSettings,
     openStore: async (onLost) => new TableStore(await openIndexedDb(DATABASE, onLost)),
     fetch: (input, init) => fetch(input, init),
-    // The page is next to the API, regardless of a proxy.
+    // The API has the base URL of this page, also behind a proxy with a path prefix.
     baseUrl: new URL('.', location.href).href.slice(0, -1),
     version,
     language,
@@ -78,7 +78,8 @@ const ASK_MS = 1_000
 export async function keepUpToDate(worker: { url: string; scope: string }, isBusy: () => boolean): Promise<void> {
   const container = navigator.serviceWorker
   if (!container) return
-  // A page without a controlling worker is of the newest release already.
+  // Do not reload when the first worker takes control, because a page without a worker is already of the newest
+  // release.
   let isControlled = container.controller !== null
   container.addEventListener('controllerchange', () => {
     if (isControlled) whenIdle(isBusy, () => location.reload())

@@ -116,11 +116,12 @@ async function fetchList(options: {
   async function amend(since: string): Promise<Reply<unknown> | 'whole'> {
     let page = await ask({ since })
     for (;;) {
-      // The server does not know the list, the list is too old, or the server is older than the list.
+      // Load the whole list, because the server does not know this list, this list is too old, or the server is older
+      // than it.
       if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
-      // Items can be newer than the list, so an interrupted update does no harm.
+      // Store each page as it arrives. An interrupted update does no harm, because items can be newer than the list.
       await store.amendList(items, removed, hasMore ? null : { id, generatedAt })
       if (!hasMore) return page
       page = await ask({ since, cursor: nextCursor! })

@@ -106,7 +106,7 @@ export function createScanner(
         { key, externalRef, at: at.getTime(), runner },
         {
           notBefore: at.getTime() - UNRESOLVED_MS,
-          // An attempt of another runner belongs to another guest, unless that runner crashed.
+          // Do not resume an attempt of another runner, which belongs to another guest, unless that runner crashed.
           canResume: (begun) => !shown.has(begun.externalRef) && (begun.runner === runner || !isRunning(begun.runner)),
         },
       )
@@ -140,7 +140,7 @@ export function createScanner(
       await store().settle(decision, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
-      // The server has recorded its decision, so it is valid even if this phone cannot store it.
+      // If the storage is full, show the decision nevertheless, because the server has recorded it.
       if (!(error instanceof StorageFullError)) throw error
       shown.add(attempt.externalRef)
       onStored(true)

@@ -168,7 +168,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
       const timeoutMs = options.settings.probeMs
       const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, timeoutMs, fits })
-      // A server without doors does not work with this page.
+      // The server is too old for this page, because it does not know doors.
       if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)
         return { kind: 'timeout' }

@@ -145,7 +145,7 @@ async function uploadWaiting(options: {
     // The server rejects the door or its workspace as a whole, for example because it is suspended: keep the reversal
     // pending, like scans.
     if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
-    // Someone else has reversed the scan, which is the intended result.
+    // Treat the reversal as uploaded: someone else has already reversed the scan, which is the intended result.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return discard(entry, reply.message, isOfAnother)
   }

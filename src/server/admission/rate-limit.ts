@@ -246,7 +246,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
         if (now - bucket.spentAt > USAGE_TTL_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) counts.push([key, bucket.usage])
       }
-      // The keys with the least usage are limited only locally.
+      // Report only the keys with the highest usage. The limits of the other keys apply per process.
       if (counts.length > MAX_NAMES) {
         counts.sort(([, one], [, other]) => other - one)
         for (const [key] of counts.splice(MAX_NAMES)) buckets.get(key)!.usage = 0

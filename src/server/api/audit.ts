@@ -51,7 +51,7 @@ function account(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container, the account can have no name.
+    // Use the ID of the account, because an account can have no name in a container.
     return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }

@@ -82,7 +82,7 @@ export function createTakeQueue(): TakeQueue {
     const allowed = token.workspace.limits.waitingJobs
     let count = counts.get(workspaceId)
     const isOver = count !== undefined && count.jobs + jobs > allowed
-    // A clock that was set back must not keep an old count.
+    // Use the absolute age, so that a clock that was set back does not keep an old count.
     const age = Math.abs(now.getTime() - (count?.at ?? 0))
     if (count === undefined || age >= (isOver ? RECOUNTED_MS : COUNTED_MS)) {
       count = { jobs: await store.usage.countWaitingJobs(workspaceId, allowed + 1), at: now.getTime() }

@@ -143,7 +143,7 @@ export async function expirePasses({ store, clock, stopping }: LongJobServices):
   // Read first, so that an idle scheduler never waits for the write lock.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
     const count = await pace.run(store, (tx, rows) => expireSome(tx, clock(), rows))
-    // Another server is marking the remaining passes.
+    // Stop, because another server is marking the remaining passes.
     if (count === 0) return
     expired += count
   }

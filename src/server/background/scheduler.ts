@@ -23,7 +23,7 @@ interface Own {
 /** The tasks of each schedule, in the order in which they run. Each task checks whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
-  // A separate schedule, because it can take minutes to chain a long existing ledger.
+  // Use a separate schedule, because it can take minutes to chain a long existing ledger.
   evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },

@@ -60,7 +60,7 @@ const unavailable: Partial<Record<Unavailability, string>> = {
 
 /** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
-  // h3 wraps the errors of handlers as causes. The causes of h3's own errors are only details.
+  // Unwrap the errors of handlers, which h3 wraps. Do not unwrap h3's own errors, whose causes are only details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
   const why = findUnavailability(error)

@@ -46,7 +46,8 @@ export async function startListener(
     showURL: false,
     autoClose: false,
   }).catch((error: NodeJS.ErrnoException) => {
-    // Another process took the port after the probe. Either listhen or the system detects it.
+    // Both errors mean that another process took the port after the probe. The first one is of listhen, the second one
+    // of the operating system.
     throw error.name === 'GetPortError' || error.code === 'EADDRINUSE' ? taken() : error
   })
   if ((listener.server.address() as AddressInfo).port !== port) {

@@ -270,7 +270,7 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
   const known = await store.transaction(async (tx) => {
     const first = await tx.settings.insert(PASS_TYPE, passTypeIdentifier)
     if (first === passTypeIdentifier) return first
-    // Phones of the sandbox do not count.
+    // Allow a change from the pass type of the sandbox, because its phones are not real.
     if (first !== SANDBOX_PASS_TYPE && (await tx.registrations.hasAny())) return first
     await tx.settings.update(PASS_TYPE, passTypeIdentifier)
     return passTypeIdentifier

@@ -44,7 +44,7 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
       for (const chain of chainNames) adopted += await tx.chains.adopt(chain, rows)
       return adopted
     })
-    // Other servers are chaining the remaining entries, or the entries belong to broken chains.
+    // Stop, because other servers are chaining the remaining entries, or the entries belong to broken chains.
     if (chained === 0) break
     await setImmediate()
   }

@@ -60,7 +60,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Without this header, nginx buffers small events.
+  // Without this header, nginx would delay small events.
   'x-accel-buffering': 'no',
 }
 

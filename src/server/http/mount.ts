@@ -125,11 +125,12 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // A door requests the list of doors every few seconds. The list contains only this door, so it costs no more than a
-    // small request.
+    // Schedule this request as small, although it requests a list: each door sends it every few seconds, and the list
+    // contains only the door itself.
     const isSelf = token.door !== null && route === contract.doors.list
     const cost = isScheduledAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
-    // The handler of an image enters the scheduler itself, and leaves it to wait for the decoder process.
+    // Do not enter the scheduler for an image, because its handler enters the scheduler itself, and leaves it to wait
+    // for the decoder process.
     if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
     // Enter after the wait for the event loop. If a request held a render slot while it waits, it would delay renders
     // of other workspaces.

@@ -87,7 +87,7 @@ function createBreaker(
   })
 
   function answered(how = 'a platform responds to an identity again'): void {
-    // Hanging calls that began earlier no longer count.
+    // Count the response, so that calls that began earlier and still hang do not block other calls.
     answers += 1
     failures = 0
     hanging.clear()

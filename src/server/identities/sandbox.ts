@@ -142,7 +142,7 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
       server!.checkPrivateKey(createPrivateKey(serverKeyPem))
     )
   } catch {
-    // Unreadable certificates are invalid.
+    // Treat unreadable certificates as invalid.
     return false
   }
 }

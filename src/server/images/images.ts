@@ -224,7 +224,7 @@ class DecoderEnded extends Error {
 /** Starts the process. Resolves once it has loaded its libraries. */
 async function startDecoder(program: string, onEnd: () => void): Promise<DecoderProcess> {
   const child = fork(program, [], {
-    // When run from source, there is no compiled file.
+    // Load tsx if the server runs from source, because there is no compiled file in that case.
     execArgv: extname(program) === '.ts' ? ['--import', 'tsx'] : [],
     // Run in a folder from which Node finds tsx.
     cwd: dirname(program),

@@ -176,7 +176,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     try {
       return await claiming.statement((tx) => tx.jobs.claim(queue, clock(), limits))
     } catch (error) {
-      // Another server claimed a job of the same subject concurrently.
+      // If another server claimed a job of the same subject concurrently, claim nothing.
       if (isTaken(error)) return []
       throw error
     }

@@ -160,7 +160,7 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
 /** Whether a file is the database, a file that SQLite keeps next to it, its server key, or its first token. */
 async function isPartOf(database: string, file: string): Promise<boolean> {
   const config = { databaseUrl: `sqlite:${database}` }
-  // SQLite keeps its logs next to the target of a symbolic link.
+  // Resolve a symbolic link, because SQLite keeps its logs next to the target of the link.
   const real = await realpath(database)
   const logs = LOG_SUFFIXES.map((suffix) => `${real}${suffix}`)
   const named = join(await realpath(dirname(file)), basename(file))

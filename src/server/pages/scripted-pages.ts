@@ -58,7 +58,7 @@ export function doorFiles(build: Build): Promise<Files> {
       'worker-src': "'self'",
       'manifest-src': "'self'",
     },
-    // Only this page can use the camera.
+    // Allow the camera only for this page.
     permissions: 'camera=(self), microphone=(), geolocation=()',
     head: `<meta name="theme-color" content="#101014">
 <meta name="apple-mobile-web-app-capable" content="yes">
@@ -116,7 +116,8 @@ ${head}
       content: bytes,
       cacheControl: FIXED_NAMES.includes(name) ? REVALIDATED : IMMUTABLE,
       headers: {
-        // A web worker uses the policy of its file instead of the policy of the page.
+        // Send the policy with each file, because a web worker uses the policy of its file instead of the policy of the
+        // page.
         'content-security-policy': headers['content-security-policy']!,
         'cross-origin-resource-policy': 'same-origin',
         ...(name === 'sw.js' && { 'service-worker-allowed': `../${page}` }),

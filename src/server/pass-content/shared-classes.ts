@@ -119,7 +119,8 @@ export async function followClasses(
     return { googleClassId: ofClass.id }
   })
   for (const { id, values } of changed) await tx.googleClasses.setValues(workspaceId, id, values)
-  // If Google never received a class, its first object sends the class in its current form.
+  // Send only classes that Google has received. Any other class is sent in its current form together with its first
+  // object.
   const sent = [...changed].filter(({ sentVersion }) => sentVersion !== null)
   const job = { workspaceId, kind: 'upsert-google-class' as const, correlationId }
   await tx.jobs.insertOnce(

@@ -96,7 +96,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
    * that can have links themselves are omitted, because Google rejects nested links.
    */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
-    // Another text names no pass, and PostgreSQL rejects a query with NUL.
+    // Omit texts that are not valid external IDs: they name no pass, and PostgreSQL rejects a query with NUL.
     const externalIds = new Set(card.google.linkedPasses?.filter((id) => ExternalPassId.safeParse(id).success))
     externalIds.delete(pass.externalPassId)
     if (externalIds.size === 0) return {}
@@ -270,7 +270,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
         await update(api.bulk)
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
-        // If the object is missing, the class can be missing, too.
+        // Create the class, too, because it can be missing like the object.
         await make(api.bulk)
       }
       await recordSent(pass, sent, options)

@@ -146,7 +146,8 @@ export function createPackages(
         'cache-control': 'private, no-cache',
         'last-modified': pass.modifiedAt.toUTCString(),
       }
-      // Tags take precedence over dates (RFC 9110, 13.2.2), and a comparison of dates needs no rendering.
+      // Compare dates first, because this needs no rendering, but only without a tag: tags take precedence over dates
+      // (RFC 9110, 13.2.2).
       if (given.tag === null && isUnmodified(pass, given.since)) {
         return new HTTPResponse(null, { status: 304, headers: answered })
       }

@@ -58,7 +58,7 @@ export async function holdBack(
   const { workspaceId, kind } = jobs[0]!
   await store.transaction(async (tx) => {
     await tx.jobs.snooze(jobs, until)
-    // Jobs about classes do not name the identity: each is snoozed when it runs.
+    // Do not snooze waiting jobs about classes, which do not name the identity: each of them is snoozed when it runs.
     if (kind === 'upsert-google-class') return
     await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
   })

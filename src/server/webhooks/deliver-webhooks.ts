@@ -28,7 +28,7 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   const { workspaceId, subject: webhookId } = job
   const { store } = services
   const webhook = await store.webhooks.findToSend(workspaceId, webhookId)
-  // Every generation of a deleted webhook is stale.
+  // Treat every generation of a deleted webhook as stale.
   const { generation, hasStale } = webhook ?? { generation: MAX_GENERATION, hasStale: true }
   if (hasStale && !(await endStale(job, generation, services))) return
   if (webhook?.status !== 'ENABLED') {
@@ -66,7 +66,7 @@ async function finish(
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
-    // Another sender has the job and continues.
+    // Stop, because another sender has the job and continues.
     if ((await tx.jobs.complete([job])).length === 0) return
     const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
     // Delete waiting jobs before the read of due deliveries, so that a delivery that is created in between keeps its

@@ -151,7 +151,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    // The maximum size of a batch.
+    // Write a batch of the maximum size in one transaction.
     passesPerTurn: 100,
     ...both(background),
     entry,
@@ -166,8 +166,8 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
 
 /** The settings of all connections to PostgreSQL. */
 const SETTINGS = {
-  // Just-in-time compilation takes 60 ms if PostgreSQL expects many rows, and does not speed up statements that find rows by
-  // key.
+  // Disable just-in-time compilation: it takes 60 ms if PostgreSQL expects many rows, and does not speed up statements
+  // that find rows by key.
   jit: 'off',
   lock_timeout: BUSY_TIMEOUT_MS,
   idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
@@ -201,7 +201,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA journal_mode = WAL',
     'PRAGMA synchronous = FULL',
     'PRAGMA foreign_keys = ON',
-    // See `keepCheckpointing`.
+    // Disable automatic checkpoints, which `keepCheckpointing` replaces.
     'PRAGMA wal_autocheckpoint = 0',
     // Overwrite deleted data on pages that are written anyway.
     'PRAGMA secure_delete = FAST',

@@ -46,7 +46,10 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
-/** The condition that the workspace of a row is neither suspended nor expired. The jobs of other workspaces wait. */
+/**
+ * The condition that the workspace of a row is neither suspended nor expired. Jobs of suspended and expired workspaces
+ * wait.
+ */
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`
 

@@ -133,7 +133,8 @@ export class Erasure extends Repository {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
-      // Other imported identifiers are kept until phones have had time to download the erased pass.
+      // Clear the code now. The other imported identifiers are kept until phones have had time to download the erased
+      // pass.
       scan_payload: null,
       import_digest: null,
     }
@@ -308,11 +309,11 @@ const MERGED_PAGES = 500
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return
-  // A negative number starts a merge of all segments; a positive one continues it.
+  // Start a merge of all segments with a negative number, and continue it with positive ones.
   for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
     const before = await totalChanges(writer)
     await writer.raw(`insert into pass_search (pass_search, rank) values ('merge', ?)`, [pages])
-    // The statement itself counts as one change.
+    // Stop if the statement itself, which counts as one change, was the only change.
     if ((await totalChanges(writer)) - before < 2) return
   }
 }

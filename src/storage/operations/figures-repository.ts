@@ -224,7 +224,8 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // A number can be negative, because it can be one of several slots of a sum. Encode negative numbers as odd numbers.
+    // Encode negative numbers as odd numbers. A number can be negative, because it can be one of several slots of a
+    // sum.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))

@@ -250,8 +250,8 @@ export async function findPoolMode({
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
-    // Ask one connection twice in a row. If the connections took turns, a pooler that alternates between two processes would
-    // always give each the same process.
+    // Ask one connection twice in a row. If two connections took turns, a pooler that alternates between two processes
+    // would always give each connection the same process.
     own.add(await processOf(entry)).add(await processOf(entry))
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }

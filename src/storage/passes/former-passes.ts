@@ -168,7 +168,7 @@ export class FormerPasses extends Repository {
         .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
         .join('passes', 'passes.id', 'former_passes.pass_id')
         .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
-    // A former copy never changes again, so it has no versions to compare.
+    // Use 0 for both versions, because a former copy never changes again.
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,

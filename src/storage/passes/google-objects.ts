@@ -179,7 +179,8 @@ export class GoogleObjects extends Repository {
         ...change,
         ...replacing,
         last_error: null,
-        // If the stored mark differs or is null, another send ran concurrently. Google might then have either content.
+        // Store that the content is unknown if the stored mark differs or is null: another send ran concurrently, so
+        // Google might have the content of either.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },

@@ -201,7 +201,7 @@ export class TemplateVersions extends Repository {
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
       .where({ template_id: templateId, stage: 'published' })
-      // PostgreSQL rejects a number that exceeds the type of the column.
+      // Cast the number, because PostgreSQL rejects a number that exceeds the type of the column.
       .whereRaw('version = cast(? as bigint)', [version])
       .first()
     return row && toPublished(row)

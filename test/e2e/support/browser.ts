@@ -31,7 +31,7 @@ export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      // Links lead to Google, which tests must not call.
+      // Block the address of Google, to which links lead and which tests must not call.
       '--host-resolver-rules=MAP pay.google.com ~NOTFOUND',
       ...more,
     ],
@@ -119,7 +119,7 @@ export async function picture(page: Page, name: string, options: { fullPage?: bo
  * @param rules all by default
  */
 export async function accessibilityIssues(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // Loading axe costs most of the time of a check.
+  // Load axe once per page, because loading it takes most of the time of a check.
   if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axe)
   const options = { resultTypes: ['violations', 'incomplete'], ...(rules && { runOnly: rules }) }
   const { violations, incomplete } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as Record<

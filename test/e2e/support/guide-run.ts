@@ -39,7 +39,7 @@ const makesPasses = /^passes (pass create|issue)\b(?!.* --dry-run)/
 export async function runGuide({ path, steps }: Guide, options: GuideOptions = {}): Promise<GuideRun> {
   const shell = await setUp(options)
   options.prepare?.(shell.cwd)
-  // A server in this process resolves relative paths in the reader's folder.
+  // Work in the reader's folder, against which a server in this process resolves relative paths.
   const before = process.cwd()
   process.chdir(shell.cwd)
   onTestFinished(() => process.chdir(before))
@@ -120,7 +120,7 @@ async function setUp({ env }: GuideOptions) {
     PASSES_PORT: String(await freePort()),
     PASSES_RATE_LIMIT: '0',
     PASSES_LOG_LEVEL: 'warn',
-    // The receiver of a guide listens where its webhook sends to.
+    // The port of the receiver, to which the webhook of a guide sends.
     PORT: String(await freePort()),
     ...env,
   }

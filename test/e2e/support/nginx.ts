@@ -60,7 +60,7 @@ ${site}
   })
   await once(child, 'spawn')
   await eventually(() => {
-    // `nginx -t` leaves an empty PID file.
+    // Check the content, because `nginx -t` leaves an empty PID file.
     if (readFileSync(join(folder, 'nginx.pid'), 'utf8') === '') throw new Error('nginx has not started')
   })
   return { url: `http://127.0.0.1:${port}`, secureUrl: `https://127.0.0.1:${securePort}`, ca: rootPem }

@@ -122,11 +122,11 @@ async function startHere(args: string[], ready: RegExp, options: RunOptions): Pr
   return {
     text,
     async stop() {
-      // This process must still end when it gets signals.
+      // Remove the listeners of the command, so that signals still end this process.
       const own = listeners().filter(({ run }) => !before.has(run))
       for (const { on, run } of own) process.off(on, run)
-      // The state of the process was restored when the command was ready. Its exit must not change the exit code of
-      // this process.
+      // Restore the exit code of this process after the end of the command. The rest of its state was restored when the
+      // command was ready.
       const back = setExitCode()
       for (const { on, run } of own) if (on === 'SIGINT') run('SIGINT')
       return running.then(({ exitCode }) => exitCode).finally(back)
@@ -169,7 +169,7 @@ async function runHere(
     putBack.push(replace(process, 'stdout', stdout.stream))
     putBack.push(replace(process, 'stderr', stderr.stream))
     putBack.push(replace(globalThis, 'console', new Console({ stdout: stdout.stream, stderr: stderr.stream })))
-    // Node.js writes warnings to stderr directly, not through process.stderr.
+    // Capture warnings separately, because Node.js writes them to stderr directly, not through process.stderr.
     putBack.push(onWarning(({ name, message }) => stderr.stream.write(`${name}: ${message}\n`)))
     await execute({ loadOptions: await loadProgram() })
     // Wait for output that is deferred to the next turn, such as warnings.

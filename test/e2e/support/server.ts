@@ -157,7 +157,10 @@ export async function hostServer(options: ServerOptions = {}): Promise<HostedSer
   return { ...describe(started, database, options), stderr: () => stderr, stop }
 }
 
-/** The flag that vitest.config.ts gives this process. The server of a test needs it too, because it runs only for moments. */
+/**
+ * The flag from vitest.config.ts that delays optimizations, which do not pay off in a process that runs only for
+ * moments. Servers of tests get the flag, too.
+ */
 const optimizesLate = process.execArgv.filter((flag) => flag.startsWith('--interrupt-budget='))
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {

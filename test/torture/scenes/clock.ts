@@ -41,7 +41,7 @@ async function moveClock(arena: Arena): Promise<void> {
   await load.stop()
   arena.check(load.lost() === 0, `${load.lost()} requests got no response: ${server.stderr().slice(-500)}`)
   await clearDoubts(target, client)
-  // Jobs that were queued before the clock was set back wait until the clock reaches that time again.
+  // Move the clock forward again: jobs that were queued before the clock was set back wait until it reaches that time.
   await server.tell({ offsetMs: step })
   arena.took('time until all jobs were run', await settle(arena, server.database, 60))
   await verify(arena, target, client, receiver)

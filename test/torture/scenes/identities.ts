@@ -81,7 +81,7 @@ async function renewUnderKills(arena: Arena): Promise<void> {
       await server.kill()
       arena.did('kills')
       server = await start()
-      // A restarted process reads the identities of new passes.
+      // Issue passes of both brands, because a restarted process must read the identities of new passes.
       for (const brand of brands) await issueMore(arena, server, brand)
     }
   }

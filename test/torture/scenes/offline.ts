@@ -21,7 +21,7 @@ async function uploadAgainAndAgain(arena: Arena): Promise<void> {
   const { client } = servers[0]!
   for (let round = 0; round < arena.size(3, 10) && !(round > 0 && arena.isOver()); round += 1) {
     const passes = await Promise.all(Array.from({ length: 8 }, () => issuedPass(arena, client, { maxUses: 1 })))
-    // Later than the creation of the passes, because a device cannot have scanned them before.
+    // Use a time after the creation of the passes, because a device cannot have scanned them before.
     const at = Date.now()
     const scans = passes.flatMap((passId, n) => [
       { ...base(round, `first-${n}`, at + n), passId, result: 'accepted' as const, reason: 'valid' as const },

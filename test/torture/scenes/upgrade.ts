@@ -53,7 +53,7 @@ async function killUpgrade(arena: Arena): Promise<void> {
     arena.did(count === passes ? 'kills after the upgrade' : 'kills during the upgrade')
     server = await restart()
   }
-  // The lease of the killed worker ends first.
+  // Wait until the lease of the killed worker has ended, and the upgrade continues.
   const before = await done()
   await arena.waitUntil('the upgrade resumes', 120, async () => (await done()) > before)
   const resumed = { at: performance.now(), count: await done() }

@@ -25,7 +25,7 @@ declare const DOOR_READER: string
 
 const FORMATS = [
   ...Object.values(barcodeFormats).map(({ browser }) => browser),
-  // Some browsers report an EAN-13 that starts with 0 as this format only.
+  // Require UPC-A, too, because some browsers report an EAN-13 that starts with 0 only as UPC-A.
   'upc_a',
 ]
 const MATRIX = Object.values(barcodeFormats).flatMap(({ browser, isLinear }) => (isLinear ? [] : [browser]))

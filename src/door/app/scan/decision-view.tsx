@@ -56,7 +56,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
         <p class="name">
           <bdi>{decision.label ?? ''}</bdi>
         </p>
-        {/* Texts of the template can have another direction than the page. */}
+        {/* Isolate texts of the template, because their direction can differ from the direction of the page. */}
         {notice !== null && (
           <p class="notice">
             <bdi>{notice}</bdi>

@@ -36,7 +36,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
 
   return (
     <>
-      {/* Outside the area that the lock hides from screen readers. */}
+      {/* Keep this outside the area that the lock hides from screen readers. */}
       <DecisionAnnouncement decision={shown} />
       {/* The lock makes the area inert here. The browser does so for a sheet. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
@@ -242,7 +242,7 @@ function useWakeLock(): void {
       lock = await navigator.wakeLock?.request('screen').catch(() => undefined)
       if (isOver) await lock?.release()
     }
-    // The phone releases the lock whenever the page is hidden.
+    // Request the wake lock again when the page is shown, because the phone releases it whenever the page is hidden.
     document.addEventListener('visibilitychange', hold)
     void hold()
     return () => {

@@ -177,7 +177,7 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
           {words.searchField}
           <input
             value={text}
-            // With the focus on the heading, a typed name would be taken for a scanned code.
+            // Move the focus here: with the focus on the heading, a typed name would be taken for a scanned code.
             autofocus
             autocomplete="off"
             autocapitalize="off"

@@ -111,7 +111,7 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
   let lastAt = 0
 
   function onKey(event: KeyboardEvent): void {
-    // German keyboards type @ with AltGr, which Windows reports as Ctrl and Alt.
+    // Do not treat AltGr as a shortcut: German keyboards type @ with AltGr, which Windows reports as Ctrl and Alt.
     const isShortcut = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState('AltGraph')
     if (isShortcut || event.isComposing) return
     if (event.target instanceof HTMLInputElement) return
@@ -126,7 +126,8 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
       event.stopPropagation()
       onScan(payload)
     } else if ([...event.key].length === 1) {
-      // A space also presses buttons. A leading space is not part of a code.
+      // Prevent the default for a space within a code, because the space would press the focused button. A leading
+      // space is not part of a code.
       if (typed !== '') event.preventDefault()
       if (typed !== '' || event.key !== ' ') typed += event.key
     }

@@ -16,7 +16,7 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<T
         for (const index of indexes) store.createIndex(index, index, { multiEntry: true })
       }
     },
-    // A newer page in another tab waits for this connection to close.
+    // Close this connection, because a newer page in another tab waits for that.
     blocking: (_, __, event) => (event.target as IDBDatabase).close(),
     terminated: onLost,
   })
@@ -46,7 +46,7 @@ type Mode = 'readonly' | 'readwrite'
 type OpenTransaction = IDBPTransaction<unknown, string[], Mode>
 
 function transactionOn(opened: OpenTransaction): Transaction {
-  // Only the work of `write` changes rows.
+  // Cast to a writable transaction, because only the work of `write` calls the methods that change rows.
   const tx = opened as IDBPTransaction<unknown, string[], 'readwrite'>
   return {
     get: (table, key) => tx.objectStore(table).get(key),

@@ -94,7 +94,8 @@ export class TableStore implements EngineStore {
   settle(decision: Decision, entry: JournalEntry | null) {
     return this.#db.write(['attempts', 'journal', 'decisions', 'meta'], async (tx) => {
       await record(tx, { decision, entry })
-      // Without a list, for example if the workspace forbids it, nothing else deletes decisions.
+      // Trim also here, because nothing else deletes decisions if there is no list, for example because the workspace
+      // forbids it.
       await trim(tx)
     })
   }
@@ -103,7 +104,8 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
-      // If a page ended before it showed the decision, the decision on this attempt is already stored.
+      // Return a decision on this attempt that is already stored: a page can end after it stores a decision and before
+      // it shows it.
       const known = await decisionOf(tx, attempt.externalRef)
       if (known) return known.decision
       const matches = await matching(tx, list.slot, { attempt, code })
@@ -269,7 +271,7 @@ async function record(
   if (await decisionOf(tx, externalRef)) return
   if (entry) await tx.put('journal', [entry])
   await tx.put('decisions', [{ externalRef, decision }])
-  // A code of several passes does not count as rejected: the choice that follows counts.
+  // Do not count a code of several passes as rejected, because the pass that is chosen next is counted.
   const { tone } = badgeOf(decision)
   await count(tx, { accepted: tone === 'yes' ? 1 : 0, turnedAway: tone === 'no' ? 1 : 0 })
 }

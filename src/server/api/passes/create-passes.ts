@@ -65,7 +65,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (pass.templateId !== item.templateId) {
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
-    // An item without a plan repeats an earlier item.
+    // An item without a plan repeats an earlier item, so it does not create a pass.
     return { pass, isNew: plan !== undefined && inserted.get(externalPassId) === pass }
   })
 }

@@ -86,7 +86,7 @@ export async function importPasses(
     if (problem) return { externalPassId, problem }
     const pass = inserted.get(externalPassId)
     if (!pass) return { externalPassId, problem: namesTaken(context) }
-    // An item without a plan repeats an earlier item.
+    // An item without a plan repeats an earlier item, so it does not create a pass.
     return { externalPassId, isNew: plan !== undefined, ...(!dryRun && { pass }) }
   })
 }

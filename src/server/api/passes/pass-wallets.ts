@@ -62,7 +62,7 @@ function toPassWallets(
       pushedVersion: registration.pushedVersion > 0 ? registration.pushedVersion : null,
       fetchedAt: registration.fetchedAt?.toISOString() ?? null,
       fetchedVersion: registration.fetchedVersion || null,
-      // If the device never received a push, it has the version that it downloaded first.
+      // A device without a recorded download has version 1, with which the pass was added.
       state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
       lastError: registration.lastError,
     })),

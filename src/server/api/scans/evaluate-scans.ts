@@ -59,7 +59,7 @@ export async function evaluateScans(
   const languages = await languagesOfMessages(
     tx,
     decided.map(({ pass, decision }, n) => ({
-      // The message of an accepted scan contains no time, so it needs no zone.
+      // Omit the pass of an accepted scan: its message contains no time, so it needs no time zone.
       pass: decision.result === 'accepted' ? null : pass,
       language: attempts[n]!.language,
     })),
@@ -115,7 +115,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     const { projectId, realTime, validityDate } = attempt
     const seen = about.get(attempt)
     const pass = seen?.pass ?? null
-    // A pass that was deleted in the meantime counts as not found.
+    // Treat a pass that was deleted in the meantime as not found.
     const matches = namedPass(attempt) !== undefined && !pass ? [] : attempt.matches
     const isElsewhere = pass && projectId !== undefined && pass.projectId !== projectId
     const elsewhere = isElsewhere ? { projectName: pass.projectName } : undefined

@@ -76,7 +76,7 @@ export async function readZones(
     moving.map((attempt) => {
       const zone = byId.get(attempt.zoneId!)
       const { projectId, direction = 'in', result } = attempt
-      // A device can report scans of a zone that was deleted in the meantime.
+      // Accept a deleted zone if a device decided the scan, because the device can have scanned before the deletion.
       const isKnown = zone && (zone.deletedAt === null || result !== undefined)
       if (!isKnown || (projectId !== undefined && projectId !== zone.projectId))
         return [attempt, noZone(attempt.zoneId!)]

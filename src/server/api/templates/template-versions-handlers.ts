@@ -82,7 +82,7 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
-      // A version with class keys has no class yet: each class is created with its first pass.
+      // Send no class of a version with class keys, because each of its classes is created with its first pass.
       if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }

@@ -75,7 +75,7 @@ export const upgrades: Handlers<typeof contract> = {
       if (upgrade?.templateId !== templateId) throw noUpgrade(upgradeId)
       if (upgrade.status !== 'PENDING') return
       await tx.upgrades.cancel(workspaceId, upgradeId, now)
-      // If the job runs, its next chunk ends it.
+      // Delete a waiting job. If the job runs, its next chunk ends it.
       await tx.jobs.deleteWaiting('upgrade-passes', upgradeId)
       await audit(tx, context, 'upgrade.cancel', upgradeId)
     })

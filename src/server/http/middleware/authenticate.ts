@@ -25,10 +25,10 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
   async function find(digest: string, at: Date): Promise<TokenWithWorkspace | undefined> {
     const cached = cache.get(digest)
     const age = cached ? at.getTime() - cached.readAt : Number.NaN
-    // A clock that was set back must not keep an old entry.
+    // Ignore an entry from the future, so that a clock that was set back does not keep an old entry.
     if (cached && age >= 0 && age < CACHE_MS) return cached.token
     const token = await read(digest)
-    // Invalid tokens must not evict valid ones from the cache.
+    // Do not cache invalid tokens, so that they do not evict valid tokens from the cache.
     if (!token) return undefined
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(digest, { token, readAt: at.getTime() })
@@ -59,7 +59,8 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (!isWellFormedToken(text)) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
     const digest = tokenDigest(text)
     const token = await find(digest, at)
-    // The logged prefix shows whether a client guesses one token or many. It does not help to find a valid one.
+    // Log a prefix of the digest, which shows whether a client guesses one token or many. The prefix does not help to
+    // find a valid token.
     if (!token) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
     const whose = { tokenId: token.id, workspaceId: token.workspaceId }
     if (token.revokedAt) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })

@@ -192,7 +192,7 @@ export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
 
 function imagesOf({ passType, images }: Card): Card['images'] {
   const shown = roles[passType].filter((role) => images[role] !== undefined)
-  // With a strip, phones show no thumbnail and no background.
+  // Omit the thumbnail and the background if there is a strip, because phones do not show them next to a strip.
   const fitting = shown.includes('strip') ? shown.filter((role) => role === 'logo' || role === 'strip') : shown
   return Object.fromEntries(fitting.map((role) => [role, images[role]]))
 }

@@ -26,7 +26,7 @@ export function linkProblemPage(problem: ApiError, correlationId: string, langua
   const [title, what, advice] = (['title', 'what', 'advice'] as const).map((part) =>
     nameWallets(words.problems[kindOf(problem)][part], platformsOf(problem.code), language),
   ) as [string, string, string]
-  // A reference helps only if the operator has to investigate.
+  // Show a reference only if the operator has to investigate.
   const reference =
     problem.status >= 500
       ? `<p class="muted">${fillHtml(words.reference, { reference: escapeHtml(correlationId) })}</p>`

@@ -116,7 +116,8 @@ class Pipeline {
     wire.stream.cork()
     try {
       for (const query of this.queries) {
-        // `submit` returns the error of a value that cannot be sent. `settle` passes it to the callbacks.
+        // Keep the error that `submit` returns for a value that cannot be sent. `settle` passes the error to the
+        // callbacks.
         this.failure ??= query.submit(withoutSync)
         if (this.failure) break
       }
@@ -156,7 +157,7 @@ class Pipeline {
   private settle(wire: Wire, error: unknown): void {
     for (const query of this.queries.splice(0, this.place)) query.handleReadyForQuery(wire)
     for (const query of this.queries.splice(0)) {
-      // The server did not parse the statements that it skipped, so they are not prepared.
+      // Forget the names of the statements that the server skipped, because it has not prepared them.
       if (query.name) delete wire.submittedNamedStatements[query.name]
       query.handleError(error ?? new Error('The statement was not run'), wire)
     }

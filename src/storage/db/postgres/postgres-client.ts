@@ -123,7 +123,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     async commit(connection: PostgresConnection, value: unknown) {
       try {
         const { response } = await this.run(connection, { ...COMMIT })
-        // PostgreSQL responds with ROLLBACK if an earlier statement failed and its error was ignored.
+        // Throw if PostgreSQL responds with ROLLBACK, because an earlier statement failed and its error was ignored.
         if (response.command !== 'COMMIT')
           throw new Error('The transaction was rolled back, because one of its statements had failed')
       } catch (error) {

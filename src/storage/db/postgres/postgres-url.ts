@@ -40,8 +40,8 @@ export function parsePostgresUrl(url: string): PostgresAddress {
     if (value !== null) settings[name] = value
     params.delete(name)
   }
-  // The driver treats each of these modes as verify-full, and warns that a future version will not. Setting verify-full keeps
-  // the checks of the certificate and the host name.
+  // Replace these modes by verify-full. The driver treats each of them as verify-full, but warns that a future version
+  // will not check the certificate and the host name.
   if (/^(prefer|require|verify-ca)$/.test(params.get('sslmode') ?? '')) params.set('sslmode', 'verify-full')
   const connectionString = params.size === 0 ? place : `${place}?${params}`
   checkParsable(connectionString)

@@ -135,7 +135,8 @@ export async function createFigures(db: Knex): Promise<void> {
     primary key (workspace_id, project_id, hour, figure, slot)
   ) ${ofCounts}`)
   await db.raw('create index figures_by_hour on figures (hour)')
-  // This table keeps its row IDs. Without them, SQLite would leave a third of each page unused, because the rows are large.
+  // Keep the row IDs of this table. Without them, SQLite would leave a third of each page unused, because the rows are
+  // large.
   await db.raw(`create table packed_figures (
     workspace_id ${uuid} not null,
     project_id ${uuid} not null,

@@ -104,7 +104,8 @@ async function createPassIndexes(db: Knex): Promise<void> {
     db.raw(`create ${unique} index ${name} on passes (${columns}) where ${where}`)
   await create('passes_expiring', 'expires_at', "status = 'ISSUED' and expires_at is not null")
   await create('passes_erased', 'erased_at', 'erased_at is not null')
-  // An erased pass keeps an imported serial number until its phones had time to fetch the erased pass.
+  // Finds erased passes that still have an imported serial number, which is kept until their phones had time to fetch
+  // the erased pass.
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
@@ -257,7 +258,7 @@ export async function setStatistics(db: Knex): Promise<void> {
 }
 
 async function insertStatistics(db: Knex): Promise<void> {
-  // The first `analyze` creates the table of statistics.
+  // Analyze a small table, because the first `analyze` creates the table of statistics.
   await db.raw('analyze settings')
   await db.raw('delete from sqlite_stat1')
   for (const [tbl, indexes] of Object.entries(statistics)) {

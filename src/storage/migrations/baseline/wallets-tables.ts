@@ -10,7 +10,7 @@ export async function createWallets(db: Knex): Promise<void> {
   await db.schema.createTable('held_passes', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable().references('passes.id')
-    // Devices with the pass in Apple Wallet, and people who have it in Google Wallet.
+    // The number of devices with the pass in Apple Wallet, and the number of people who have it in Google Wallet.
     table.integer('apple').notNullable()
     table.integer('google').notNullable()
     table.primary(['workspace_id', 'pass_id'])

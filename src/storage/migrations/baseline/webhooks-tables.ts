@@ -10,7 +10,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.text('url').notNullable()
-    // A JSON list.
+    // The subscribed event types as a JSON list.
     table.text('events').notNullable()
     // A JSON object of event type to the epoch of the subscription.
     table.text('subscribed_at').notNullable().defaultTo('{}')

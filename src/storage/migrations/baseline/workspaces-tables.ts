@@ -37,7 +37,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.text('digest').notNullable().unique()
     table.text('role').notNullable()
     table.text('scopes').notNullable()
-    // A JSON list; null for the whole workspace.
+    // The IDs of the projects as a JSON list; null for the whole workspace.
     table.text('project_ids')
     table.bigInteger('created_at').notNullable()
     table.bigInteger('expires_at')
