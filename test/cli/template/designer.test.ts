@@ -197,6 +197,14 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
+test('a pass without a signature is reported, because its values can be those of a holder', async () => {
+  const { 'tooling.json': _, ...files } = museum
+  for (const path of [writeBundle(temporaryFolder(), files), writeArchive(temporaryFolder(), files, '')]) {
+    const { assumed } = (await importAt(path)).report
+    expect(assumed).toEqual([{ path: 'pass.json', reason: expect.stringContaining('the pass of a holder') }])
+  }
+})
+
 test.each(['signature', 'manifest.json'])('rejects a signed pass, which has a %s, and writes nothing', async (name) => {
   const files = { ...museum, [name]: '{}' }
   for (const path of [writeBundle(temporaryFolder(), files), writeArchive(temporaryFolder(), files, '')]) {

@@ -22,6 +22,8 @@ export interface DesignerBundle {
   strings: PassStrings
   /** The files that were not read. */
   unmapped: Note[]
+  /** Whether the template can be a pass of a holder: Pass Designer writes a tooling.json, which no pass has. */
+  canBePass: boolean
 }
 
 const MAX_FILES = 500
@@ -49,7 +51,7 @@ export async function readDesignerBundle(path: string): Promise<DesignerBundle> 
   if (!isJsonObject(pass)) throw new CliError(`pass.json of ${path} is not a JSON object of at most 1 MiB`)
   if (isDeeper(pass, MAX_DEPTH)) throw new CliError(`pass.json of ${path} is nested more than ${MAX_DEPTH} levels deep`)
   for (const { path, message } of findLossyNumbers(text)) unmapped.push({ path: path.join('.'), reason: message })
-  return { pass, ...sortFiles(files, unmapped), unmapped }
+  return { pass, ...sortFiles(files, unmapped), unmapped, canBePass: !files.has('tooling.json') }
 }
 
 function isDeeper(value: unknown, levels: number): boolean {
@@ -69,7 +71,7 @@ async function readFolder(root: string, unmapped: Note[]): Promise<Map<string, B
       count += 1
       if (count > MAX_FILES) throw new CliError(`${root} has more than ${MAX_FILES} files`)
       const name = `${folder}${entry.name}`
-      if (entry.isFile() && !IGNORED.test(name)) {
+      if (entry.isFile()) {
         const content = await readRegular(join(root, name))
         bytes += content.length
         if (bytes > MAX_BYTES) throw new CliError(`${root} has more than ${MAX_BYTES / 1024 / 1024} MiB`)

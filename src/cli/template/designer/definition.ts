@@ -64,10 +64,15 @@ export interface ReadDefinition {
   dropped: string[]
 }
 
+const CAN_BE_PASS =
+  'Has no tooling.json of Pass Designer. If this is the pass of a holder, replace its values, which are now examples and ' +
+  'defaults of variables'
+
 /** @throws CliError if the template has no style */
 export function readDefinition(bundle: DesignerBundle, name: string): ReadDefinition {
   const { pass } = bundle
   const report: Report = { kept: [], unmapped: [...bundle.unmapped], assumed: [] }
+  if (bundle.canBePass) report.assumed.push({ path: 'pass.json', reason: CAN_BE_PASS })
   const texts = new Texts(bundle, report)
   const variables = new Variables()
   const context: FieldContext = { texts, variables, report, keys: new Set(), fieldsByValue: new Map() }
