@@ -71,7 +71,10 @@ export function createDoorList(snapshot: readonly SnapshotItem[]): DoorList {
   }
 }
 
-/** An index of items by a key that several items can share. Most keys have one item, which is stored without a set. */
+/**
+ * Creates an index of items by a key that several items can share. Most keys have one item, which is stored without a
+ * set.
+ */
 function createIndex() {
   const byKey = new Map<string, SnapshotItem | Set<SnapshotItem>>()
   return {

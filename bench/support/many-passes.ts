@@ -63,7 +63,7 @@ export async function insertPasses(
       await tx.raw(insertVariable(sql, 'tier', 'n % 10'), [...range, workspaceId])
     })
   }
-  // Update the statistics, as autovacuum does. SQLite uses the statistics with which its tables were created.
+  // Update the statistics of PostgreSQL, as autovacuum does. On SQLite, the migrations have stored statistics.
   if (isPostgres(db)) await db.raw('vacuum analyze')
 }
 

@@ -106,7 +106,7 @@ export async function replay({ reader, writer }: Database, name: string, stateme
   })
 }
 
-/** Returns the SQL with question marks, from which knex numbers the values of PostgreSQL itself. */
+/** Returns the SQL with question marks, because knex numbers the parameters of PostgreSQL itself. */
 function positional(sql: string): string {
   return sql.replaceAll(/\$\d+/g, '?')
 }

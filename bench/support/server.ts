@@ -28,8 +28,8 @@ export type Seed = (database: Database, workspaceId: string) => Promise<void>
 
 /**
  * Starts the built program as a separate process on an empty database, without a rate limit. `seed` fills the database
- * before the start, because it writes fifty thousand rows in one transaction, which takes longer than a server waits
- * for the SQLite writer.
+ * before the start: it writes fifty thousand rows in one transaction, and the server would not wait that long for the
+ * SQLite writer.
  */
 export async function startServer(database: string, args: string[] = [], seed?: Seed): Promise<BenchServer> {
   const seededToken = seed && (await fill(database, seed))

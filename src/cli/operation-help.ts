@@ -12,7 +12,10 @@ interface Described {
   'x-codeSamples': { label: string; source: string }[]
 }
 
-/** `name` is an endpoint (`scans.create`) or a resource (`scans`). @throws UsageError with a suggestion */
+/**
+ * Returns the reference of an endpoint (`scans.create`) or of a resource (`scans`). @throws UsageError with a
+ * suggestion
+ */
 export function operationHelp(name: string): string {
   const all = readOperations()
   const one = all.find(({ operationId }) => operationId === name)
@@ -32,7 +35,7 @@ export function operationHelp(name: string): string {
 
 let operations: (Described & { route: string })[] | undefined
 
-/** Cached, because the OpenAPI document is large. */
+/** Returns the operations. Caches them, because the OpenAPI document is large. */
 function readOperations() {
   operations ??= Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

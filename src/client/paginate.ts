@@ -24,7 +24,8 @@ export function eachPage<const Q extends LiteralQuery, P extends AnyPage>(
   list: (call: { query: Q }) => Promise<P>,
   query: Q,
 ): AsyncGenerator<P>
-// The last overload takes the type of the query from the method only, so that an error names the wrong filter.
+// In this last overload, only the method determines the type of the query, so that a type error names the invalid
+// filter.
 export function eachPage<Q extends PageQuery, P extends AnyPage>(
   list: (call: { query?: Q }) => Promise<P>,
   query: NoInfer<Q>,

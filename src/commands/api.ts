@@ -125,7 +125,8 @@ interface ApiFlags {
 }
 
 /**
- * Builds the request of `passes api`. Fields are parameters of a GET or DELETE, and otherwise the JSON body.
+ * Builds the request of `passes api`. Fields are the query parameters of a GET or DELETE, or the JSON body of any other
+ * request.
  * @throws UsageError for a path that leads to another server, or invalid fields
  */
 function apiRequest(method: string, path: string, { data, field, header }: ApiFlags): RawRequest {

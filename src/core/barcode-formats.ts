@@ -24,7 +24,7 @@ interface FormatFacts {
   findProblem?: (message: string) => string | undefined
   /** A further requirement of Google, and a phrase with what it needs. */
   googleNeeds?: { fits: (message: string) => boolean; what: string }
-  /** Returns other messages that a scanner might have read as this payload, because scanners can change them. */
+  /** Returns the other messages that some scanners send as this payload. */
   messagesOf?: (payload: string) => string[]
   /** The drawn text of a message. */
   toDrawn?: (message: string) => string
@@ -136,7 +136,7 @@ const formats = {
     foreign: ONLY_DIGITS,
     capacities: [{ of: ANY, what: 'digits', max: 13 }],
     findProblem: findGtinProblem,
-    // UPC-A has the same bars as an EAN-13 that starts with 0. Many scanners then leave out the 0.
+    // UPC-A has the same bars as an EAN-13 that starts with 0. Many scanners omit this 0.
     messagesOf: (payload) => (/^[0-9]{12}$/.test(payload) ? [`0${payload}`] : []),
     sample: '4006381333931',
   },

@@ -5,8 +5,9 @@ let counter = 0
  * creates within a millisecond also ascend. Works in servers and browsers.
  */
 export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
-  // Do not reset the counter for a new millisecond, because IDs for several times are created in turn. It wraps around after
-  // 67,108,864 IDs. IDs of one millisecond before and after that are not in order.
+  // Do not reset the counter for a new millisecond, because IDs for several times are created in turn. The counter
+  // wraps around after 67,108,864 IDs. IDs of the same millisecond are not in order if the counter wraps around between
+  // them.
   counter = (counter + 1) & 0x3ffffff
   const view = new DataView(random.buffer, random.byteOffset, 16)
   const time = at.getTime()

@@ -73,7 +73,7 @@ export interface ProviderCall {
 }
 
 /**
- * An error in a credential, with which the server does not start. The message contains the file or setting, the reason,
+ * An error in a credential that prevents the start of the server. The message contains the file or setting, the reason,
  * and the fix.
  */
 export class CredentialError extends SetupError {

@@ -226,7 +226,7 @@ export function createFleet(options: FleetOptions): Fleet {
     pass.revision = revisionIn(content)
   }
 
-  /** @throws CliError PASS_REFUSED, which is counted */
+  /** Opens a package and counts it. @throws CliError PASS_REFUSED */
   function open(archive: Buffer): PassJson {
     counts.packages += 1
     try {

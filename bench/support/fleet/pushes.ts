@@ -19,9 +19,9 @@ interface PushesOptions {
 }
 
 /**
- * Receives all pushes to tokens that start with the fleet id, over one connection to the sandbox's APNs emulator,
- * which keeps the newest push of each token while disconnected. Reconnects after a server restart; resolves when the
- * signal aborts.
+ * Receives all pushes to tokens that start with the fleet id, over one connection to the sandbox's APNs emulator. The
+ * emulator keeps the newest push of each token while this process is disconnected. Reconnects after a server restart.
+ * Resolves when the signal aborts.
  * @throws the error of the first connection
  */
 export async function receivePushes({ fleetId, locate, signal, onOpen, onPush }: PushesOptions): Promise<void> {

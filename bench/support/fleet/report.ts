@@ -20,7 +20,10 @@ export interface BehaviourReport {
   wronglyListed: number
 }
 
-/** Compares the passes on phones with the server's list. If they differ, requests the pass to determine which is right. */
+/**
+ * Compares the passes on phones with the server's list. If they differ, requests the pass to find out whether the phone
+ * is outdated.
+ */
 export async function reportFleet(
   fleet: Fleet,
   { client, passIds }: { client: Pick<Client, 'wallets' | 'workspace'>; passIds: ReadonlyMap<string, string> },
@@ -58,7 +61,7 @@ const AT_ONCE = 32
 
 /**
  * Returns whether the phone and the server agree that a change is pending. Always `true` if the phone was not pushed or
- * the push was refused, because the phone then cannot know of the change.
+ * the push was refused, because the phone cannot know of the change in that case.
  */
 function isAgreed({ toldAt }: FleetPhone, item: WalletItem | undefined): boolean {
   const mayBeUntold = item?.reason === 'not_pushed' || item?.reason === 'refused'

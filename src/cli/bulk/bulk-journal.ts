@@ -131,7 +131,7 @@ async function startOf(entries: JournalEntry[], head: JournalHead): Promise<Jour
   return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes) ?? atStart
 }
 
-/** An output that is not requested matches every checkpoint. */
+/** Returns the size of an output file; infinite if the output is not requested, so that it matches every checkpoint. */
 async function sizeOf(path: string | null): Promise<number> {
   if (path === null) return Number.POSITIVE_INFINITY
   return stat(path).then(({ size }) => size, ifMissing(0))

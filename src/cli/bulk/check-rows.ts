@@ -169,7 +169,10 @@ export function idColumn(name: string): OwnColumn {
   return { name, required: ['the external ID', '--external-id-column'] }
 }
 
-/** A column that is required only if a flag names it. An empty flag turns the usual column off. */
+/**
+ * Creates a column that is required only if a flag names it. By default, it is the usual column. An empty flag selects
+ * no column.
+ */
 export function namedColumn(
   named: string | undefined,
   usual: string | undefined,

@@ -22,9 +22,9 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], opti
 }
 
 /**
- * Formats rows that arrive page by page. The titles are written once, above the first page. The widths of the first
- * page are kept until a column needs more: it then takes spare columns of the terminal and keeps them. Later cells are
- * truncated to these widths only on a terminal.
+ * Formats rows that arrive page by page. The titles are written once, above the first page. The columns keep the widths
+ * of the first page. A column that needs more width takes spare width of the terminal and keeps it. Only on a terminal,
+ * later cells are truncated to these widths.
  */
 export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {
   let widths: number[] | undefined

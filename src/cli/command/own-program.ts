@@ -68,7 +68,7 @@ export async function runOwnProgram<T>(args: string[], program: OwnProgram): Pro
   return JSON.parse(text) as T
 }
 
-/** Whether a process on this machine runs; another program can have the id of an ended one. */
+/** Whether a process on this machine runs. Also `true` if another program has the id of an ended process. */
 export function isProcessRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)

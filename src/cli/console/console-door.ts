@@ -212,8 +212,8 @@ function untilOnline(engine: DoorEngine): Promise<void> {
 const LIMIT = 20
 
 /**
- * Finds passes whose name or external id contains a text, on the server or in the stored list; otherwise returns the
- * reason.
+ * Finds passes whose name or external id contains a text, on the server or in the stored list. Returns the reason if
+ * neither can be searched.
  */
 async function findPasses(
   text: string,

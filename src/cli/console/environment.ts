@@ -84,8 +84,8 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
  */
 function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
-  // In a container, an earlier process can have had the ID of this one.
   if (host !== hostname()) return true
+  // This process is not the runner: in a container, an ended process can have had the same ID.
   return Number(pid) !== process.pid && isProcessRunning(Number(pid))
 }
 

@@ -83,7 +83,9 @@ function connectionFailed(url: string, cause: unknown): CliError {
   return new CliError(message, { code: 'CONNECTION_FAILED', cause })
 }
 
-/** Returns the message of a network error, which is empty if several addresses failed, or else its code. */
+/**
+ * Returns the message of a network error. Returns its code if the message is empty, as after several failed addresses.
+ */
 export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   return cause.message || ('code' in cause ? String(cause.code) : cause.name)
@@ -169,8 +171,8 @@ export function directoryOf(link: string): string {
 }
 
 /**
- * Returns the emulator of a platform. @throws CliError if the platform is not sandboxed: virtual phones cannot reach
- * the real one
+ * Returns the emulator of a platform.
+ * @throws CliError if the platform is not sandboxed, because virtual phones cannot reach the real platform
  */
 export async function readDirectory<P extends keyof Directory>(
   directory: string,

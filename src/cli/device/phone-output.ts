@@ -64,7 +64,7 @@ async function drawPass({ stamp, ...looks }: ShownPass, options: PictureOptions)
   return stamp === null ? picture : `*** ${printable(stamp)} ***\n${picture}`
 }
 
-/** Draws a pass as a newer iPhone shows it, and as an older one does if that differs. */
+/** Draws a pass as newer iPhones show it and, if the pass has a newer look, as older iPhones show it. */
 export async function drawLooks({ card, newer }: Looks, options: PictureOptions): Promise<string> {
   const classic = await drawCard(card, options)
   if (!newer) return classic

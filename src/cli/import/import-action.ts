@@ -59,7 +59,8 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
-      // All rows of a template use one identity, in which these names are unique.
+      // Scope the names by template, because the rows of a template use one identity, within which these names are
+      // unique.
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]

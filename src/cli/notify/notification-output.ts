@@ -56,7 +56,7 @@ export function messageBody(flags: MessageFlags, now: Date): MessageCreate {
   }
 }
 
-/** Warns about a time of sending that has passed, because the server then sends the message now. */
+/** Warns about a `sendAt` in the past, because the server sends such a message immediately. */
 export function warnOfPast({ sendAt }: MessageCreate, now: Date, note: (message: string) => void): void {
   if (sendAt !== undefined && new Date(sendAt) <= now) note('Warning: --at is in the past: the message is sent now.')
 }
@@ -172,8 +172,8 @@ function describeStats({ fannedOut, pending, sent, partial, failed, skipped }: B
 const EVERY_MS = 500
 
 /**
- * The pause relative to the duration of a poll. A poll counts all notifications of the broadcast, so that polling
- * takes at most a fifth of the time.
+ * The pause between two polls, as a multiple of the duration of a poll. With this pause, polls take at most a fifth of
+ * the time, because each poll counts all notifications of the broadcast.
  */
 const PAUSE_FACTOR = 4
 
@@ -206,7 +206,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
   }
 }
 
-/** A status line that is overwritten on a terminal; elsewhere each change is a new line. */
+/** Creates a status line that is overwritten on a terminal. Without a terminal, each change is a new line. */
 function openLine() {
   const isTerminal = canAnimate(process.stderr)
   let shown = ''

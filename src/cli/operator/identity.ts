@@ -266,7 +266,10 @@ function certificateOf(
   return { certificate, key, passphrase, wwdr }
 }
 
-/** Returns the password of a key or a .p12 file. On a terminal, asks for that of a .p12 file if no flag gives it. */
+/**
+ * Returns the password of a key or a .p12 file. On a terminal, asks for the password of a .p12 file if no flag gives
+ * it.
+ */
 async function passwordOf(flags: {
   certificate?: string | undefined
   'key-passphrase'?: string | undefined

@@ -68,7 +68,7 @@ function namedJobs(
   return { id, workspace }
 }
 
-/** The commands that write a chain with its proof, and that verify it. */
+/** Creates the command that writes a chain with its proof, and the command that verifies the file. */
 function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
   return {
     [`${chain}:prove`]: localCommand({

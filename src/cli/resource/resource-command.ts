@@ -121,7 +121,10 @@ export function itemsCommand<T, A extends Arguments, F extends FlagInputs>(
   return withHelp(ItemsCommand, { ...spec, flags: { ...spec.flags, ...styleFlags } })
 }
 
-/** The casts hold because `withHelp` gives the command exactly these inputs, which oclif's types cannot follow. */
+/**
+ * Converts parsed input. The casts are safe, because `withHelp` gives the command exactly these inputs, which oclif's
+ * types do not express.
+ */
 function inputOf<A extends Arguments, F extends FlagInputs>(
   command: BaseCommand,
   args: object,
@@ -150,7 +153,7 @@ async function show<A extends Arguments, F extends FlagInputs, R>(
   return spec.value ? spec.value(result) : result
 }
 
-/** Returns the message for a command that created its database, which is probably a mistyped path. */
+/** Returns the message for a command that created its database. The path of the database was probably mistyped. */
 export function madeDatabase(file: string): string {
   return (
     `The database ${file} did not exist and was created. Select the database of your server with --database ` +

@@ -120,7 +120,7 @@ async function openLocked(
   if (!found) await removeJournal(path)
   const start = found?.point
   const file = start ? await open(path, 'r+') : await openPrivate(path, 'w')
-  // Remove rows after the recorded point, which will be written again.
+  // Remove the rows after the recorded point, because they will be written again.
   if (start) await file.truncate(start.bytes)
   let journal: JournalFile<ExportHead | ExportPoint> | undefined =
     found && continueJournal(journalPath(path), found.end)

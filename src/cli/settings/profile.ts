@@ -32,7 +32,10 @@ export function readProfiles(path: string): ProfilesFile {
   return file
 }
 
-/** Validates without zod, which takes longer to load than a small request takes: every command reads profiles. */
+/**
+ * Validates the file without zod, because every command reads profiles, and loading zod takes longer than a small
+ * request.
+ */
 function isProfilesFile(value: unknown): value is ProfilesFile {
   return (
     hasOnly(value, { current: isTextOrMissing, profiles: isJsonObject }) &&
@@ -107,7 +110,7 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   })
 }
 
-/** Replaces the file atomically, so that a crash leaves either the old or the new one. */
+/** Replaces the file atomically, so that a crash leaves either the old file or the new file. */
 function changeProfiles(path: string, change: (file: ProfilesFile) => ProfilesFile): Promise<void> {
   return underLock(path, () => {
     replacePrivateSync(path, `${JSON.stringify(change(readProfiles(path)), undefined, 2)}\n`)

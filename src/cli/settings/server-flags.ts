@@ -17,7 +17,7 @@ export const databaseFlags = {
 /** Flags of any command that take a database address. */
 const addresses = ['database', 'from', 'to']
 
-/** Returns the flags whose database address contains a password, which the process list then shows. */
+/** Returns the flags whose database address contains a password, because the process list shows the password. */
 export function databasePasswordsIn(argv: readonly string[]): string[] {
   return addresses.filter((name) => {
     const given = argv.flatMap((argument, n) => {

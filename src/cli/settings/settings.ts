@@ -139,7 +139,7 @@ function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 
     return level === 0 || level === 2 || level === 3 ? level : 1
   }
   if (!canAnimate(stream, environment) || given(environment.NO_COLOR)) return 0
-  // Hide CI, for which Node assumes a log without color: this is a terminal.
+  // Hide CI, because Node assumes that CI writes a log without color. This stream is a terminal.
   const { CI: _, ...terminal } = environment
   const depth = stream.getColorDepth?.(terminal) ?? 4
   return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0
@@ -167,13 +167,13 @@ export function completionFolder(environment: Environment = process.env): string
   return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
 
-/** The folder in which `webhook listen` of a profile records its local address. */
+/** Returns the folder in which `webhook listen` of a profile records its local address. */
 export function listenersFolder(profile: string, environment: Environment = process.env): string {
   const state = baseFolder(environment, 'XDG_STATE_HOME', '.local/state')
   return join(state, 'passes', 'listeners', encodeURIComponent(profile))
 }
 
-/** The folder in which the door console stores offline lists and decisions that are not uploaded yet. */
+/** Returns the folder in which the door console stores offline lists and decisions that are not uploaded yet. */
 export function doorsFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_STATE_HOME', '.local/state'), 'passes', 'doors')
 }
@@ -200,7 +200,10 @@ function baseFolder(environment: Environment, variable: string, belowHome: strin
   return folder && isAbsolute(folder) ? folder : join(homeFolder(environment), belowHome)
 }
 
-/** Never returns a relative folder: a token would be written to the working folder. */
+/**
+ * Returns the absolute path of the home folder. Rejects a relative path, because a token would be written to the
+ * working folder.
+ */
 function homeFolder({ HOME }: Environment): string {
   for (const find of [() => HOME, homedir, () => userInfo().homedir]) {
     try {

@@ -216,9 +216,9 @@ export function applicationAddress(address: string | undefined): string | undefi
 const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
 
 /**
- * Returns the secret that `webhook listen` signs with, like that of a real webhook. It is created on first use and is
- * the same for each use of a profile on this machine. It is stored next to the profiles, readable only by its owner,
- * and never sent to a server.
+ * Returns the secret that `webhook listen` signs with, in the form of a real signing secret. The secret is created on
+ * first use and is the same for each use of a profile on this machine. It is stored next to the profiles, readable only
+ * by its owner, and never sent to a server.
  * @throws CliError if the file is invalid
  */
 export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {

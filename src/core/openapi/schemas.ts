@@ -87,7 +87,9 @@ function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, dire
   else if (schema instanceof z.ZodObject) requireWithoutDefault(schema, json)
 }
 
-/** Some generators write a pattern between slashes, and escape its slashes themselves. */
+/**
+ * Removes the escapes of slashes, because some generators write a pattern between slashes and escape its slashes again.
+ */
 function withoutEscapedSlashes(pattern: string): string {
   return pattern.replaceAll(/\\(.)/g, (escaped, character) => (character === '/' ? '/' : escaped))
 }

@@ -20,7 +20,10 @@ export interface AppleWallet extends Wallet {
    * APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
-  /** A signature is valid for any package with the same content. @throws ApiError APPLE_SIGNING_FAILED */
+  /**
+   * Creates the signature of a package. Packages with the same content can share the signature. @throws ApiError
+   * APPLE_SIGNING_FAILED
+   */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
   /** Uses a renewed certificate of the same pass type and team for further signatures. */
   renew(identity: AppleIdentity): void

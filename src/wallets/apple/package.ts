@@ -283,7 +283,7 @@ function isText({ name, bytes }: ZipEntry): boolean {
   return bytes.length >= DEFLATED_FROM && /\.(?:json|strings)$/.test(name)
 }
 
-/** The 26 bytes that a local header and its directory entry share. */
+/** Writes the 26 bytes that a local header and its directory entry share. */
 function writeCommon(archive: Buffer, position: number, { bytes, packed, method, crc32, nameBytes }: Packed): void {
   archive.writeUInt16LE(VERSION, position)
   archive.writeUInt16LE(UTF8_NAMES, position + 2)

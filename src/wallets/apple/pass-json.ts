@@ -234,8 +234,8 @@ export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject 
 }
 
 /**
- * The maximum number of locations that phones use. The locations of the design come first, and that of the event or the
- * trip is the last.
+ * The maximum number of locations that phones use. The locations of the design come first, and the location of the
+ * event or trip comes last.
  */
 const MAX_LOCATIONS = 10
 

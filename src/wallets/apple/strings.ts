@@ -43,7 +43,7 @@ export interface TranslatedTexts {
 
 /**
  * Returns the translations of the texts in pass.json. A phone supports only one translation per text. If a text has two
- * because of the values of the pass, the first is used.
+ * translations because of the values of the pass, the first one is used.
  */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
   const found = new Map<string, string>()

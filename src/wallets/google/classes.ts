@@ -84,7 +84,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
   }),
 }
 
-/** Google accepts a venue only with both its name and its address. */
+/** Returns the fields of an event. Omits a venue without a name or an address, because Google requires both. */
 function eventFields({ event }: Card) {
   const { name, address } = event?.venue ?? {}
   const dateTime = compact({

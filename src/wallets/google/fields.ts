@@ -22,7 +22,7 @@ interface TextModule {
 
 /**
  * Returns the fields in the order of the card as text modules, and after them the links that Google would not show as
- * links. If there are too many, the last module combines the remaining ones.
+ * links. If there are too many modules, the last one combines the remaining fields and links.
  */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]

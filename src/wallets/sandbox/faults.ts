@@ -64,7 +64,7 @@ export async function slowDown(faults: Faults, fault: Fault): Promise<void> {
 
 const FaultsBody = z.strictObject({ faults: z.array(z.string()) })
 
-/** `POST /faults`: activates the named faults and deactivates all others. */
+/** Handles `POST /faults`: activates the named faults and deactivates all others. */
 export function switchFaults(faults: Faults, body: unknown): { status: number; json: object } {
   const parsed = FaultsBody.safeParse(body)
   if (!parsed.success) return { status: 400, json: { error: 'The body must be {"faults": ["apns-500", …]}.' } }

@@ -280,7 +280,7 @@ function readExpiry({ expirationDate }: JsonObject, { variables }: FieldContext)
     : { expiresAt: variables.add({ key: 'expiresAt', label: 'Expires at', format: 'date-time', example }) }
 }
 
-/** The image files of a bundle by role, the default language first. */
+/** Returns the image files of a bundle by role, with the default language first. */
 export function imagesOf({ images }: DesignerBundle, others: readonly string[] = []) {
   const read = new Map<ImageRole, { language: string; bytes: Buffer }[]>()
   for (const role of imageRoles) {

@@ -41,7 +41,7 @@ function leavesOf(value: unknown, path: string[] = []): FactRow[] {
   return Object.entries(Object(value)).flatMap(([key, item]) => leavesOf(item, [...path, key]))
 }
 
-/** The facts without which a wallet does not show the event or the trip. */
+/** Returns the facts that a wallet requires to show the event or the trip. */
 function requiredFacts(mode: Mode | undefined): string[] {
   if (!mode) return ['name', 'venue.name', 'startsAt']
   return mode === 'air' ? ['departsAt', 'number', 'from.code', 'to.code'] : ['departsAt', 'from.name', 'to.name']
@@ -92,7 +92,7 @@ export function readFacts(
   }
 }
 
-/** Removes the code of a flight if it is the airline and the number, from which the service sets it. */
+/** Removes a flight code that consists of the airline and the number, because the service sets the same code. */
 function dropDerivedTags(tags: JsonObject): void {
   const { airlineCode, flightNumber, flightCode } = tags
   if (flightCode === `${airlineCode}${flightNumber}`) delete tags.flightCode

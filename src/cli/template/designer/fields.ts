@@ -27,7 +27,7 @@ export interface FieldContext {
   fieldsByValue: Map<string, { key: string; placeholder: string }[]>
 }
 
-/** Returns the objects of a list of fields with their index. Reports the others. */
+/** Returns the fields of a list that are objects, with their index. Reports any other item. */
 export function listFields(style: JsonObject, name: string, group: string, { unmapped }: Report) {
   const list = style[group]
   if (list === undefined || list === null) return []
@@ -51,7 +51,10 @@ export interface ReadGroup {
   lost: string[]
 }
 
-/** `inApple`: whether `apple` can show the variables of the group elsewhere, so that they need Apple's form. */
+/**
+ * Reads the fields of a group. `inApple` means that `apple` can show the variables of the group elsewhere, so that they
+ * need Apple's form.
+ */
 export function readGroup(sources: readonly SourceField[], context: FieldContext, inApple = false): ReadGroup {
   const lostIn = (isApple: boolean) => [
     ...new Set(sources.flatMap(({ source, group }) => lostKeys(source, group, context, isApple))),
@@ -102,7 +105,7 @@ function readField({ source, group }: SourceField, context: FieldContext, isKept
   return { field, apple: appleField(source, { key, value: isConstant ? texts.inDefault(text) : value }, texts) }
 }
 
-/** Returns a field for `apple`, with other values of some keys. Texts are those of the default language. */
+/** Returns a field for `apple`, with the values of some keys changed. Texts are in the default language. */
 export function appleField(source: JsonObject, changed: JsonObject, texts: Texts): JsonObject {
   const { _id, id, textAlignment, ...kept } = source
   const shown = Object.entries({ ...kept, ...changed }).map(([key, value]) => {

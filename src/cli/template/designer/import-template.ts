@@ -40,7 +40,10 @@ interface Imported extends Report {
   dropped: string[]
 }
 
-/** @throws CliError if the template cannot be read, or a file exists and is not replaced; nothing is written then */
+/**
+ * Imports a template of Pass Designer. Writes all files or none.
+ * @throws CliError if the template cannot be read, or if a file exists and is not replaced
+ */
 export async function importDesignerTemplate(path: string, options: ImportOptions): Promise<Imported> {
   const { file, key, name, replaces } = options
   if (!TemplateKey.safeParse(key).success) {

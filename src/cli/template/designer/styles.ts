@@ -89,7 +89,10 @@ function readOwnGroup(style: JsonObject, styleName: string, name: string, contex
   ).override
 }
 
-/** The groups of a poster, in the order of their fields in the design. The classic style has one primary field. */
+/**
+ * Reads the groups of a poster, in the order of their fields in the design. The first primary field of the poster is
+ * the primary field of the classic style, which has only one.
+ */
 function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadStyles, 'fields' | 'overrides'> {
   const { report } = context
   const override: JsonObject = {}
@@ -124,7 +127,7 @@ function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadSty
   }
 }
 
-/** The groups of a poster, with those of the classic style from which the service fills them. */
+/** The groups of a poster, each with the groups of the classic style whose fields the service copies into it. */
 const posterSources: Record<string, string[]> = {
   headerFields: ['headerFields'],
   primaryFields: ['primaryFields', 'secondaryFields'],
@@ -132,7 +135,7 @@ const posterSources: Record<string, string[]> = {
   backFields: ['backFields'],
 }
 
-/** Returns the groups of a poster that differ from those that the service makes from the classic style. */
+/** Returns the groups of a poster that the service would not derive from the classic style. */
 function otherPosterGroups(poster: JsonObject, classic: JsonObject): string[] {
   const plain = (style: JsonObject, groups: string[]) =>
     JSON.stringify(

@@ -17,7 +17,10 @@ export interface ReadValue extends Pick<FieldDefinition, 'as' | 'style' | 'curre
 
 const NUMBER = new RegExp(formatPatterns.number.pattern)
 
-/** `inApple`: whether `text` must also be a value of pass.json, because a field of `apple` shows the same variable. */
+/**
+ * Reads the value of a field. `inApple` means that `text` must also be a value of pass.json, because a field of `apple`
+ * shows the same variable.
+ */
 export function readValue(field: JsonObject, inApple: boolean): ReadValue {
   const { value, currencyCode, numberStyle, dateStyle, timeStyle } = field
   const text = String(value ?? '')

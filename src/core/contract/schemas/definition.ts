@@ -45,7 +45,7 @@ export const WarningCode = z.enum(Object.keys(warningTable) as [WarningCode, ...
 /** A problem that holders would notice. Warnings do not prevent publishing, except `poster-without-nfc`. */
 export const Warning = z.strictObject({
   code: WarningCode,
-  /** The path of the value in the request, which starts with `definition`. */
+  /** The path of the value in the request. The first element is `definition`. */
   path: z.array(z.union([z.string(), z.int().min(0)])),
   message: z.string(),
 })

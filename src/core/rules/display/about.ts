@@ -162,7 +162,10 @@ function known(facts: Record<string, unknown>): Record<string, unknown> | undefi
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** Merges overrides over derived keys: objects merge, and any other value of an override replaces the derived one. */
+/**
+ * Merges overrides over derived keys: objects are merged, and any other value of an override replaces the derived
+ * value.
+ */
 export function mergeUnder(
   facts: Record<string, unknown>,
   overrides: Record<string, unknown>,
@@ -221,13 +224,13 @@ function withFacts(about: About, overrides: Record<string, unknown>): Record<str
   return mergeUnder({ ...facts, ...known({ semantics: known(numbered) }) }, overrides)
 }
 
-/** The place of the pass: the venue, or the origin of the trip. */
+/** Returns the place of the pass: the venue, or the origin of the trip. */
 export function placeAbout({ event, trip }: About): { latitude: number; longitude: number } | undefined {
   const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
   return latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined
 }
 
-/** The time range of the pass. `until` is omitted if it is not later than `from`. */
+/** Returns the time range of the pass. `until` is omitted if it is not later than `from`. */
 export function timeAbout({ event, trip }: About): { from: Date; until?: Date } | undefined {
   const [from, until] = event
     ? [event.doorsAt ?? event.startsAt, event.endsAt]

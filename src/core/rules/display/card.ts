@@ -45,7 +45,7 @@ export interface Card extends About {
   colors: { background: string | null; foreground: string | null; label: string | null }
   /** Image IDs by role. Roles without an image are omitted. */
   images: Partial<Record<ImageRole, string>>
-  /** The roles whose image differs from pass to pass. Passes of a version share the others. */
+  /** The roles whose image differs from pass to pass. Passes of a version share the images of all other roles. */
   ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
@@ -242,8 +242,8 @@ export function barcodeMessage(definition: Definition, scope: Scope): string {
 }
 
 /**
- * Returns the format of passes whose message scanners can send differently: that of the design, or else that of an
- * override. `undefined` if there is none.
+ * Returns the barcode format of passes whose message scanners can send differently: the format of the design, or else
+ * of an override. Returns `undefined` if there is none.
  */
 export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
   const overrides = [

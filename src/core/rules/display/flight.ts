@@ -158,7 +158,7 @@ function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined):
   return (text) => placeholdersIn(text).every(isShared)
 }
 
-/** The placeholders in the facts that all passengers of a flight share. They are the default class key. */
+/** Returns the placeholders in the facts that all passengers of a flight share. They are the default class key. */
 function sharedNames(trip: TripFacts | undefined): string[] {
   if (trip?.mode !== 'air') return []
   const { carrier, number, from, to, gate, boardsAt, departsAt, arrivesAt } = trip

@@ -79,7 +79,7 @@ export function formatValue(value: string, type: ValueType, ofCard: ValueLocale)
   }
 }
 
-/** A time of a trip has the zone of its place, also if the card has another one. */
+/** Returns the locale of a value. A time of a trip uses the zone of its place instead of the zone of the card. */
 export function localeOfValue({ timeZone }: ValueType, locale: ValueLocale): ValueLocale {
   return timeZone === undefined ? locale : { ...locale, timeZone }
 }

@@ -134,7 +134,7 @@ export function readGoogleView(
   }
 }
 
-/** The fields that Google shows in dedicated places, by the paths that rows use. */
+/** Yields the fields that Google shows in dedicated places, with the paths by which rows refer to the fields. */
 function* nativeFields(
   { loyaltyPoints, balance }: Seen,
   locale: ValueLocale,
@@ -198,7 +198,8 @@ function toField({ id, header, body }: z.output<typeof TextModule>): CardField {
 
 /**
  * Returns a Google resource as a phone in the given language reads it. A text in several languages becomes one text in
- * the nearest language, or else the default. It takes precedence over the single-language text of the same name.
+ * the nearest language, or else in the default language. This text takes precedence over the single-language text of
+ * the same name.
  */
 export function googleTexts(resource: unknown, language: string): unknown {
   if (Array.isArray(resource)) return resource.map((item) => googleTexts(item, language))

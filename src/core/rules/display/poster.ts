@@ -10,7 +10,7 @@ import { walletLabel } from './native-rows.ts'
 export type Poster = EventPoster | GenericPoster
 
 interface PosterParts {
-  /** The first version of iOS that shows the poster. Earlier ones show the classic style. */
+  /** The first version of iOS that shows the poster. Earlier versions show the classic style. */
   since: 18 | 27
   /** Whether the poster shows the barcode. A poster without a barcode is read by NFC. */
   hasBarcode: boolean
@@ -66,7 +66,9 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
-/** Without another zone, an event starts in the offset of its time, which is that of the venue. */
+/**
+ * Returns the locale of an event. By default, its zone is the offset of its start, which is the offset at the venue.
+ */
 function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
 }

@@ -20,7 +20,10 @@ export interface OfflineFacts {
   members: readonly SnapshotItem[]
   /** Returns the accepted scans of a listed pass, oldest first, including those that only the door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
-  /** Returns the facts of the zone about a listed pass (`presenceAtDoor`). Required if the attempt is a movement. */
+  /**
+   * Returns the facts about a listed pass in the zone of the attempt (`presenceAtDoor`). Required if the attempt is a
+   * movement.
+   */
   presenceOf?: ((item: SnapshotItem) => PresenceFacts) | undefined
   station: Station
   language?: DoorLanguage | undefined

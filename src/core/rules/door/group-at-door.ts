@@ -18,7 +18,10 @@ export interface GroupMember {
   side?: Direction | null | undefined
 }
 
-/** @param members ordered by ID, at most one more than a door evaluates */
+/**
+ * Returns the state of the group of a scanned pass.
+ * @param members ordered by ID, at most one more than a door evaluates
+ */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
   const isOutside = ({ isUsed, side }: GroupMember) => side === 'out' || (side !== 'in' && !isUsed)
   const counted = members.slice(0, MAX_GROUP_AT_DOOR).filter(({ status, isUsed }) => isUsed || status !== 'VOID')

@@ -80,8 +80,8 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * The time, in milliseconds, before its generation for which a list can lack scans: it is read page by page while scans
- * continue.
+ * The period before the generation of a list from which the list can lack scans, in milliseconds. The list is read page
+ * by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 
@@ -123,7 +123,7 @@ function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): Li
   return [...listed, ...unknown]
 }
 
-/** Each reversal removes one scan with the same time. */
+/** Returns the scans without the reversed ones. Each reversal removes one scan with the same time. */
 function withoutReversed(scans: readonly ListedScan[], reversed: readonly ReversedScan[]): ListedScan[] {
   const taken = countByMoment(reversed)
   return scans.filter((scan) => {
@@ -139,7 +139,7 @@ function countByMoment(scans: readonly { scannedAt: string }[]): Map<number, num
   return counts
 }
 
-/** The key that distinguishes the accepted scans of a pass. */
+/** Returns the time by which the scans of a pass are distinguished. */
 function momentOf({ scannedAt }: { scannedAt: string }): number {
   return Date.parse(scannedAt)
 }

@@ -4,7 +4,10 @@ import { isFull } from '../zones/capacity.ts'
 import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
 import type { ListedScan, OwnScan, ReversedScan } from './own-scans.ts'
 
-/** A zone as a door knows it: `inside` is that of the last list or response, plus the movements of the door since then. */
+/**
+ * A zone as a door knows it: `inside` is the number in the last list or response, plus the movements of the door since
+ * then.
+ */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
 
 interface KnownMovement extends Movement {
@@ -12,8 +15,8 @@ interface KnownMovement extends Movement {
 }
 
 /**
- * Returns the facts about a pass in a zone, from the list and from the scans of the door. The door does not know movements at
- * other doors since its list, so the server can decide differently.
+ * Returns the facts about a pass in a zone, from the list and from the scans of the door. The door does not know newer
+ * movements at other doors, so the server can decide differently.
  * @param own scans of the pass that the door accepted, including those in the list
  * @param reversed scans that the door reversed
  */

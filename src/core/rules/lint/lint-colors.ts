@@ -143,7 +143,7 @@ const MARGIN = 16
 const CARD_WIDTH = CONTENT_WIDTH + 2 * MARGIN
 const LINE_HEIGHT = 1.25
 
-/** The area of the primary field: at the leading edge, and in the middle between top and bottom. */
+/** Returns the area of the primary field: at the leading edge, and centered between top and bottom. */
 function textBox(
   { width, room }: FrontField,
   { size, height, isRtl }: { size: number; height: number; isRtl: boolean },
@@ -167,7 +167,10 @@ function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, b
   }
 }
 
-/** Returns the cells of one dimension between two shares of its visible part, which is in its middle. */
+/**
+ * Returns the indexes of the cells of a row or column that are between two shares of its visible part. The visible part
+ * is in the middle.
+ */
 function indexes(from: number, to: number, visible: number, count: number): number[] {
   const place = (share: number) => ((1 - visible) / 2 + share * visible) * count
   const [first, last] = [Math.floor(place(from)), Math.min(count, Math.ceil(place(to)))]

@@ -195,7 +195,7 @@ const ofTrip: Record<string, string> = {
   'originalDepartureDate with its offset': 'departsAt with its offset',
 }
 
-/** The texts at the top of the card for which Google recommends a length. */
+/** Yields the texts at the top of the card for which Google recommends a length. */
 function* namesOf(facts: { definition: Definition; passType: PassType; kind: GoogleKind; view: GoogleView }) {
   const { definition, kind, view } = facts
   const place = (key: string, ...otherwise: string[]) =>

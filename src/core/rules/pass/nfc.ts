@@ -24,7 +24,7 @@ export function isP256Key(value: string): boolean {
   }
 }
 
-/** Checks the key at publish, and the message with examples and defaults. */
+/** Checks the key and the message at publish. Placeholders of the message are filled with examples and defaults. */
 export function* checkNfc(definition: Definition): Generator<Issue> {
   const { nfc } = definition
   if (!nfc) return

@@ -61,7 +61,7 @@ export interface RedemptionPlan {
    */
   places: [PlacedAttempt, ...PlacedAttempt[]]
   counted: CountedRange[]
-  /** All windows of the policy by key, to which earlier scans can have been debited. */
+  /** All windows of the policy, by the key under which scans were debited. */
   windows: ReadonlyMap<string, Range>
 }
 

@@ -198,7 +198,7 @@ export function windowUses(
   return { inContext: uses.reduce((sum, { count }) => sum + count, 0), firstAt }
 }
 
-/** A window that is a separate scan context allows one use. */
+/** Whether a window has uses left. A window that is a separate scan context allows one use. */
 function hasUsesLeft(window: Window, { areWindowsContexts }: PlacedAttempt, history: RedemptionHistory): boolean {
   return areWindowsContexts ? usesOf(window.key, history) === 0 : !isFull(window, history)
 }

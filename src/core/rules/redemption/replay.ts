@@ -70,8 +70,8 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isEvaluated = entry.scannedAt >= from && entry.scannedAt <= to
     const wasAccepted = entry.result === 'accepted'
     const was = entry.conflict ?? entry.reason!
-    // Evaluate the entry under the recorded policy, too: this shows whether the policy caused an expiry, and which debits
-    // affect later entries.
+    // Also evaluate the entry under the recorded policy, to find out whether this policy caused an expiry, and which
+    // debits affect later entries.
     const asThen = () => evaluate(entry, entry.redemption, before.uses, 'ISSUED')
     const isOver = expiresAt !== null && expiresAt <= entry.scannedAt
     if (was === 'revoked' && !before.isVoid) isVoidForGood = true

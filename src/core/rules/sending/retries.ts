@@ -45,7 +45,7 @@ export interface DeliveryProgress {
   lastError: string | null
 }
 
-/** The result of one attempt. Without an error, the endpoint accepted it. */
+/** The result of one attempt. If there is no error, the endpoint accepted the delivery. */
 export interface Outcome {
   responseCode: number | null
   error: string | null

@@ -13,7 +13,7 @@ export interface ClassClaim {
 
 /**
  * Returns the class of a pass, or `undefined` if all passes of the version share one. A class belongs to one issuer
- * (`null`: the server's default issuer) and never contains passes of another.
+ * (`null`: the server's default issuer) and never contains passes of another issuer.
  */
 export function claimClass(
   definition: Definition,
@@ -85,7 +85,10 @@ function isShared(name: string): boolean {
   return name === 'template.name' || name === 'project.name'
 }
 
-/** Checks that a class, which all of its holders see, contains no value of a single holder, unless its key does. */
+/**
+ * Checks the texts of a class, which all of its holders see. A text can contain a value of a single holder only if the
+ * class key contains this value.
+ */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)

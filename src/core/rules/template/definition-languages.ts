@@ -173,8 +173,8 @@ export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
 }
 
 /**
- * Checks that equal texts have equal translations. An iPhone looks up a translation by the text in the default
- * language, so one text cannot have two, such as "Gate" of an airport and of a stadium.
+ * Checks that equal texts have equal translations, such as "Gate" of an airport and of a stadium. An iPhone looks up a
+ * translation by the text in the default language, so one text cannot have two translations.
  */
 function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   if (!written.languages) return
@@ -201,7 +201,7 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Only doors show a notice, and only Android phones show an address. */
+/** Whether iPhones never show the text: only doors show a notice, and only Android phones show an address. */
 function isNeverOnIphones(path: Path): boolean {
   return path[0] === 'door' || path.at(-1) === 'address'
 }

@@ -62,7 +62,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
       const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
       const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
-      // An issue that is the same in every language was reported for the first one.
+      // Skip an issue that was reported for the first language, because it is the same in every language.
       if (!path || found.has(JSON.stringify(issue))) continue
       found.add(JSON.stringify(issue))
       yield { ...issue, path }
@@ -162,7 +162,7 @@ function samplesOfUses(definition: Definition): Map<string, string> {
   return new Map([...barcodeSamples(definition), ...factSamples(definition), ...typedSamples(definition)])
 }
 
-/** Like `sampleScope`, with long values: the longer of example and default, else text of `maxLength` characters. */
+/** Returns long sample values: the longer of example and default, else text of `maxLength` characters. */
 export function longScope(definition: Definition): Scope {
   const typed = samplesOfUses(definition)
   const long = definition.variables.map(({ name, example, default: fallback, format = 'text', maxLength }) => {

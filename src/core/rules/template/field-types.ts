@@ -71,7 +71,7 @@ function* checkField({ as = 'text', value, currency, style }: FieldDefinition): 
   if (isStatic && !isOfKind(as, value.trim())) yield { path: ['value'], message: `Must be ${valueKinds[as].wanted}` }
 }
 
-/** A typed value must come from one variable, so that the variables schema can describe it. */
+/** Checks that a typed value comes from one variable, so that the variables schema can describe it. */
 function* checkPlaceholders(definition: Definition): Generator<Issue> {
   const declared = new Set(definition.variables.map(({ name }) => name))
   for (const { path, text, uses } of typedTexts(definition)) {

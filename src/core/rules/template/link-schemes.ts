@@ -33,7 +33,7 @@ function schemeOf(url: string): string | undefined {
   return /^([a-z][a-z\d+.-]*):/i.exec(url.replaceAll(/[\0- \x7f-\xa0]/g, ''))?.[1]?.toLowerCase()
 }
 
-/** Links that are unsafe by the definition alone: by their text, and by examples and defaults of variables. */
+/** Yields links that are unsafe regardless of the pass: by their text, and by examples and defaults of variables. */
 export function* checkLinks(definition: Definition): Generator<Issue> {
   const known = exampleScope(definition)
   for (const { text, path, isSafe, wanted } of linksOf(definition)) {
@@ -41,7 +41,7 @@ export function* checkLinks(definition: Definition): Generator<Issue> {
   }
 }
 
-/** The check of values that decide the scheme of a link; undefined if there are none. */
+/** Compiles the check of values that decide the scheme of a link. Returns `undefined` if there are none. */
 export function compileLinks(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
   const links = [...linksOf(definition)].flatMap((link) => {
     const name = placeholdersIn(link.text).find((one) => pathOfValue(one).length > 0)
@@ -61,7 +61,7 @@ interface Link {
   wanted: string
 }
 
-/** The links of the design, and those that overrides add. */
+/** Yields the links of the design and of the overrides. */
 function* linksOf(definition: Definition): Generator<Link> {
   for (const [index, { url }] of definition.design.links.entries()) {
     yield { text: url, path: ['design', 'links', index, 'url'], isSafe: isSafeLink, wanted: WANTED }

@@ -88,7 +88,7 @@ export function placeholdersIn(text: string): readonly string[] {
   return text.includes('{{') ? compileText(text).names : []
 }
 
-/** A parsed text: the names of its placeholders, and the literals around them, one more than names. */
+/** A parsed text: the names of its placeholders, and the literals around them. There is one more literal than names. */
 export interface CompiledText {
   names: readonly string[]
   literals: readonly string[]
@@ -100,7 +100,7 @@ const MAX_COMPILED = 2 * 1024 * 1024
 const compiledTexts = new Map<string, CompiledText>()
 let compiledLength = 0
 
-/** Parses a text. Texts are cached, so that those of a version are parsed once for all of its passes. */
+/** Parses a text. The results are cached, so that the texts of a version are parsed once for all of its passes. */
 export function compileText(text: string): CompiledText {
   const known = compiledTexts.get(text)
   if (known) return known

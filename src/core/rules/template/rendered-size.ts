@@ -142,10 +142,13 @@ function placeOf(path: Oversize['path']): string {
   return path.length > 0 ? path.join('.') : 'the whole card'
 }
 
-/** Rejects a pass that is too large, such as one from before the limits. @throws ApiError PASS_ISSUING_FAILED */
+/**
+ * Rejects a pass that is too large, for example because it was created before the limits existed. @throws ApiError
+ * PASS_ISSUING_FAILED
+ */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const findOversizes = compileSizes(rendered)
-  // Sizes include all languages, which share a scope.
+  // Check a scope once for all languages, which share the scope, because sizes include all languages.
   if (fitting.get(scope) === findOversizes) return
   const oversizes = findOversizes(bytesIn(scope))
   const [first] = oversizes

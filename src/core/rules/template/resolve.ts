@@ -69,7 +69,10 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value }
 }
 
-/** Moves an issue to the variable that caused it, if only one did: a request has variables, and no definition. */
+/**
+ * Moves an issue from the definition to the variable that caused it, because a request contains only variables. Does
+ * not move an issue with several causes.
+ */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
     (part, key) => (part as Record<string, unknown> | undefined)?.[key],

@@ -127,7 +127,7 @@ function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt'
   return name === undefined ? undefined : [{ name, use: needed(`^(?:${upTo(max)})$`, wanted) }]
 }
 
-/** The expiry is trimmed before it is parsed. */
+/** Returns the uses of variables in the expiry, which is trimmed before it is parsed. */
 function usesInExpiry(expiresAt: string, lone: VariableUse): PolicyText['uses'] {
   const text = expiresAt.trim()
   if (placeholdersIn(text).length === 0) return []

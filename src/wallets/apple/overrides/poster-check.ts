@@ -6,7 +6,10 @@ import { semanticTags } from '../../../core/rules/display/flight.ts'
 import { isPosterTicket, posterPlaces } from '../../../core/rules/display/poster.ts'
 import { placeholdersDeep } from '../../../core/rules/template/placeholder.ts'
 
-/** Checks what Apple requires of posters. Otherwise, phones silently show the classic style, or omit fields. */
+/**
+ * Checks the requirements of Apple for posters, because phones silently show the classic style, or omit fields, if a
+ * requirement is not met.
+ */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
   for (const { path } of placeholdersDeep(definition.apple?.preferredStyleSchemes)) {
     const message = 'Cannot have a placeholder, because the rules of a style are checked when a version is published'

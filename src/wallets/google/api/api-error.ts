@@ -92,7 +92,7 @@ function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
   return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable'
 }
 
-/** Retry-After is a number of seconds or a date, which is relative to the sender's clock. */
+/** Returns the seconds of Retry-After, which is a number of seconds or a date on the sender's clock. */
 function retryAfter(headers: Record<string, unknown>): number | undefined {
   const value = String(headers['retry-after'] ?? '')
   if (/^\d{1,9}$/.test(value)) return Number(value)

@@ -108,8 +108,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
   function calls(urgency: Urgency): GoogleCalls {
     /**
-     * Writes, and pauses all writes if Google asks for it. An exceeded quota of messages pauses none, because it
-     * concerns only one object.
+     * Writes, and pauses all writes if Google asks for a pause. An exceeded quota of messages does not pause writes,
+     * because it concerns only one object.
      */
     async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
       try {
@@ -148,8 +148,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         }
       })
     /**
-     * Google returns the same error for an object of another kind and for a missing class. If an object with this ID
-     * and kind exists, the class is missing.
+     * Whether a missing object exists with another kind. Google returns the same error in this case as for a missing
+     * class. If an object with this ID and kind exists, the class is missing.
      */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(

@@ -7,7 +7,7 @@ import { GoogleApiError } from './api-error.ts'
 import { type HttpOptions, send } from './http.ts'
 import { keepToken } from './token.ts'
 
-// The second scope is for signatures, which come from a different service than the Wallet API.
+// The scopes of the Wallet API and of the service that creates signatures.
 const SCOPES = [
   'https://www.googleapis.com/auth/wallet_object.issuer',
   'https://www.googleapis.com/auth/cloud-platform',

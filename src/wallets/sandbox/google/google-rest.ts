@@ -35,7 +35,7 @@ const Message = z.object({
   }),
 })
 
-/** The Wallet REST API, version 1. The caller checks the access token. */
+/** Creates the Wallet REST API, version 1. The caller checks the access token. */
 export function createRest({ store, faults, clock, onChange }: RestOptions) {
   function write(entry: Omit<StoredResource, 'version'>): StoredResource {
     const stored = store.put(entry)
