@@ -1,6 +1,6 @@
 /**
- * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass it. A new release is
- * another service worker (it names other files), which waits until the page reports that it is idle.
+ * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass the service worker. A
+ * new release is another service worker, which names other files. It waits until the page reports that it is idle.
  */
 
 /** Set by the build: the files of this release, and its name (scripts/build-door.js). */
@@ -24,7 +24,9 @@ const worker = globalThis as unknown as Worker
 
 const PREFIX = 'passes-door-'
 const cacheName = PREFIX + DOOR_BUILD
-/** The address of the door page. It is relative to this file, so that it holds behind a proxy with a path prefix. */
+/**
+ * The address of the door page, relative to this file, so that it is also correct behind a proxy with a path prefix.
+ */
 const page = new URL('../door', worker.location.href).href
 const files = [...DOOR_FILES, 'manifest.webmanifest', 'icon-512.png'].map(
   (name) => new URL(name, worker.location.href).href,

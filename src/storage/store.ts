@@ -146,7 +146,7 @@ export interface RequestStoreOptions {
 /** The party of requests without a token: people who open links, and phones. */
 export const PUBLIC = 'public'
 
-/** The maximum number of cached stores per party, one for each set of projects. Re-creating one is cheap. */
+/** The maximum number of cached stores per party, one for each set of projects. Re-creating a store is cheap. */
 const MAX_SCOPES = 1_000
 
 /** Returns a store for operators and maintenance. Tokens are always looked up through a separate connection. */

@@ -117,7 +117,7 @@ export function openArena(options: ArenaOptions): { arena: Arena; close(): Promi
   }
 }
 
-/** Ctrl-C also ends PostgreSQL, so a failed cleanup must not prevent the other ones. */
+/** Runs a cleanup. If it fails, the other cleanups still run, because Ctrl-C also ends PostgreSQL. */
 async function attempt(work: () => void | Promise<void>): Promise<void> {
   try {
     await work()

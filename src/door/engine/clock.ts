@@ -9,7 +9,7 @@ export interface DoorClock {
    * @param sentAt when the request was sent, and receivedAt when its response arrived, by wallMs
    */
   observe(date: string | null, sentAt: number, receivedAt: number): void
-  /** The phone's clock, which does not go back if it is set back. */
+  /** The time of the phone's clock. It does not go back, even if the clock is set back. */
   wallMs(): number
 }
 

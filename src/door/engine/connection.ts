@@ -152,14 +152,17 @@ export function createConnection(options: ConnectionOptions): Connection {
     return !isVisible() || (quietMs() < pollMs * 0.75 && !isDue())
   }
 
-  /** Random, since the doors of one venue lose the network together and must not return at the same time. */
+  /**
+   * Returns the wait before the next probe. It is random, since the doors of one venue lose the network together and
+   * must not return at the same time.
+   */
   function delayMs(): number {
     if (state === 'online' && !isVisible()) return pollMs
     if (state === 'online') return Math.max(pollMs / 4, pollMs * (0.75 + random() * 0.25) - quietMs())
     return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.5 + random() * 0.5)
   }
 
-  /** Resolves to true if it was woken early. */
+  /** Waits, and resolves to true if `wake` ended the pause early. */
   async function pause(ms: number): Promise<boolean> {
     if (!isWoken && !stopped.signal.aborted) {
       await new Promise<void>((resolve) => {

@@ -21,7 +21,10 @@ export interface DoorEngine {
    * @returns null, or the reason that it stays
    */
   moveTo(gate: string): Promise<GateFailure | null>
-  /** Evaluates a scan. The decision is on disk before it resolves. It never throws, and scans take turns. */
+  /**
+   * Evaluates a scan. The decision is on disk before the promise resolves. The promise is never rejected. Scans take
+   * turns.
+   */
   scan(request: ScanRequest): Promise<Decision>
   /** Admits several passes of a group, one scan each, in the given order. */
   scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Decision[]>
@@ -77,7 +80,7 @@ export interface Decision extends Outcome {
   failure: ScanFailure | null
   /** Whether an accepted scan was reversed afterwards. */
   isUndone: boolean
-  /** Whether it was decided offline and is not uploaded yet. */
+  /** Whether this decision was made offline and is not uploaded yet. */
   isPending: boolean
 }
 
@@ -121,7 +124,7 @@ export interface EngineState {
   door: { id: string; name: string; gate: string; projectId: string; projectName: string | null } | null
   /** `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
-  /** `null` while it is not offline. */
+  /** `null` unless the door is offline. */
   offlineSince: Date | null
   /** The list for offline decisions, or `null` if there is none yet. */
   list: { size: number; generatedAt: Date } | null
@@ -173,8 +176,8 @@ export type Problem =
   /** Pending decisions of a door of another project, which a door of this project cannot upload. */
   | { code: 'pending_elsewhere'; pending: number }
   /**
-   * The server rejects these decisions, with the reason for the last one. They stay on the phone until this is
-   * dismissed. `isOfAnother`: the last one reverses a scan of another door, see ScanFailure.
+   * The server rejects these decisions, with the reason for the last one. They stay on the phone until the operator
+   * dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door, see ScanFailure.
    */
   | { code: 'rejected'; scans: number; message: string; scannedAt: string; isOfAnother?: boolean }
   /** The server rejects every request of this door, for example because the workspace is suspended. */

@@ -62,11 +62,12 @@ export interface EngineEnvironment {
   findRunning: () => Promise<(runner: string) => boolean>
   /** Runs the work while no other tab or process with this store runs work of the same name. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
-  /** A text stored next to the database. If it is there and the database is empty, the database was lost. */
+  /** A text stored next to the database. If the text exists and the database is empty, the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }
   isVisible: () => boolean
   /**
-   * Calls the listener when the network might be back or the page becomes visible. Returns a function that stops it.
+   * Calls the listener when the network might be back or the page becomes visible. Returns a function that
+   * unsubscribes.
    */
   onWake: (listener: () => void) => () => void
   /** Asks the browser to keep the stored data; `null` if that is not supported. */

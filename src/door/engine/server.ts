@@ -31,7 +31,7 @@ export interface DoorServer {
   /** Returns the time since the last request that was answered for the token of this door, in milliseconds. */
   quietMs(): number
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
-  /** Reads this door from the server. The engine also uses it to probe the connection. */
+  /** Reads this door from the server. The engine also probes the connection with this request. */
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
   /** Moves this door to another gate. */
   moveTo(doorId: string, gate: string): Promise<Reply<Door>>

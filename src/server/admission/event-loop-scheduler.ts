@@ -79,9 +79,9 @@ interface Line {
 
 interface Workspace {
   seenAt: number
-  /** The time of its last small request. */
+  /** The time of the last small request. */
   smallAt: number
-  /** The recent cost of its work, in requests without a body. */
+  /** The recent cost of all work, in requests without a body. */
   use: number
   lines: Record<'small' | 'large' | 'jobs', Line>
 }

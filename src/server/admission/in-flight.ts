@@ -13,8 +13,8 @@ export interface InFlight {
 }
 
 /**
- * Creates counters by workspace. @param what the name of the limit and, for its error messages, the name of the counted
- * things
+ * Creates counters by workspace.
+ * @param what the name of the limit and, for its error messages, the name of the counted things
  */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },

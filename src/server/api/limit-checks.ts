@@ -47,7 +47,10 @@ export function bytesOf(value: object): number {
   return Buffer.byteLength(JSON.stringify(value))
 }
 
-/** Checks a limit under the lock of the workspace, in the transaction that adds one. @throws ApiError CONFLICT */
+/**
+ * Checks a limit under the lock of the workspace, in the transaction that adds to the usage.
+ * @throws ApiError CONFLICT
+ */
 export async function requireUnderLimit(
   tx: Repositories,
   { workspaceId, token }: Asking,
@@ -68,7 +71,7 @@ const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
-/** Counts jobs that are about to be queued toward the limit. Returns an error if they would exceed it. */
+/** Counts jobs that are about to be queued toward the limit. Returns an error if the jobs would exceed the limit. */
 export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**

@@ -21,8 +21,8 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 }
 
 /**
- * Returns the project of reported scans. Reported scans do not name a project. @throws ApiError FORBIDDEN if the token
- * has several
+ * Returns the project of reported scans. Reported scans do not name a project.
+ * @throws ApiError FORBIDDEN if the token has several
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
@@ -47,8 +47,8 @@ export async function requireProject(
 }
 
 /**
- * Locks a project until the transaction ends. @throws ApiError NOT_FOUND if the project does not exist, or the token
- * cannot access it
+ * Locks a project until the transaction ends.
+ * @throws ApiError NOT_FOUND if the project does not exist, or the token cannot access it
  */
 export async function holdProject(
   { projects }: Pick<Repositories, 'projects'>,

@@ -93,8 +93,8 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   let heldUntil: number | undefined
 
   /**
-   * Whether the lease lasts long enough that it needs no renewal yet. False if the clock was set back, because the end
-   * then seems too far away.
+   * Whether the lease lasts long enough that it needs no renewal yet. False if the end of the lease is too far away,
+   * which shows that the clock was set back.
    */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now

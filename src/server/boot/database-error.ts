@@ -37,8 +37,8 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
 }
 
 /**
- * Throws if the file was found damaged earlier, unless a check of the whole file now finds no fault. @throws
- * DatabaseError
+ * Throws if the file was found damaged earlier, unless a check of the whole file now finds no fault.
+ * @throws DatabaseError
  */
 export async function assertSound(databaseUrl: string): Promise<void> {
   const file = sqliteFile(databaseUrl)

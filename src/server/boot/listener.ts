@@ -98,7 +98,8 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   const timers = [
-    // Repeat this, because responses that began before the close told their clients to keep the connection.
+    // Close idle connections repeatedly, because responses that began before the close told their clients to keep the
+    // connection.
     setInterval(() => server.closeIdleConnections(), CHECK_IDLE_MS),
     setTimeout(closeUnused, LINGER_MS),
     setTimeout(() => server.closeAllConnections(), CUT_OFF_MS),

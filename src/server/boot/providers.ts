@@ -47,8 +47,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Opens the connections. Among the processes that share a sandbox folder, one emulates each platform. A worker emulates
- * none, because Google's emulator could not call the worker.
+ * Opens the connections. Among the processes that share a sandbox folder, one process emulates each platform. A worker
+ * emulates none, because Google's emulator could not call the worker.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options

@@ -244,8 +244,8 @@ class SettingsError extends SetupError {
 }
 
 /**
- * Requires https in production, because phones use the public URL of a pass as long as they hold the pass. @throws
- * SettingsError
+ * Requires https in production, because phones use the public URL of a pass as long as they hold the pass.
+ * @throws SettingsError
  */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return

@@ -12,7 +12,8 @@ export interface SigningKeys {
   sign(tx: Repositories, head: Head): Promise<SignedHead>
   /**
    * Whether a head is valid. A head without a signature is valid only if the workspace has no key yet, because a chain
-   * never begins twice. @throws SealError
+   * never begins twice.
+   * @throws SealError
    */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
   /**

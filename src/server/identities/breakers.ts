@@ -66,7 +66,7 @@ export function createBreakers(options: BreakersOptions) {
 /**
  * Pauses the calls of an identity while its platform does not respond, so that other work continues. Calls pause for 2
  * s after five consecutive failures, or after one call that hangs and fails. Each failed test doubles the pause, up to
- * a minute. While a call hangs, no other call begins until one gets a response.
+ * a minute. While a call hangs, no other call begins until a call gets a response.
  */
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },

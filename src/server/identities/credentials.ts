@@ -31,8 +31,8 @@ export function sealSecrets(text: string, id: string, { current }: Pick<ServerKe
 }
 
 /**
- * Returns the signing identity of a stored Apple identity. Its certificate can be expired. @throws CredentialError,
- * SealError
+ * Returns the signing identity of a stored Apple identity. Its certificate can be expired.
+ * @throws CredentialError, SealError
  */
 export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
   return readAppleIdentity(storedCredentials(stored, keys))

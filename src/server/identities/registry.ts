@@ -114,8 +114,8 @@ export function createIdentities(options: IdentitiesOptions) {
   }
 
   /**
-   * Returns `undefined` for a platform that this process does not issue for. @throws ApiError the `signingError` of the
-   * platform
+   * Returns `undefined` for a platform that this process does not issue for.
+   * @throws ApiError the `signingError` of the platform
    */
   async function of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined> {
     const own = server()[platform]

@@ -22,7 +22,7 @@ export interface PhoneLimits {
   rejected: LimitRejected
   /** Called before a pass is removed from its last wallet. Throws if that happens too often. */
   removals: (passId: string) => void
-  /** Counts a list of passes as several requests of the client address, because it costs as much. */
+  /** Counts a list of passes as several requests of the client address, because the list costs as much. */
   lists: (event: H3Event, cost: number) => void
 }
 

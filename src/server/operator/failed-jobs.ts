@@ -61,8 +61,8 @@ export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Pro
 }
 
 /**
- * Runs work on one failed job, on the failed jobs of a workspace, or on all. @throws OperatorError if the ID does not
- * belong to a failed job
+ * Runs work on one failed job, on the failed jobs of a workspace, or on all.
+ * @throws OperatorError if the ID does not belong to a failed job
  */
 export function withFailedJobs(
   databaseUrl: string,

@@ -76,7 +76,8 @@ export function addApple(
 }
 
 /**
- * Creates a Google identity. Without a key file, it uses the default credentials of this machine. @throws SetupError
+ * Creates a Google identity. Without a key file, it uses the default credentials of this machine.
+ * @throws SetupError
  */
 export function addGoogle(
   config: IdentityConfig,
@@ -100,7 +101,8 @@ export function addGoogle(
 
 /**
  * Sets the default identity for new passes. A retired identity becomes usable again. The name `server` removes the
- * default. @throws OperatorError
+ * default.
+ * @throws OperatorError
  */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
@@ -306,8 +308,9 @@ export interface AppleFiles {
 }
 
 /**
- * Returns the secrets of an identity as they are stored. @param known the intermediate certificate that is used without
- * a --wwdr file @throws SetupError
+ * Returns the secrets of an identity as they are stored.
+ * @param known the intermediate certificate that is used without a --wwdr file
+ * @throws SetupError
  */
 export function readFiles(
   { certificate, key, passphrase, wwdr }: AppleFiles,

@@ -44,8 +44,8 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
 }
 
 /**
- * Starts a move, or changes its pace. Another address restarts the move. Running servers push the phones. @throws
- * OperatorError
+ * Starts a move, or changes its pace. Another address restarts the move. Running servers push the phones.
+ * @throws OperatorError
  */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
   const { url, passesASecond, at } = options
@@ -79,7 +79,7 @@ const MAX_CHECKED = 100
  * Checks the other address: requests the newest pass of each identity and template that a phone holds, as a phone
  * would. A phone that moves to a server without its pass is lost permanently. Returns false if no phone holds a pass.
  * @param passTypeIdentifier the pass type of the server's own identity, which is not in the database
- * @throws OperatorError if the address does not serve one of the passes, or if phones use it already
+ * @throws OperatorError if the address does not serve one of the passes, or if phones already use the address
  */
 export async function checkTarget(
   store: Store,

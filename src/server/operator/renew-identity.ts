@@ -110,8 +110,8 @@ async function renewed(
 }
 
 /**
- * Returns the stored WWDR certificate. @throws OperatorError if it cannot be read: only a renewal with all files
- * repairs the identity
+ * Returns the stored WWDR certificate.
+ * @throws OperatorError if it cannot be read: only a renewal with all files repairs the identity
  */
 function knownIntermediate(known: StoredIdentity, keys: ServerKeys) {
   try {

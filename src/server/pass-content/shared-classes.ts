@@ -130,7 +130,7 @@ export async function followClasses(
   return classes
 }
 
-/** Deletes the classes that the last of their passes left. `followClasses` has locked them. */
+/** Deletes the classes whose last pass has left. `followClasses` has locked these classes. */
 export async function deleteLeftClasses(
   tx: Repositories,
   workspaceId: string,

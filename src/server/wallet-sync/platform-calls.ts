@@ -48,7 +48,8 @@ export async function eachIdentity<T>(
 }
 
 /**
- * Snoozes jobs of a paused identity, and its waiting jobs of the same kind and workspace, without counting an attempt.
+ * Snoozes jobs of a paused identity, and other waiting jobs of the identity with the same kind and workspace, without
+ * counting an attempt.
  */
 export async function holdBack(
   jobs: Job[],

@@ -153,7 +153,7 @@ function logAttempt(
   log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }
 
-/** The maximum number of deliveries that end in one transaction. A job ends the others. */
+/** The maximum number of deliveries that end in one transaction. A job ends the remaining ones. */
 export const END_CHUNK = 1_000
 
 /** Disables a webhook. Its waiting deliveries end as FAILED. */

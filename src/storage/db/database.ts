@@ -32,8 +32,8 @@ export interface Database extends Connections {
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /**
-   * Returns connections for the jobs of a party. The party has a limited share of the connections. Its statements and its
-   * waiting have no time limit.
+   * Returns connections for the jobs of a party. The party has a limited share of the connections. Neither its
+   * statements nor its waits for a connection have a time limit.
    */
   forJobs(party: string): Connections
   /**

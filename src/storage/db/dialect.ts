@@ -165,8 +165,9 @@ export function joinEach(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Returns the SQL that computes `beginningOf` of a column. Lists sort names and labels by it. On SQLite, it is a generated column,
- * because SQLite compares a row value such as `(label, id)` through an index only if each member is a column.
+ * Returns the SQL that computes `beginningOf` of a column. Lists sort names and labels by this expression. On SQLite,
+ * the expression is a generated column, because SQLite compares a row value such as `(label, id)` through an index only
+ * if each member is a column.
  */
 export function beginningColumn(db: Knex, column: string): string {
   if (!isPostgres(db)) return `${column}_beginning`

@@ -22,15 +22,15 @@ export interface FairGateOptions {
    */
   shareWithNeighbors?: number
   /**
-   * The used time, in milliseconds, by which a workspace can fall behind others. It goes first until it has caught up. 0 by
-   * default.
+   * The used time, in milliseconds, by which a workspace can fall behind others. Such a workspace goes first until it
+   * has caught up. 0 by default.
    */
   savingsMs?: number
 }
 
 /**
- * The time, in milliseconds, after its last turn during which a workspace (or a server of a fleet) counts as active.
- * The others leave an active one its share.
+ * The time, in milliseconds, for which a workspace (or a server of a fleet) counts as active after its last turn. The
+ * other workspaces leave an active workspace its share.
  */
 export const ACTIVE_MS = 1_000
 

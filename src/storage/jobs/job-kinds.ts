@@ -53,8 +53,8 @@ const single = ['interactive'] as const
 const singleOrBulk = ['interactive', 'bulk'] as const
 
 /**
- * The kinds of jobs of each platform. Only Apple has its own queue, because hundreds of devices are pushed at once,
- * while the other platforms need a paced request per pass.
+ * The kinds of jobs of each platform. Jobs of Apple use a separate queue, because hundreds of devices are pushed at
+ * once, while the other platforms need a paced request per pass.
  */
 const platformKinds = Object.fromEntries(
   platforms.flatMap((platform): [PlatformKind, KindQueue][] => {

@@ -99,12 +99,12 @@ export class Broadcasts extends Repository {
     return listPage(this.db, filtered, byId('broadcasts'), sorted, (row: Row) => toBroadcast(row)!)
   }
 
-  /** Deletes the broadcast if it is still scheduled at that time. Returns whether it was deleted. */
+  /** Deletes the broadcast if it is still scheduled at the time `at`. Returns whether it was deleted. */
   async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
     return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
   }
 
-  /** Deletes all broadcasts of a project that are scheduled at that time, and returns their IDs. */
+  /** Deletes all broadcasts of a project that are still scheduled at the time `at`, and returns their IDs. */
   deleteAllScheduled(workspaceId: string, projectId: string, at: Date): Promise<string[]> {
     return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
   }

@@ -80,7 +80,7 @@ export interface NewMessage {
   body: WrittenText
   options: MessageOptions
   platforms: Platform[]
-  /** Null to send it immediately. */
+  /** Null for a message that is sent immediately. */
   sendAt: Date | null
   idempotencyKey: string | null
 }

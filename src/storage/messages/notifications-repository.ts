@@ -68,7 +68,7 @@ export class Notifications extends Repository {
     return listPage(this.db, filtered, byId('notifications'), sorted, toNotification, select)
   }
 
-  /** Deletes the notification if it is still scheduled at that time. Returns whether it was deleted. */
+  /** Deletes the notification if it is still scheduled at the time `at`. Returns whether it was deleted. */
   async deleteScheduled(workspaceId: string, passId: string, id: string, at: Date): Promise<boolean> {
     const scheduled = this.ofPasses(workspaceId, [passId])
       .where({ id, started_at: null })

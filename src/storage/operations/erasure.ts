@@ -62,9 +62,9 @@ export class Erasure extends Repository {
   }
 
   /**
-   * Erases the data of a pass. The caller has locked its notifications and the pass, and voids it.
-   * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as void. Other
-   * codes are deleted, because they can derive from personal data
+   * Erases the data of a pass. The caller has locked its notifications and the pass, and voids the pass.
+   * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as
+   * void. Other codes are deleted, because they can derive from personal data
    */
   async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
     await whileSearchForgets(this.db, () => this.erasePass(workspaceId, passId, at))

@@ -23,7 +23,7 @@ export interface MoveProgress {
   passes: number
   /** Phones that downloaded the package with the new address. */
   moved: number
-  /** Phones that were pushed and have not downloaded it. */
+  /** Phones that were pushed and have not downloaded the package. */
   silent: number
   /** Phones whose last push was rejected. */
   refused: number
@@ -56,7 +56,7 @@ const ROUND_MS = 60_000
 
 /** The moves of workspaces, and the passes that they have announced. */
 export class Moves extends Repository {
-  /** Starts a move. Replaces an existing one to another address. */
+  /** Starts a move. Replaces an existing move to another address. */
   async insert(
     workspaceId: string,
     { url, passesASecond }: Pick<StoredMove, 'url' | 'passesASecond'>,

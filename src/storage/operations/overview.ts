@@ -59,7 +59,7 @@ export interface MoveUnderWay {
 const MAX_COUNTED = 10_000
 
 /**
- * The time, in milliseconds, after its last request during which a door counts as online. Doors make a request every few
+ * The time, in milliseconds, for which a door counts as online after its last request. Doors make a request every few
  * seconds.
  */
 const ONLINE_MS = 300_000
@@ -236,9 +236,9 @@ export async function assertReadable({ reader }: Database): Promise<void> {
 const POOLER_ROUNDS = 5
 
 /**
- * Returns the mode of the pooler in front of PostgreSQL; `undefined` without one. In session mode, each connection has its own
- * server process. In transaction mode, the process changes, or two connections have the same one. In statement mode, transactions
- * are not allowed.
+ * Returns the mode of the pooler in front of PostgreSQL; `undefined` without one. In session mode, each connection has
+ * its own server process. In transaction mode, the process changes, or two connections have the same process. In
+ * statement mode, transactions are not allowed.
  */
 export async function findPoolMode({
   dialect,
@@ -258,7 +258,7 @@ export async function findPoolMode({
   return 'session'
 }
 
-/** Whether a pooler allows transactions. In statement mode, it closes the connection instead. */
+/** Whether a pooler allows transactions. In statement mode, the pooler closes the connection instead. */
 async function allowsTransactions(db: Knex): Promise<boolean> {
   try {
     await db.transaction(async () => undefined)
@@ -275,7 +275,10 @@ async function allowsTransactions(db: Knex): Promise<boolean> {
  */
 const PROBE = 'x'.repeat(8_192)
 
-/** The lock timeout in milliseconds. It is shorter than the timeout of requests, so that `/readyz` fails before they do. */
+/**
+ * The lock timeout in milliseconds. It is shorter than the timeout of requests, so that `/readyz` fails before requests
+ * do.
+ */
 const LOCK_TIMEOUT_MS = 2_000
 
 /**

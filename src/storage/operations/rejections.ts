@@ -20,7 +20,7 @@ interface Row extends RowOf<typeof REJECTION> {
 
 /** The permanent rejections of template versions, classes, and passes: the latest per platform. */
 export class Rejections extends Repository {
-  /** Returns rejections by the IDs of versions, classes, and passes. Omits subjects without one. */
+  /** Returns rejections by the IDs of versions, classes, and passes. Omits subjects without a rejection. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('rejections').where({ workspace_id: workspaceId }).whereIn('subject', subjects)

@@ -31,7 +31,10 @@ const OBJECT = mapping({
   objectSuffix: text,
   /** The walletVersion that was last sent to Google. */
   sentVersion: number,
-  /** The digest of the content that was last sent. Null if it is unknown; the mark of a send while one is in progress. */
+  /**
+   * The digest of the content that was last sent. Null if the content is unknown; the mark of a send while the send is
+   * in progress.
+   */
   sentDigest: optionalText,
   sentAt: time,
   /** Null if the pass is not in any Google Wallet. */
@@ -63,7 +66,7 @@ interface Row extends RowOf<typeof OBJECT> {
 
 /** The Google objects of passes: the current object, its number of holders, and the former objects. */
 export class GoogleObjects extends Repository {
-  /** Returns the objects of passes. Omits passes without one. */
+  /** Returns the objects of passes. Omits passes without an object. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
     const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     return rows.map(toObject)
@@ -202,7 +205,10 @@ export class GoogleObjects extends Repository {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /** Marks a send as in progress. Until `setSent` records it, no update counts as equal. The mark identifies the send. */
+  /**
+   * Marks a send as in progress. Until `setSent` records the send, no update counts as equal. The mark identifies the
+   * send.
+   */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
@@ -274,7 +280,10 @@ export class GoogleObjects extends Repository {
     await this.called(objectSuffix, identityIds).whereNull('activated_at').update({ activated_at: at.getTime() })
   }
 
-  /** Google's signature covers a single issuer, so only objects of its identities match. */
+  /**
+   * Selects the object that a callback names. Google's signature covers a single issuer, so only objects of the
+   * identities of this issuer match.
+   */
   private called(objectSuffix: string, identityIds: (string | null)[]) {
     return this.db('google_objects')
       .where({ object_suffix: objectSuffix })

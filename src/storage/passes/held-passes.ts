@@ -174,8 +174,8 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
 }
 
 /**
- * Adds the condition that a wallet of one of the platforms lacks the newest version, or that none does. Agrees with the
- * response of `/wallets`.
+ * Adds the condition that a wallet of one of the platforms lacks the newest version, or the condition that no such
+ * wallet lacks it. Agrees with the response of `/wallets`.
  */
 export function whereStale(
   db: Knex,

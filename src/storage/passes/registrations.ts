@@ -205,7 +205,7 @@ export class Registrations extends Repository {
    * all pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    // Lock passes and devices before the counter, so that waiting for them does not delay other announcements.
+    // Lock passes and devices before the counter, so that a wait for their locks does not delay other announcements.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
     const lockHeld = () => lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([lockRows(this.db, lockHeld), this.lock(workspaceId, passIds)])

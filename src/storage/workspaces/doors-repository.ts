@@ -125,8 +125,8 @@ export class Doors extends Repository {
   }
 
   /**
-   * Takes one use of an invitation; returns `undefined` if it is not usable. Finds it across workspaces, because its code
-   * identifies it. One statement updates the row, so that concurrent claims never exceed the number of uses.
+   * Takes one use of an invitation; returns `undefined` if it is not usable. Finds the invitation across workspaces by
+   * its code. One statement updates the row, so that concurrent claims never exceed the number of uses.
    */
   async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
     const [row] = await this.open(codeDigest, at)

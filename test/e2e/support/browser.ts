@@ -74,7 +74,7 @@ const contexts = new WeakMap<Browser, Map<string, Promise<BrowserContext>>>()
 
 /**
  * Opens a visitor in a new tab, which is closed after the test unless `cleanUp` is given. Visitors with the same look
- * share a context and its storage, because a new one takes a second of CPU.
+ * share a context and its storage, because a new context takes a second of CPU.
  */
 export async function visit(
   browser: Browser,

@@ -86,7 +86,7 @@ export async function startRun(setup: Setup, args: string[]) {
   await held
   const journal = join(setup.folder, `${args[1]}.journal`)
   await eventually(() => expect(existsSync(journal) && readFileSync(journal, 'utf8')).toMatch(/"rows":\d+00,/))
-  // Wrapped in an object, because `await` on a child process waits for its end.
+  // Wrap the process in an object, because `await` on a child process waits for its end.
   return { child, release: proxy.release, through }
 }
 

@@ -47,8 +47,8 @@ export interface Hosted {
 }
 
 /**
- * Starts a command that keeps running, such as serve, in this process, and waits until it prints that it is ready. After
- * that, it sees the environment of the tests.
+ * Starts a command that keeps running, such as serve, in this process, and waits until it prints that it is ready.
+ * After that, the command sees the environment of the tests.
  */
 export function hostProgram(args: string[], ready: RegExp, options: RunOptions): Promise<Hosted> {
   const result = latest.then(() => startHere(args, ready, options))

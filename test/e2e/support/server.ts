@@ -31,7 +31,9 @@ export interface ServerOptions {
   port?: string
   args?: string[]
   env?: Record<string, string>
-  /** Whether it creates its own sandbox credentials at the start, instead of using a copy of the shared ones. */
+  /**
+   * Whether the server creates its own sandbox credentials at the start, instead of using a copy of the shared ones.
+   */
   makesSandbox?: boolean
   /** Set it if several tests use the server. */
   cleanUp?: CleanUp
@@ -39,7 +41,7 @@ export interface ServerOptions {
 
 export interface TestServer {
   url: string
-  /** `null` if it serves no metrics. */
+  /** `null` if the server serves no metrics. */
   metricsUrl: string | null
   token: string
   database: string

@@ -121,7 +121,7 @@ function GroupLine({ group, canLetIn, onOpen }: { group: DoorGroup; canLetIn: bo
   )
 }
 
-/** Announces every decision to screen readers. It must exist before it has something to announce. */
+/** Announces every decision to screen readers. The element must exist before there is a decision to announce. */
 export function DecisionAnnouncement({ decision }: { decision: Decision | null }) {
   const { language } = useDoor()
   return (

@@ -22,9 +22,9 @@ export interface ListHead {
 export interface JournalEntry extends OwnScan {
   externalRef: string
   projectId: string
-  /** The pass whose uses it changes, if any. */
+  /** The pass whose uses the entry changes, if any. */
   passId?: string | undefined
-  /** Whether it used the pass, reversed a use, or neither. */
+  /** Whether the entry used the pass, reversed a use, or did neither. */
   kind: 'accepted' | 'reversed' | 'denied'
   /** The project to which the entry must be uploaded; omitted once it is uploaded. */
   waits?: string | undefined
@@ -32,9 +32,9 @@ export interface JournalEntry extends OwnScan {
   decision?: OfflineDecision | undefined
   /** Only for a reversal: the reversed scan, by its externalRef and, once known, its ID. */
   undoes?: { externalRef: string; scanId: string | null } | undefined
-  /** The reason that the server permanently rejected it. Kept until it is dismissed. */
+  /** The reason that the server permanently rejected the entry. Kept until the operator dismisses the problem. */
   rejection?: string | undefined
-  /** Only for a rejected reversal: its scan belongs to another door. */
+  /** Only for a rejected reversal: the reversed scan belongs to another door. */
   isOfAnother?: boolean | undefined
 }
 
@@ -45,19 +45,19 @@ export interface Attempted {
   externalRef: string
   /** The time, in milliseconds. */
   at: number
-  /** The tab or process that makes it: see `EngineEnvironment.runner`. */
+  /** The tab or process that makes the attempt: see `EngineEnvironment.runner`. */
   runner: string
 }
 
 /** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
-  /** `null` if the server permanently rejected it. */
+  /** `null` if the server permanently rejected the entry. */
   recordedAt: string | null
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
-  /** For a rejected reversal: its scan belongs to another door, such as the previous door of this phone. */
+  /** For a rejected reversal: the reversed scan belongs to another door, such as the previous door of this phone. */
   isOfAnother?: boolean | undefined
 }
 
@@ -133,7 +133,7 @@ export interface EngineStore {
   addToList(items: readonly SnapshotItem[]): Promise<void>
   /** Replaces the list in use by the new one, and deletes the entries that it contains. */
   finishList(head: ListHead): Promise<void>
-  /** Changes the list in use. With a head, it becomes that list. */
+  /** Changes the list in use. If a head is given, the changed list is the list of that head. */
   amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null): Promise<void>
   /** Returns the names of all passes in the list. */
   names(): Promise<readonly NamedItem[]>

@@ -7,7 +7,7 @@ import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transac
 
 /**
  * Returns the pass with the ID of an attempt, or else the passes that have or had its payload as an identifier, or else
- * those that have or had another reading of it.
+ * those that have or had another reading of the payload.
  */
 export async function matching(
   tx: Transaction,

@@ -104,8 +104,8 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
-      // Return a decision on this attempt that is already stored: a page can end after it stores a decision and before
-      // it shows it.
+      // Return a decision on this attempt that is already stored, because a page can end between storing and showing a
+      // decision.
       const known = await decisionOf(tx, attempt.externalRef)
       if (known) return known.decision
       const matches = await matching(tx, list.slot, { attempt, code })

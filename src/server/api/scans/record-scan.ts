@@ -175,8 +175,8 @@ export interface RecordedScan {
 }
 
 /**
- * The maximum number of scans of a pass per transaction. With one, 40 reports of 100 scans of one pass took 29 s on
- * PostgreSQL.
+ * The maximum number of scans of a pass per transaction. With a maximum of one, 40 reports of 100 scans of one pass
+ * took 29 s on PostgreSQL.
  */
 const MOST_OF_PASS = 8
 

@@ -199,8 +199,9 @@ interface MovementFields {
 }
 
 /**
- * Returns a scan with its zone and direction. The door that made the scan has defaults for both. A door can override them,
- * because other servers notice a change of the door up to a second later, and because it reports earlier scans.
+ * Returns a scan with its zone and direction. The door that made the scan has defaults for both. A door can override
+ * them, because other servers notice a change of the door up to a second later, and because a door reports earlier
+ * scans.
  * @throws ApiError VALIDATION_ERROR for a direction without a zone
  */
 export function inZone<S extends MovementFields>(scan: S, { token: { door } }: Pick<RequestContext, 'token'>): S {

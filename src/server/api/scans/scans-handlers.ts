@@ -91,8 +91,8 @@ async function statsByTime(
 }
 
 /**
- * Explains the decision about a scan at a given time, with every check, without recording a scan. @throws ApiError
- * PASS_NOT_FOUND
+ * Explains the decision about a scan at a given time, with every check, without recording a scan.
+ * @throws ApiError PASS_NOT_FOUND
  */
 async function explainPass(
   passId: string,

@@ -123,7 +123,7 @@ export function createPlaces() {
   }
 }
 
-/** Returns the change of the current number inside. A movement from before the last reset does not change it. */
+/** Returns the change of the current number inside: 0 for a movement from before the last reset. */
 function changeOf(zone: StoredZone, direction: Direction, { segment, previous, next }: FoundMovements): number {
   return segment === zone.segment ? insertedDeltas(previous, { direction }, next).total : 0
 }

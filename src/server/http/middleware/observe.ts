@@ -13,8 +13,8 @@ export function correlationIdOf(event: H3Event): string {
 }
 
 /**
- * Matches an access token. A client can send one in the wrong header, and a correlation ID is logged, stored, and sent
- * to webhooks.
+ * Matches an access token, which is rejected as a correlation ID: a client can send a token in the wrong header, and
+ * correlation IDs are logged, stored, and sent to webhooks.
  */
 const TOKEN = /psk_[0-9A-Za-z]{38}/
 

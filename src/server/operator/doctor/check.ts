@@ -21,8 +21,8 @@ export interface Examination<Facts> {
 }
 
 /**
- * Runs checks in order, because a check can use earlier results. @param facts returns the input of the checks, or a
- * reason to skip them
+ * Runs checks in order, because a check can use earlier results.
+ * @param facts returns the input of the checks, or a reason to skip them
  */
 export async function examine<Facts = undefined>(
   group: string,

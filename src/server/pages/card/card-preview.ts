@@ -38,8 +38,8 @@ function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 
 }
 
 /**
- * Returns the pass as a phone of a language shows it. @throws ApiError VALIDATION_ERROR if the definition lacks the
- * language
+ * Returns the pass as a phone of a language shows it.
+ * @throws ApiError VALIDATION_ERROR if the definition lacks the language
  */
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
   if (language === undefined) return pass

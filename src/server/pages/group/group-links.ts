@@ -34,9 +34,9 @@ const MOST_TOGETHER = Math.max(...withTogether.map(({ together }) => together.mo
 
 /**
  * Opens the link of a group. Shows the page of its installable passes, starting at the pass in `?from=`. With the
- * parameter of a platform, adds as many passes as it accepts at once, or the number in `?each=` if that is lower. The
- * value of each parameter is the first pass instead of a number, so that no pass is skipped if another one leaves the
- * group in between.
+ * parameter of a platform, adds as many passes as the platform accepts at once, or the number in `?each=` if that is
+ * lower. The value of each parameter is the first pass instead of a number, so that no pass is skipped if another one
+ * leaves the group in between.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(

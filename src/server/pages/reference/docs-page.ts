@@ -59,7 +59,7 @@ export function markdown(text: string): string {
     .join('')
 }
 
-/** Returns the HTML of one paragraph of Markdown, without its element. */
+/** Returns the HTML of one paragraph of Markdown, without the `p` element. */
 export function inline(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }

@@ -167,7 +167,8 @@ function createPrivate(file: string): void {
   try {
     closeSync(openPrivateSync(file, 'wx'))
   } catch {
-    // Usually, the file exists. If it does not and cannot be created, SQLite reports that.
+    // Ignore the error, because the file usually exists. If the file does not exist and cannot be created, SQLite
+    // reports that.
   }
 }
 
@@ -299,7 +300,8 @@ export function noteDamage(file: string): void {
     writeSync(note, 'SQLite found this database damaged. See docs/backup.md.\n')
     closeSync(note)
   } catch {
-    // If the folder is not writable, this process still rejects writes. The next process must detect the damage itself.
+    // Ignore the error, for example of a folder that is not writable: this process still rejects writes, and the next
+    // process must detect the damage itself.
   }
 }
 

@@ -133,7 +133,7 @@ async function listIssuing(db: Knex, workspaceId: string, filters: PassFilters):
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
-/** Returns deleted projects that passes still refer to. They are almost always none. Empty if no filter needs them. */
+/** Returns deleted projects that passes still refer to. There are almost always none. Empty if no filter needs them. */
 async function listLeaving(db: Knex, workspaceId: string, filters: PassFilters): Promise<string[]> {
   if (!filters.projectId?.includes('null')) return []
   return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
