@@ -30,7 +30,7 @@ await onEachDatabase(async (kind, create) => {
   const { database, workspaceId } = app
   // Insert only the templates of the passes.
   await insertPasses(database.writer, workspaceId, 0)
-  // The first request fills the caches.
+  // Send one request first, because it fills the caches.
   const first = await issue(app, 'first')
   const second = await issue(app, 'second')
   for (const [endpoint, request] of Object.entries(requests) as [Endpoint, (typeof requests)[Endpoint]][]) {

@@ -281,7 +281,7 @@ function rowLines(fields: readonly CardField[], width: number, value: Style): Li
   return Array.from({ length: height }, (_, row) =>
     cells.map((cell, index) => {
       const { text, style } = cell[row] ?? { text: '', style: value }
-      // The last column also takes the remainder of the division.
+      // Give the remainder of the division to the last column.
       const isLast = index === cells.length - 1
       const room = isLast ? width - index * (column + GAP) : column + GAP
       return { text: pad(text, room), style }

@@ -91,7 +91,7 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     sortDir: flags['sort-dir'],
   }
   const filters: Record<string, unknown> = query
-  // A filter with its own flag can also be in --where: all its values are alternatives.
+  // Add the values of --where to those of the flag of the same filter, because all values of a filter are alternatives.
   for (const [name, values] of Object.entries(parseWhere(flags.where) ?? {})) {
     filters[name] = filters[name] === undefined ? values : [filters[name], values].flat()
   }

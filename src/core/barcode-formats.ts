@@ -136,7 +136,7 @@ const formats = {
     foreign: ONLY_DIGITS,
     capacities: [{ of: ANY, what: 'digits', max: 13 }],
     findProblem: findGtinProblem,
-    // UPC-A has the same bars as an EAN-13 that starts with 0. Many scanners omit this 0.
+    // Add the 0 that many scanners omit: an EAN-13 that starts with 0 has the same bars as a UPC-A.
     messagesOf: (payload) => (/^[0-9]{12}$/.test(payload) ? [`0${payload}`] : []),
     sample: '4006381333931',
   },
@@ -144,7 +144,7 @@ const formats = {
     apple: 'PKBarcodeFormatCode39',
     google: 'CODE_39',
     browser: 'code_39',
-    // The full ASCII mode would read `+A` as `a`.
+    // Do not use the full ASCII mode, which would read `+A` as `a`.
     zxing: 'Code39Std',
     bwip: 'code39',
     name: 'Code 39',
@@ -155,7 +155,8 @@ const formats = {
     fallback: 'qr',
     foreign: { of: /[^0-9A-Z $%+./-]/u, supports: 'digits, capital letters, spaces, and - . $ / + % only' },
     capacities: [{ of: ANY, what: 'characters', max: 88 }],
-    // Code 39 has no small letters. Scanners that act as keyboards can send them, and can send the start and stop sign.
+    // Undo changes of scanners: as keyboards, they can send the start and stop sign, and small letters, which Code 39
+    // does not have.
     messagesOf: (payload) => [payload.replace(/^\*(.+)\*$/, '$1').toUpperCase()],
     sample: 'SAMPLE-1',
   },
@@ -178,7 +179,7 @@ const formats = {
         ? undefined
         : 'has letters that are not its start and stop letter',
     messagesOf: codabarMessagesOf,
-    // Every symbol has start and stop letters. A message without them is drawn between two A.
+    // Put a message without start and stop letters between two A, because every symbol has these letters.
     toDrawn: (message) => (/^[A-D]/.test(message) ? message : `A${message}A`),
     sample: '123456',
   },

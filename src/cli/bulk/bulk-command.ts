@@ -110,7 +110,7 @@ export abstract class BulkCommand extends ClientCommand {
         note: (message: string) => this.note(message),
       }
       const review = async () => {
-        // The run itself reports notes and writes the files.
+        // Suppress notes and files here, because the run after the review writes them.
         const silent = { out: undefined, failures: undefined, note: () => undefined }
         const { summary, outcomes } = await runFile(plan!.action, { ...options, ...silent, dryRun: true })
         if (!summary.complete) return

@@ -64,7 +64,8 @@ export async function runFile<Item, Name extends string>(
   const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
   rejectOverwriting(options, journalPath)
   for (const path of [options.out, options.failures]) if (path !== undefined) rejectPipe(path, OR_STDOUT)
-  // Rows are short-lived. By default V8's heap grows to 235 MB over a million rows; with this flag, to 155 MB.
+  // Keep the heap small, because rows are short-lived. By default, V8's heap grows to 235 MB over a million rows; with
+  // this flag, to 155 MB.
   setFlagsFromString('--optimize-for-size')
   const source = await openSource(file)
   try {

@@ -60,7 +60,7 @@ export interface ConcurrentChanges<Item, Name extends string> {
 export function changeConcurrently<Item, Name extends string>({ concurrency, change }: ConcurrentChanges<Item, Name>) {
   const limit = pLimit(concurrency)
   return async (client: Client, items: Item[]): Promise<RowResult<Name>[]> => {
-    // The first error that stops the run also aborts concurrent requests, whose retries would delay the exit.
+    // Abort concurrent requests after the first error that stops the run, because their retries would delay the exit.
     const stop = new AbortController()
     // Allow any number of listeners, because each request adds one, and Node warns about a leak above ten.
     setMaxListeners(0, stop.signal)

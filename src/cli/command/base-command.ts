@@ -92,7 +92,7 @@ export abstract class BaseCommand extends Command {
 
   /** Prints plain JSON for scripts; oclif would color it. */
   override logJson(value: unknown): void {
-    // A command that already printed its value returns nothing.
+    // Print nothing for a command that returns nothing, because it has already printed its value.
     if (value === undefined) return
     process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
   }

@@ -227,7 +227,7 @@ async function findPasses(
     const reply = await ask((callOptions) =>
       Promise.all(queries.map((query) => client.passes.list({ query: { ...query, ...scope } }, callOptions))),
     )
-    // A door-only token cannot list passes on the server; use the stored list, which it can read.
+    // Use the stored list if the server rejects the search, because a door-only token can read only the list.
     const isForbidden = reply.kind === 'rejection' && reply.error.status === 403 && list !== null
     if (reply.kind === 'rejection' && !isForbidden) return failureMessage(reply.error)
     if (reply.kind === 'answer') {

@@ -35,7 +35,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
   let isLocked = false
 
   function show(next: Panel): void {
-    // Typed text belongs to the panel in which it was typed.
+    // Clear the typed text if the panel changes, because the text belongs to the previous panel.
     if (next?.kind !== panel?.kind || next?.kind === 'override') clearInput()
     panel = next
     onChange()
@@ -112,7 +112,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     const outcomes = await Promise.all(
       open.slice(0, many).map(async ({ passId, label }) => {
         const outcome = await door.admit(passId)
-        // The outcome of a failed scan does not include the label of the pass.
+        // Add the label of the pass, which the outcome of a failed scan does not include.
         return { ...outcome, label: outcome.label ?? label }
       }),
     )

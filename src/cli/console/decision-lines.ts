@@ -111,7 +111,8 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt), source(decision)], room.width) }
   const air = room.height - head.length - message.length - 1
   if (air < 0) {
-    // The message contains time and place of the last use: on a low screen, put it before the other facts.
+    // For a rejected scan, put the message before the other facts, because a low screen cuts off the last lines, and
+    // the message has the time and place of the last use.
     const known = decision.result === 'accepted' ? [...door, ...message] : [...message, ...door]
     return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
   }

@@ -64,7 +64,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     language: () => ({ ...doorEnglish, zone: localZone() }),
     wallMs: () => clock().getTime(),
     monotonicMs: () => performance.now(),
-    // The consoles of a place are few, so they need not spread their requests.
+    // Do not spread requests at random, because a place has few consoles.
     random: () => 0,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),

@@ -100,7 +100,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
     for (const character of text) {
       if (character === '\u0003') report({ kind: 'key', key: 'interrupt' })
       else if (character === '\r' || character === '\n') readEnter()
-      // Many scanners end a payload with Tab, to move between form fields.
+      // Treat Tab after text like Enter, because many scanners end a payload with Tab, to move between form fields.
       else if (character === '\t' && earlier + recent !== '') readEnter()
       else if (character === '\u007F' || character === '\b') eraseCharacter()
       else if (recent.length < LONGEST_LINE && (earlier + recent !== '' || character >= FIRST_OF_PAYLOAD))

@@ -30,7 +30,8 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
 export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')
-  // A reversal that is not pending was decided by the server, which decides it on receipt.
+  // A reversal without `isPending` was decided by the server, because the server decides a reversal when it receives
+  // it.
   if (outcome.result === 'reversal') return { ...outcome, verified: isPending ? 'offline' : 'online' }
   if (outcome.verified === 'online' && isFull) return { ...outcome, message: `${outcome.message} (not stored here)` }
   switch (failure) {

@@ -55,8 +55,8 @@ export function panelLines(
         ...head,
         ...shown.map(({ label, externalPassId }, n) => {
           const text = ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`
-          // In a numbered list, a number could be mistaken for the choice of one person: mark everyone whom Enter
-          // admits.
+          // Mark everyone whom Enter admits, because a typed number could be mistaken for the choice of one person in
+          // the list.
           return filled(text, width, n < many && many <= open.length ? { inverse: true } : {})
         }),
         ...(shown.length < open.length ? [filled(` … and ${open.length - shown.length} more`, width)] : []),

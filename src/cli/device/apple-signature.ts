@@ -31,7 +31,7 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   try {
     return check(signed, content, rootPem, at)
   } catch (error) {
-    // OpenSSL reports errors for included certificates and keys that it cannot read.
+    // Report an error of OpenSSL as a malformed signature: OpenSSL cannot read an included certificate or key.
     const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
     throw isMalformed ? notWellFormed(error) : error
   }
@@ -124,10 +124,11 @@ function check(
   }
   if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
   const signingTime = attributes.get(oid.signingTime)
-  // This accepts a GeneralizedTime as well, whose class in asn1js extends UTCTime.
+  // Accept a GeneralizedTime as well: in asn1js, its class extends UTCTime.
   if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
   const chain = chainOf(certificates, signer, rootPem)
-  // The signature covers the attributes with the tag of a SET; the message contains an implicit [0] (RFC 5652, 5.4).
+  // Replace the tag: the message has the attributes with the tag of an implicit [0], but the signature covers them with
+  // the tag of a SET (RFC 5652, 5.4).
   const signedBytes = Buffer.from(signed.attributes!.valueBeforeDecodeView)
   signedBytes[0] = 0x31
   if (!verify('sha256', signedBytes, chain.key, signed.signature)) {

@@ -117,7 +117,7 @@ export function openDevice(folder: string, name: string | undefined): DeviceFile
   return {
     name: chosen,
     read: () => readDevice(folder, chosen),
-    // One process can watch a phone while another one uses it.
+    // Change the file under a lock, because one process can watch a phone while another one uses it.
     update: (change) =>
       underLock(join(folder, chosen), () => {
         const changed = change(readDevice(folder, chosen))

@@ -63,7 +63,7 @@ export async function* readPackages(
 }
 
 function toRow(pass: z.output<typeof ForeignPass>): PackageRow {
-  // A pass of another provider can have only the poster of iOS 27.
+  // Read the poster of iOS 27 too, because a pass of another provider can have only the poster.
   const styles = [...PassType.options, 'posterGeneric'].map((name) => Style.safeParse(pass[name]).data)
   const style: Record<string, unknown> = styles.find((one) => one !== undefined) ?? {}
   const fieldsOf = (group: (typeof fieldGroups)[number]) => Fields.parse(style[group])

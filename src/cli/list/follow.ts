@@ -58,7 +58,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
       found.push(...page.items.filter((item) => !seen.has(item.id) && writtenAt(item) > horizon))
       if (found.length >= now - total) break
     }
-    // A page can repeat a row that a concurrent insert pushed down.
+    // Remove duplicates, because a page can repeat a row that a concurrent insert pushed down.
     const items = [...new Map(found.map((item) => [item.id, item])).values()].reverse()
     addSeen(items)
     total = now

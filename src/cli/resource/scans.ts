@@ -105,7 +105,7 @@ export const commands: ResourceCommands = {
       await ask(`Reverse scan ${id}?`)
       const body = {
         reason,
-        // With a unique key, the request can be repeated if its response is lost.
+        // Send a unique key, so that the request can be repeated if its response is lost.
         externalRef: flags['external-ref'] ?? `cli-${randomUUID()}`,
         deviceId: device,
         ...(note !== undefined && { context: { note } }),

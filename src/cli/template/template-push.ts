@@ -55,7 +55,8 @@ export async function pushTemplate(client: Client, file: TemplateFile, options: 
 }
 
 async function pushOnce(client: Client, file: TemplateFile, options: PushOptions): Promise<Pushed> {
-  // A draft can be incomplete. Check a version for publication first, before part of it is stored.
+  // Check a version for publication before any part of it is stored. A draft needs no check, because it can be
+  // incomplete.
   if (options.publish) await requirePublishable(file)
   const stored = await findStored(client, file, options.templateId)
   const definition = file.withImages(await uploadImages(client, file))

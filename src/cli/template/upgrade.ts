@@ -42,7 +42,7 @@ export async function findNewerDraft(client: Client, templateId: string): Promis
     if (newest?.stage !== 'draft') return undefined
     return `Version ${newest.version} is a draft: latest is the newest published version.`
   } catch (error) {
-    // The note is optional: an upgrade does not need the right to read templates.
+    // Omit the note if the template cannot be read, because an upgrade does not need the right to read templates.
     if (error instanceof ApiError) return undefined
     throw error
   }

@@ -92,7 +92,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
   const until = performance.now() + TIMEOUT_MS
   while (performance.now() < until) {
     const delivery = await client.deliveries.get({ params: { id } })
-    // A delivery also fails, without another attempt, if its webhook is disabled.
+    // Also stop at a failed delivery, because a delivery fails without another attempt if its webhook is disabled.
     if (delivery.attemptCount > attemptCount || delivery.status === 'FAILED') return delivery
     await sleep(POLL_MS)
   }

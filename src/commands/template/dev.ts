@@ -43,7 +43,8 @@ export default class TemplateDev extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateDev)
-    // Files can be deleted and come back later; a file that does not exist at the start is a mistyped name.
+    // Report a file that does not exist at the start, because its name was probably mistyped. A file that is deleted
+    // later can come back.
     for (const path of [args.file, ...(flags.rows === undefined ? [] : [flags.rows])])
       await withName(path, () => stat(path))
     const files = new DevFiles(args.file, flags.rows)

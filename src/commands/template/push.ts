@@ -50,7 +50,7 @@ export default class TemplatePush extends ClientCommand {
       throw new UsageError('--template requires a single file; several files are identified by their keys')
     const isAsked = flags.publish && !flags.yes && canAsk({ noInput: flags['no-input'] })
     const client = this.connect(flags)
-    // A draft can be incomplete. Check every file that will be published before the first one changes the server.
+    // Check every file that will be published before the first file changes the server. A draft can be incomplete.
     if (flags.publish) for (const file of files) await requirePublishable(file)
     const pushed: Pushed[] = []
     for (const file of files) {

@@ -223,7 +223,7 @@ function failures(route: Route) {
     ...(route.params ? (['NOT_FOUND'] as const) : []),
   ])
   const byStatus = groupBy<ErrorCode, number>(codes, (code) => errorTable[code][0])
-  // The body can be too large (413), or have an unsupported type (415).
+  // Add the statuses of a body that is too large (413) or has an unsupported type (415).
   if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
   const schema = toSchema(route.errorsWithoutCode ? ErrorBodyWithoutCode : ErrorBody, 'output')
   return Object.fromEntries(

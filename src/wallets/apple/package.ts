@@ -35,7 +35,8 @@ export function createSigner(identity: AppleIdentity): Signer {
   function formOf(second: number): SignatureForm {
     const attributes = signedAttributes(Buffer.alloc(SHA256_BYTES), new Date(second * 1000))
     const signer = sequence(version1, issuer, sha256, element(0xa0, ...attributes), rsaEncryption, emptySignature)
-    // The attributes are signed with the tag of a SET, but sent with the tag of an implicit [0] (RFC 5652, 5.4).
+    // Encode the attributes twice: they are signed with the tag of a SET, but sent with the tag of an implicit [0] (RFC
+    // 5652, 5.4).
     const toSign = element(0x31, ...attributes)
     return { second, toSign, signed: sequence(id.signedData, element(0xa0, sequence(beforeSigners, setOf(signer)))) }
   }

@@ -210,7 +210,7 @@ function barcodes(barcode: Card['barcode']): JsonObject {
   const { fallback } = barcodeFormats[barcode.format]
   if (fallback === undefined) return { barcodes: [first] }
   const second = appleBarcode(barcode, fallback)
-  // The deprecated key does not support the formats that have a fallback.
+  // Write the fallback under the deprecated key, which does not support the formats that have a fallback.
   return { barcodes: [first, second], barcode: second }
 }
 

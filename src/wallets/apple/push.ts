@@ -119,8 +119,8 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
     return new Provider({
       cert: identity.certificatePem,
       key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
-      // Pushes for passes must use Apple's production host. For any other address, the library requires `production:
-      // false`.
+      // Use Apple's production host by default, as passes require. For any other address, the library requires
+      // `production: false`.
       ...(server
         ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
         : { production: true }),

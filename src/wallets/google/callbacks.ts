@@ -153,7 +153,7 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
   try {
     publicKey = createPublicKey({ key: Buffer.from(keyValue, 'base64'), format: 'der', type: 'spki' })
   } catch {
-    // The value is not a key. Reject it like a key on another curve.
+    // Reject a value that is not a key like a key on another curve.
     return undefined
   }
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined

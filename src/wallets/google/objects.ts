@@ -143,7 +143,7 @@ function journey(card: Card): Record<string, unknown> {
     dateTimeOf(trip?.departsAt) ??
     dateTimeOf(card.relevantDate) ??
     dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
-  // Google accepts either one leg or a list of legs. A list can only come from the definition's overrides.
+  // Write no leg if the overrides contain a list of legs, because Google accepts either one leg or a list.
   const ownLegs = card.google.object?.ticketLegs !== undefined
   const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
   return {

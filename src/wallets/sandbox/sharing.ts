@@ -195,7 +195,7 @@ async function readToEnd(chunks: AsyncIterator<Buffer>): Promise<void> {
   try {
     while (!(await chunks.next()).done);
   } catch {
-    // A connection that breaks also means that the process ended.
+    // Ignore the error, because a broken connection also means that the process ended.
   }
 }
 
@@ -203,7 +203,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // EPERM: the process exists, but belongs to another user.
+    // EPERM means that the process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
@@ -242,7 +242,7 @@ export function createClaims(folder: string, name: string): Claims {
     const number = Math.max(0, ...(await listNumbers()))
     if (number === 0) return undefined
     const text = await readFile(fileOf(number), 'utf8').catch(ignoring('ENOENT'))
-    // The file was just removed, because another process created a higher number.
+    // Search again if the file was just removed, because another process created a higher number.
     return text === undefined ? find() : { ...JSON.parse(text), number }
   }
 
@@ -263,7 +263,7 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // A slow process can create a number that was already removed. Check that this claim is the highest one.
+      // Check that this claim is the highest one, because a slow process can create a number that was already removed.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

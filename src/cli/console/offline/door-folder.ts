@@ -92,10 +92,10 @@ function digest(...parts: string[]): string {
 
 function readPlace(path: string, project: string | undefined): Place | undefined {
   try {
-    // Older versions stored only the project id.
+    // Use the given project if the file has none, because older versions did not store the project.
     return Place.safeParse({ projectId: project, ...JSON.parse(readFileSync(path, 'utf8')) }).data
   } catch (error) {
-    // The file does not exist or is incomplete.
+    // Return nothing if the file does not exist or is incomplete.
     return error instanceof SyntaxError ? undefined : ifMissing(undefined)(error)
   }
 }

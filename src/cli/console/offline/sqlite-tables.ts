@@ -98,8 +98,8 @@ interface Connection {
 }
 
 function connect(path: string): Promise<Connection> {
-  // SQLite creates its other files with the same mode. Do not open an existing file: to close it would release the locks
-  // that this process has on it.
+  // Create the file first, because SQLite gives its other files the same mode. Do not open an existing file: closing it
+  // would release the locks that this process has on it.
   if (!existsSync(path)) closeSync(openPrivateSync(path, 'a'))
   const settled = (resolve: (value: never) => void, reject: (error: Error) => void) => {
     return (error: Error | null, value?: unknown) => (error ? reject(error) : resolve(value as never))
@@ -158,7 +158,7 @@ function transactionOn(db: Connection): Transaction {
       return rowsOf(sql, table, index, ...(value === undefined ? [] : [value]), limit)
     },
     list: (table, { after, limit = -1 } = {}) => {
-      // SQLite sorts every text after every number, so -1 precedes all keys.
+      // Start at -1, which precedes all keys, because SQLite sorts every text after every number.
       const sql = 'select value from rows where store = ? and key > ? order by key limit ?'
       return rowsOf(sql, table, after ?? -1, limit)
     },

@@ -48,8 +48,8 @@ function readNumber(
       : { as: 'number', text, lost: ['currencyCode'] }
   }
   if (numberStyle === 'PKNumberStyleDecimal') return { as: 'number', text, lost: [] }
-  // A percentage of pass.json is a fraction: 0.15 is 15 %.
   if (numberStyle !== 'PKNumberStylePercent') return { text, lost: ['numberStyle'] }
+  // Convert the percentage, which is a fraction in pass.json: 0.15 is 15 %.
   const percent = Math.round(Number(text) * 1e8) / 1e6
   if (inApple) return { as: 'number', text, lost: ['numberStyle'] }
   return Number.isInteger(percent)

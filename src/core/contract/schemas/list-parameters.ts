@@ -25,7 +25,7 @@ export function integerParam(minimum: number, maximum: number) {
           error: 'Must be a whole number',
         },
       )
-      // An unsafe integer is also out of bounds. Report one issue only.
+      // Stop at an unsafe integer, because it would be reported a second time as out of bounds.
       .pipe(z.int({ abort: true }).min(minimum).max(maximum))
       .meta({ describedAs: { type: 'integer', minimum, maximum } })
   )

@@ -140,6 +140,6 @@ function readAppleValue(field: Record<string, unknown>, locale: ValueLocale): st
   const local = MOMENT.exec(text)?.[1]
   if (local === undefined || (dateStyle === undefined && timeStyle === undefined)) return text
   const style = { ...(dateStyle && { dateStyle }), ...(timeStyle && { timeStyle }) }
-  // Without its offset, a date-time is formatted as written, regardless of the phone's zone.
+  // Remove the offset if the phone ignores it, so that the date-time is formatted as written.
   return formatMoment(ignoresTimeZone === true ? local : text, style, locale)
 }

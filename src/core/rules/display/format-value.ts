@@ -64,7 +64,7 @@ export function formatValue(value: string, type: ValueType, ofCard: ValueLocale)
     case 'number':
       return formatNumber(value, {}, locale)
     case 'percent':
-      // The style `percent` multiplies by 100 and rounds.
+      // Use the unit instead of the style `percent`, which multiplies by 100 and rounds.
       return formatNumber(value, { style: 'unit', unit: 'percent' }, locale)
     case 'currency':
       return /^[A-Z]{3}$/.test(currency) ? formatNumber(value, { style: 'currency', currency }, locale) : value
@@ -99,7 +99,7 @@ export function formatMoment(text: string, style: MomentStyle, locale: ValueLoca
   const [day, time] = text.includes('T') ? text.split('T') : hasTime(text) ? ['1970-01-01', text] : [text, '00:00']
   const at = new Date(isMoment ? text : `${day}T${time}Z`)
   const zone = isMoment ? (timeZone ?? fallbackZone) : 'UTC'
-  // A longer time style adds a zone name, which would be wrong if the text has no zone.
+  // Shorten a longer time style, which would add a zone name even to a text without a zone.
   const withoutName = {
     ...style,
     ...(timeStyle && ({ timeStyle: timeStyle === 'short' ? timeStyle : 'medium' } as const)),

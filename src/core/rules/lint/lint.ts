@@ -71,7 +71,7 @@ function* lintImages(facts: LintFacts): Generator<Warning> {
   for (const [role, size] of Object.entries(images) as [ImageRole, PixelSize][]) {
     const wanted = wantedPixels[role]
     const isShown = role === 'hero' ? google !== null : role === 'icon' || apple?.images[role] !== undefined
-    // An image is scaled to fit its frame, so it is sharp if one of its sides is large enough.
+    // Require only one large side, because an image is scaled to fit its frame.
     if (!wanted || !isShown || size.width >= wanted.width || size.height >= wanted.height) continue
     yield warn(
       'image-small',
@@ -165,7 +165,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))
   const isTitleShown = front.some(({ value }) => value.trim() !== '' && view.title?.includes(value))
-  // A flight has a dedicated front: its airports, times, and number.
+  // Skip flights, whose front shows the airports, times, and number instead of fields.
   if (kind !== 'flight' && !isRowShown && !isTitleShown) {
     yield warn(
       'google-front-empty',

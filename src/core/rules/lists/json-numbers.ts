@@ -22,7 +22,7 @@ export function* findLossyNumbers(json: string): Generator<Issue> {
 function isLossy(text: string): boolean {
   const value = Number(text)
   if (!Number.isFinite(value)) return true
-  // A number with a point or an exponent is a double, which every reader parses the same way.
+  // Accept a number with a point or an exponent, which every reader parses as the same double.
   if (/[.eE]/.test(text)) return false
   return Math.abs(value) > 2 ** 53 || /^-?9007199254740993$/.test(text)
 }

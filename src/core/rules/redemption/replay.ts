@@ -88,7 +88,7 @@ export function* replayPass<Entry extends LedgerEntry>(
     // than the server.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted && entry.useScanId === null) before.use(entry, asThen())
-    // A pass that was exhausted outside the evaluated range stays void.
+    // Keep a pass void that was exhausted outside the evaluated range.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
     if (isAccepted && !isReentry) after.use(entry, replayed)
     if (isEvaluated) yield { entry, from: was, to: is }

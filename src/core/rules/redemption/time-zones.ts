@@ -34,7 +34,7 @@ const found = new Set<string>()
 /** Whether a name is an IANA time zone, UTC, or GMT. Case does not matter. */
 export function isTimeZone(name: string): boolean {
   if (found.has(oneSpelling(name))) return true
-  // Intl also accepts offsets such as +01:00, which are not IANA identifiers.
+  // Reject offsets such as +01:00, which Intl accepts, but which are not IANA identifiers.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })

@@ -60,7 +60,7 @@ export function otherLanguages(definition: Definition): Definition[] {
 /** Returns a text in a language, else in the default, else in English, else the first one. */
 export function textIn(text: WrittenText, language: string, languages?: Pick<Languages, 'default'>): string {
   if (typeof text === 'string') return text
-  // Publishing requires the default language. A draft or the text of a broadcast can lack it.
+  // Fall back to any language, because a draft or the text of a broadcast can lack the default language.
   return text[language] ?? text[languages?.default ?? ''] ?? text[UNSAID_LANGUAGE] ?? Object.values(text)[0] ?? ''
 }
 

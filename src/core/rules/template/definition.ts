@@ -140,7 +140,7 @@ const SAMPLES: Record<VariableFormat, string> = {
   number: '1',
   url: 'https://example.com/',
   email: 'ada@example.com',
-  // No image exists in every workspace, so a sample has none.
+  // Use no image, because no image exists in every workspace.
   image: '',
 }
 

@@ -104,7 +104,7 @@ let compiledLength = 0
 export function compileText(text: string): CompiledText {
   const known = compiledTexts.get(text)
   if (known) return known
-  // With a group in the pattern, every second part is the content of the group.
+  // Because the pattern has a group, every second part is the content of the group.
   const parts = text.split(PLACEHOLDER)
   const compiled = {
     names: parts.filter((_, index) => index % 2 === 1),

@@ -101,7 +101,8 @@ const DateOnly = z.iso.date()
 
 function endOfDay(date: string, timeZone: string): Date {
   const end = DateTime.fromISO(date, { zone: oneSpelling(timeZone) }).endOf('day')
-  // West of UTC, the last representable day ends in year 10000, which ISO 8601 writes differently.
+  // Limit the time to the year 9999: west of UTC, the last day of that year ends in the year 10000 of UTC, which ISO
+  // 8601 writes differently.
   return new Date(Math.min(end.toMillis(), LAST_MOMENT))
 }
 

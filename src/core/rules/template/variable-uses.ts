@@ -118,7 +118,7 @@ const CURRENCY = (): VariableUse => ({
 function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt']): PolicyText['uses'] {
   const isBound = key === 'start' || key === 'end'
   const name = lonePlaceholder(text)
-  // A value derived from the expiry is valid if the expiry is.
+  // Use the rule of the expiry: a value that is derived from a valid expiry is valid.
   if (name === 'pass.expiresAt') return isBound && expiresAt ? usesInExpiry(expiresAt, NEEDED_EXPIRY) : undefined
   if (isBound) return name === undefined ? usesInDateTime(text) : [{ name, use: MOMENT }]
   if (key === 'timezone') return usesInTimeZone(text)

@@ -91,7 +91,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       return await attempt(token)
     } catch (error) {
       if (!(error instanceof GoogleApiError && error.status === 401)) throw error
-      // The token may have been revoked before it expired. Retry with a new token.
+      // Retry with a new token, because the token may have been revoked before it expired.
       tokens.forget(token)
       return attempt(await tokens.get())
     }

@@ -75,7 +75,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
     transporterOptions: {
       // Disable the retries of the library, because the caller retries after more suitable delays.
       retryConfig: { retry: 0 },
-      // Only with this option can the library use another token endpoint and the connections of this server.
+      // Set this option, without which the library cannot use another token endpoint or the connections of this server.
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
         const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const

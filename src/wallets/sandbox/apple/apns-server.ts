@@ -62,7 +62,7 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
   server.on('session', (session) => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    // The connection is broken, so the error cannot be sent to the client.
+    // Close the connection, because it is broken and the error cannot be sent to the client.
     session.on('error', () => session.destroy())
     if (faults.has('apns-down')) cutOff(session)
     else clients.set(session, clientOf(session))

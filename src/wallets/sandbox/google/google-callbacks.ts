@@ -87,7 +87,7 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
     await answer.body.dump()
     return answer.statusCode >= 200 && answer.statusCode < 300
   } catch {
-    // The server is unreachable or too slow. Try again.
+    // Try again, because the server is unreachable or too slow.
     return false
   }
 }
