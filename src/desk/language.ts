@@ -12,6 +12,8 @@ export interface DeskLanguage {
   number(value: number): string
   /** Formats a number with few characters, such as 12K. */
   short(value: number): string
+  /** Formats a share, such as 0.8 as 80 %. */
+  percent(share: number): string
   /** Formats a size in binary units, such as 10 GiB. */
   bytes(value: number): string
   time(at: string): string
@@ -33,6 +35,7 @@ export async function deskLanguage(locales: readonly string[]): Promise<DeskLang
     words: await deskTexts[tag](),
     number: (value) => numberFormat(locale).format(value),
     short: (value) => numberFormat(locale, { notation: 'compact' }).format(value),
+    percent: (share) => numberFormat(locale, { style: 'percent' }).format(share),
     time: (at) => dateFormat(locale, { timeStyle: 'short' }).format(new Date(at)),
     moment: (at) => dateFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at)),
     bytes(value) {

@@ -20,6 +20,8 @@ test('the desk has all texts in fifteen languages, none of them empty', async ()
       [message, status, waiting, sent, failed, error],
       [time, words.event, words.attempts, error, words.nextAttempt, commands],
       [words.name, gate, words.lastSeen, words.pendingScans],
+      [words.zone, words.inside, status, words.perMinute],
+      [time, words.entries, words.exits, words.inside],
       [words.name, words.used, words.allowed],
       [words.name, words.platform, words.daysLeft],
       [words.device, words.installed, words.holds, status, error],

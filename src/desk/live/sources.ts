@@ -2,16 +2,23 @@ import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { ScanStats, ScanStatsByGate, ScanStatsByTime } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
 import { type Api, listAll } from './desk-api.ts'
+import { loadCurves } from './zone-curves.ts'
 
-/** The inputs of the board's sources. */
-export interface Facts {
+/** The inputs of the sources of zones. */
+export interface ZoneFacts {
   api: Api
   projectId: string
+  /** The start of the current minute. */
+  minute: string
+}
+
+/** The inputs of the board's sources. */
+export interface Facts extends ZoneFacts {
   /** The start of the figures; see `beginningOf`. */
   from: string
   /** The start of the entries per minute; see `PACE_MINUTES`. */
   paceFrom: string
-  zone: string
+  timeZone: string
 }
 
 /** Data that the page shows, from one or more API calls. */
@@ -23,6 +30,8 @@ export interface Source<F, T> {
    * seconds.
    */
   isTouchedBy?: (type: Envelope['type']) => boolean
+  /** Whether it also changes without events, so that it is polled in any case. */
+  isPolled?: true
   load(facts: F): Promise<T>
 }
 
@@ -38,12 +47,32 @@ const RECENT = 8
 /** The number of broadcasts whose progress is shown. */
 const SHOWN = 5
 
+/** The sources of the zones of a project. */
+export const zoneSources = {
+  zones: source({
+    scope: 'scans:read',
+    isTouchedBy: byScans,
+    /** Adjustments and resets have no event. */
+    isPolled: true,
+    load: ({ api, projectId }: ZoneFacts) => listAll(api.zones.list, { projectId }),
+  }),
+  curves: source({
+    scope: 'scans:read',
+    load: ({ api, projectId, minute }: ZoneFacts) => loadCurves(api, projectId, minute),
+  }),
+  passTotals: source({
+    scope: 'templates:read',
+    load: ({ api, projectId: id }: ZoneFacts) => api.projects.stats({ params: { id } }),
+  }),
+}
+
 /** The sources of a project's board. */
 export const boardSources = {
+  ...zoneSources,
   figures: source({
     scope: 'passes:read',
     isTouchedBy: byPasses,
-    load: ({ api, projectId, from, zone }: Facts) =>
+    load: ({ api, projectId, from, timeZone: zone }: Facts) =>
       api.projects.figures({ params: { id: projectId }, query: { from, by: 'hour', zone } }),
   }),
   freshness: source({
@@ -67,14 +96,10 @@ export const boardSources = {
     load: ({ api, projectId, paceFrom: from }: Facts) =>
       api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
   }),
-  passTotals: source({
-    scope: 'templates:read',
-    load: ({ api, projectId: id }: Facts) => api.projects.stats({ params: { id } }),
-  }),
   scanHours: source({
     scope: 'scans:read',
     isTouchedBy: byScans,
-    load: ({ api, projectId, from, zone }: Facts) =>
+    load: ({ api, projectId, from, timeZone: zone }: Facts) =>
       api.scans.stats({ query: { projectId, from, by: 'hour', zone } }) as Promise<ScanStatsByTime>,
   }),
   latestScans: source({
@@ -159,6 +184,11 @@ const HOUR_MS = 3_600_000
 
 /** The number of minutes over which entries per minute are averaged. */
 export const PACE_MINUTES = 5
+
+/** Returns the start of the current minute. */
+export function minuteOf(now: Date): string {
+  return new Date(Math.floor(now.getTime() / 60_000) * 60_000).toISOString()
+}
 
 export function paceBeginningOf(now: Date): string {
   return new Date(now.getTime() - PACE_MINUTES * 60_000).toISOString()

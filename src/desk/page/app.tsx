@@ -12,6 +12,7 @@ import { PassSearch } from './pass-search.tsx'
 import { PassView } from './pass-view.tsx'
 import { TokenScreen } from './token-screen.tsx'
 import { useWholeWall } from './whole-wall.ts'
+import { ZoneWall } from './zones.tsx'
 
 /** The key in session storage: the token ends with the tab, and only requests of this page send it. */
 const TOKEN_KEY = 'passes-desk-token'
@@ -21,7 +22,7 @@ export function mountDesk(element: Element, language: DeskLanguage): void {
   document.documentElement.lang = language.tag
   document.documentElement.dir = language.direction
   document.title = `passes: ${language.words.desk}`
-  const isWall = new URLSearchParams(location.search).has('wall')
+  const isWall = wallTopic() !== null
   document.documentElement.classList.toggle('wall', isWall)
   render(<App language={language} isWall={isWall} />, element)
 }
@@ -148,6 +149,8 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
           <PassView key={passId} passId={passId} />
         ) : projectId === null ? (
           <p class="muted">{canListProjects(desk.scopes) ? words.nothing : words.notAllowed}</p>
+        ) : wallTopic() === 'zones' ? (
+          <ZoneWall key={projectId} projectId={projectId} />
         ) : (
           <Board key={projectId} projectId={projectId} />
         )}
@@ -170,6 +173,11 @@ function Connection() {
       {stateText[state]}
     </p>
   )
+}
+
+/** Returns the topic of a wall screen: zones, or empty for all topics. Returns `null` if the page is not on a wall. */
+function wallTopic(): string | null {
+  return new URLSearchParams(location.search).get('wall')
 }
 
 /** Returns the project in the query. It is set on a wall screen, and after a project was selected. */

@@ -6,12 +6,22 @@ import type { ScanItem, ScanResult } from '../../core/contract/schemas/scan-shap
 import { describeFilter } from '../../core/rules/lists/pass-filters.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
-import { beginningOf, boardSources, PACE_MINUTES, paceBeginningOf, reachedBy, sumOf } from '../live/sources.ts'
+import {
+  beginningOf,
+  boardSources,
+  minuteOf,
+  PACE_MINUTES,
+  paceBeginningOf,
+  reachedBy,
+  sumOf,
+} from '../live/sources.ts'
+import { MAX_ZONES_SHOWN } from '../live/zone-curves.ts'
 import { redeliverCommand } from './commands.ts'
 import { useAnswers, useDesk } from './desk-context.ts'
 import { Doors } from './doors.tsx'
 import { Command, Foreign, knownValue, Moment, Numbers, PassLink, Prose, Section, Shown, Table } from './parts.tsx'
 import { Plot } from './plots.tsx'
+import { Zones } from './zones.tsx'
 
 type Bucket = ProjectFigures['items'][number]
 
@@ -23,8 +33,8 @@ const DAY_MS = 86_400_000
 
 /** The maximum number of table rows. A wall screen has less space and cannot be scrolled. */
 const ROWS = {
-  desk: { gates: 20, scans: 8, doors: 20, deliveries: 8 },
-  wall: { gates: 6, scans: 4, doors: 4, deliveries: 1 },
+  desk: { zones: MAX_ZONES_SHOWN, gates: 20, scans: 8, doors: 20, deliveries: 8 },
+  wall: { zones: 6, gates: 6, scans: 4, doors: 4, deliveries: 1 },
 }
 
 /** The overview of a project. */
@@ -37,13 +47,16 @@ export function Board({ projectId }: { projectId: string }) {
     projectId,
     from: beginningOf(clock.now()),
     paceFrom: paceBeginningOf(clock.now()),
-    zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    minute: minuteOf(clock.now()),
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   }))
   const amount = (name: LimitName, value: number) =>
     name === 'storedBytes' ? <bdi>{bytes(value)}</bdi> : number(value)
   const gatesNow = knownValue(answers.pace)?.items
   return (
     <div class="board glance">
+      <Zones answers={answers} rows={rows.zones} />
+
       <Section title={`${words.scans} · ${words.lastDay}`}>
         <Shown answer={answers.scanTotals}>
           {({ redeemed, totalScans, totalDenied }) => (

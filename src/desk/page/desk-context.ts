@@ -45,7 +45,7 @@ export type Answers<S extends Record<string, AnySource>> = {
 
 /**
  * The polling interval: of all sources if the page cannot follow events, otherwise of failed sources and of sources
- * that no event changes.
+ * that can change without an event.
  */
 const ASK_EVERY_MS = 5_000
 
@@ -108,7 +108,10 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
       if (document.visibilityState === 'visible') refresher.ask(readable)
     }
     const askRest = () => {
-      const isFollowed = (name: Name) => feed.state === 'live' && sources[name]!.isTouchedBy && !unanswered.has(name)
+      const isFollowed = (name: Name) => {
+        const { isTouchedBy, isPolled } = sources[name]!
+        return feed.state === 'live' && isTouchedBy && !isPolled && !unanswered.has(name)
+      }
       const rest = readable.filter((name) => !isFollowed(name))
       if (document.visibilityState === 'visible') refresher.ask(rest)
     }

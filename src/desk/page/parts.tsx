@@ -33,15 +33,20 @@ export function knownValue<T>(answer: Answer<T>): T | undefined {
   return answer.is === 'there' ? answer.value : undefined
 }
 
-/** Numbers with their labels; a dash for `undefined`. `name` identifies a number in tests. */
-export function Numbers({ items }: { items: { name: string; label: string; value: number | undefined }[] }) {
+interface NumbersProps {
+  /** `name` identifies a number in tests. A string is a number that is already formatted. */
+  items: { name: string; label: string; value: number | string | undefined }[]
+}
+
+/** Numbers with their labels; a dash for `undefined`. */
+export function Numbers({ items }: NumbersProps) {
   const { number } = useDesk().language
   return (
     <dl class="numbers">
       {items.map(({ name, label, value }) => (
         <div key={name}>
           <dt>{label}</dt>
-          <dd data-number={name}>{value === undefined ? '–' : number(value)}</dd>
+          <dd data-number={name}>{typeof value === 'number' ? number(value) : (value ?? '–')}</dd>
         </div>
       ))}
     </dl>

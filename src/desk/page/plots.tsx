@@ -27,7 +27,7 @@ interface Size {
 }
 
 /** Returns the layout size of an element. */
-function useSize() {
+export function useSize() {
   const ref = useRef<SVGSVGElement>(null)
   const [size, setSize] = useState<Size>({ width: 480, height: 160, em: 12 })
   useLayoutEffect(() => {

@@ -22,14 +22,14 @@ export function useWholeWall(isWall: boolean): void {
     const page = document.documentElement
     const fits = (px: number) => {
       page.style.fontSize = `${px}px`
-      return [...document.querySelectorAll('.board, .scroll')].every(isWhole)
+      return [...document.querySelectorAll('.board, .scroll, .zone')].every(isWhole)
     }
     const fit = () => {
       const { clientWidth: width, clientHeight: height } = page
       page.classList.add('whole')
       // Four columns at 16:9. Their number does not depend on the text size, so that smaller text never has less space
       // per word.
-      page.style.setProperty('--columns', String(Math.round(3 * Math.sqrt(width / height))))
+      page.style.setProperty('--columns', String(columnsOf(width / height)))
       if (width < MIN_WIDTH_PX || !fits(MIN_PX)) {
         page.classList.remove('whole')
         page.style.fontSize = ''
@@ -51,6 +51,14 @@ export function useWholeWall(isWall: boolean): void {
       removeEventListener('resize', fit)
     }
   }, [isWall])
+}
+
+/** Returns the number of columns of a screen. Tiles of zones are one and a half times as wide as they are high. */
+function columnsOf(aspect: number): number {
+  const zones = document.querySelectorAll('.board > .zone').length
+  return zones === 0
+    ? Math.round(3 * Math.sqrt(aspect))
+    : Math.min(zones, Math.round(Math.sqrt((zones * aspect) / 1.5)))
 }
 
 /** Returns whether nothing of an element is cut off. Allow one pixel, because browsers round both sizes independently. */

@@ -50,7 +50,15 @@ test('each source requests only what its scope allows, and only reads', async ()
       {},
       { get: (_, resource: string) => new Proxy({}, { get: (_, name: string) => operation(resource, name) }) },
     )
-    const facts = { api, projectId: 'p', passId: 'p', from: '', paceFrom: '', zone: 'UTC' }
+    const facts = {
+      api,
+      projectId: 'p',
+      passId: 'p',
+      from: '',
+      paceFrom: '',
+      minute: new Date(0).toISOString(),
+      timeZone: 'UTC',
+    }
     await (load as (facts: unknown) => Promise<unknown>)(facts).catch((error: unknown) => {
       // Cards are bytes, which this client does not return.
       if (name !== 'cards') throw error

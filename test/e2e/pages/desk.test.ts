@@ -158,6 +158,7 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByText(`Shown: 20 / ${DOORS}`, { exact: true }).waitFor()
       expect(await page.locator('.board').innerText()).not.toMatch(/DISPATCHED|[a-z]_[a-z]/)
       expect(await page.locator('.bar rect').count()).toBeGreaterThanOrEqual(48)
+      expect(await page.getByText(/zone/i).count()).toBe(0)
       // Neither a cookie nor an address holds the token.
       expect(await page.evaluate('document.cookie + location.href')).toBe(`${server.url}/desk`)
       expect(incidents).toEqual([])
@@ -352,6 +353,103 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByLabel('Project').selectOption({ value: id })
       await page.locator('[data-number=issued]').getByText('0', { exact: true }).waitFor()
     })
+
+    test('shows zones with their curves, live, without relying on colors, on a phone and on a wall', async () => {
+      const { client } = server
+      const project = await client.projects.create({ body: { name: 'Fair 2027' } })
+      const { id: templateId } = await client.templates.create({
+        body: { name: 'Fair', passType: 'eventTicket', projectId: project.id },
+      })
+      const definition = { design: { organizationName: 'Fair', description: 'Fair' }, redemption: { maxUses: 1 } }
+      const draft = await client.templates.createVersion({ params: { id: templateId }, body: { definition } })
+      await client.templateVersions.publish({ params: { id: draft.id } })
+      const guests = await Promise.all(
+        [1, 2, 3].map((n) =>
+          client.passes.create({ body: { templateId, externalPassId: `F-${n}`, label: `Guest ${n}` } }),
+        ),
+      )
+      await eventually(async () => {
+        const { total } = await client.passes.list({ query: { projectId: project.id, status: 'ISSUED' } })
+        expect(total).toBe(guests.length)
+      })
+      const makeZone = (name: string, capacity: number | null) =>
+        client.zones.create({ body: { projectId: project.id, name, capacity, whenFull: 'deny' } })
+      const hall = await makeZone('Hall', 10)
+      await makeZone('Field', null)
+      const move = (n: number, direction: 'in' | 'out') =>
+        gateServer.client.scans.create({ body: { passId: guests[n]!.id, zoneId: hall.id, direction } })
+      const adjust = (delta: number) =>
+        client.zones.adjust({
+          params: { id: hall.id },
+          body: { delta, reason: 'Counted', externalRef: String(Math.random()) },
+        })
+      await move(0, 'in')
+      await move(1, 'in')
+      await move(1, 'out')
+      await adjust(6)
+
+      const open = async (address: string, options: Parameters<typeof visit>[1], shown = '.zone .plot') => {
+        const visited = await visit(browser, options)
+        // Curves end with the last full minute.
+        await visited.page.clock.setSystemTime(Math.ceil(Date.now() / 60_000) * 60_000)
+        await visited.page.goto(`${server.url}/desk?project=${project.id}${address}`)
+        await visited.page.locator('input[type=password]').fill(server.token)
+        await visited.page.locator('button.main').click()
+        await visited.page.locator(shown).nth(1).waitFor()
+        return visited
+      }
+      const phone = await open('', { locale: 'en', viewport: { width: 320, height: 568 }, colorScheme: 'light' })
+      const numbers = await numbersOf(phone.page)
+      const { entries, exits, inside } = await client.zones.occupancy({ params: { id: hall.id } })
+      expect({ entries, exits, inside }).toEqual({ entries: 8, exits: 1, inside: 7 })
+      expect(numbers).toMatchObject({
+        'zone Hall inside': inside,
+        'zone Hall entries': entries,
+        'zone Hall exits': exits,
+        'zone Hall perMinute': entries / PACE_MINUTES,
+        'zone Field inside': 0,
+      })
+      const tile = phone.page.locator('.zone', { hasText: 'Hall' })
+      expect(await tile.innerText()).toMatch(/70%[\s\S]*7\s*\/ 10[\s\S]*Inside \/ expected\s*7 \/ 3/)
+      expect(await tile.innerText()).not.toContain('Nearly full')
+      expect(await tile.getByRole('img').getAttribute('aria-label')).toBe(
+        'Hall. Inside: 7, Capacity: 10, Entries: 8, Exits: 1',
+      )
+      await phone.page.getByText('Passes expected are all valid passes of the project').waitFor()
+      await tile.locator('summary').press('Enter')
+      expect(await tile.locator('tbody tr').last().innerText()).toMatch(/8\s+1\s+7$/)
+      await look(phone.page)
+
+      const wall = await open('&wall=zones', { locale: 'ar', viewport: WALLS[0]!, colorScheme: 'dark' })
+      expect(await wall.page.locator('button, input, select, a[href], summary').count()).toBe(0)
+      for (const viewport of WALLS) {
+        await wall.page.setViewportSize(viewport)
+        await eventually(async () => {
+          expect(await wall.page.evaluate(BELOW_THE_SCREEN)).toBeLessThanOrEqual(0)
+          expect(await wall.page.evaluate(CUT_OFF)).toEqual([])
+          expect(await wall.page.evaluate(WALL)).toEqual({ small: [], broken: [], isFilled: true, unrounded: [] })
+          // On a screen of 55 inches, this font is 55 mm high, which people can read from 10 m.
+          const height = 'parseFloat(getComputedStyle(document.querySelector(".zone .inside strong")).fontSize)'
+          expect(await wall.page.evaluate(`${height} / innerHeight`)).toBeGreaterThan(0.08)
+        })
+      }
+      await look(wall.page)
+      // An adjustment has no event. A scan has one.
+      await adjust(1)
+      await tile.getByText('▲ Nearly full 80%').waitFor()
+      await adjust(1)
+      await move(2, 'in')
+      await tile.getByText('■ Full 100%').waitFor()
+      await wall.page.locator('.zone.full').getByText('■ ممتلئة').waitFor()
+      await look(phone.page)
+      await look(wall.page)
+      expect([...phone.incidents, ...wall.incidents]).toEqual([])
+
+      const all = await open('&wall', { locale: 'de', viewport: WALLS[0]!, colorScheme: 'light' }, '.card .state')
+      expect(await all.page.locator('tr', { hasText: 'Hall' }).innerText()).toMatch(/10 \/ 10[\s\S]*■ Voll 100\s%/)
+      await look(all.page)
+      expect(all.incidents).toEqual([])
+    })
   },
 )
 
@@ -388,7 +486,7 @@ const WALL = `(() => {
       if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) broken.push(word)
     }
   }
-  const bottoms = [...document.querySelectorAll('.board article')].map((part) => part.getBoundingClientRect().bottom)
+  const bottoms = [...document.querySelectorAll('.board article, main footer')].map((part) => part.getBoundingClientRect().bottom)
   const unrounded = document.body.innerText.match(/\\d+([.,]\\d{3}){3}/g) ?? []
   return { small, broken, isFilled: Math.max(...bottoms) > 0.9 * innerHeight, unrounded }
 })()`

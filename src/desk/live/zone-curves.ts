@@ -1,0 +1,111 @@
+import type { Zone, ZoneOccupancy } from '../../core/contract/zones.ts'
+import type { Api } from './desk-api.ts'
+
+export type Minute = ZoneOccupancy['items'][number]
+
+/** The last 24 hours of a zone, up to the end of the last full minute. */
+export interface ZoneCurve {
+  zoneId: string
+  /** One item per minute, oldest first, from the first movement in any of the zones. */
+  minutes: Minute[]
+  entries: number
+  exits: number
+  peak: number
+  peakAt: string
+}
+
+/** The maximum number of zones that the page shows. */
+export const MAX_ZONES_SHOWN = 12
+
+const HALF_DAY_MS = 43_200_000
+
+/** The minimum length of a curve, in minutes. */
+const SHORTEST = 240
+
+/** The latest curves, which polls within the same minute use again. */
+const latest = new WeakMap<Api, { key: string; curves: ZoneCurve[] }>()
+
+/**
+ * Loads the curves of the zones that the page shows, once a minute: a day of curves costs far more than the numbers inside.
+ * @param minute the start of the current minute
+ */
+export async function loadCurves(api: Api, projectId: string, minute: string): Promise<ZoneCurve[]> {
+  const { items } = await api.zones.list({ query: { projectId, limit: 100 } })
+  const shown = shownZones(items).map(({ id }) => id)
+  const key = [minute, ...shown.toSorted()].join(' ')
+  const known = latest.get(api)
+  if (known?.key === key) return known.curves
+  const days: ZoneCurve[] = []
+  for (const id of shown) days.push(await loadCurve(api, id, minute))
+  const curves = withoutIdleStart(days)
+  latest.set(api, { key, curves })
+  return curves
+}
+
+/** A response has fewer items than a day has minutes, so this reads two halves. */
+async function loadCurve(api: Api, id: string, minute: string): Promise<ZoneCurve> {
+  const at = (halvesBefore: number) => new Date(Date.parse(minute) - halvesBefore * HALF_DAY_MS).toISOString()
+  const read = (from: string, to: string) => api.zones.occupancy({ params: { id }, query: { by: 'minute', from, to } })
+  const [earlier, later] = [await read(at(2), at(1)), await read(at(1), at(0))]
+  const { peak, peakAt } = later.peak > earlier.peak ? later : earlier
+  return {
+    zoneId: id,
+    minutes: [...earlier.items, ...later.items],
+    entries: earlier.entries + later.entries,
+    exits: earlier.exits + later.exits,
+    peak,
+    peakAt,
+  }
+}
+
+/** Removes the minutes before the first movement, the same number of all curves, so that their times are comparable. */
+function withoutIdleStart(curves: ZoneCurve[]): ZoneCurve[] {
+  const idle = curves.map(({ minutes }) => {
+    const first = minutes.findIndex(({ entries, exits, inside }) => entries > 0 || exits > 0 || inside !== 0)
+    return Math.min(first < 0 ? Number.POSITIVE_INFINITY : first, minutes.length - SHORTEST)
+  })
+  const start = Math.max(0, Math.min(...idle))
+  return curves.map((curve) => ({ ...curve, minutes: curve.minutes.slice(start) }))
+}
+
+/** Returns at most this number of zones, by name. If there are more, keeps the fullest ones. */
+export function shownZones(zones: readonly Zone[], most = MAX_ZONES_SHOWN): Zone[] {
+  const share = ({ inside, capacity }: Zone) => inside / (capacity ?? Number.POSITIVE_INFINITY)
+  const fullest = zones.toSorted((a, b) => share(b) - share(a) || b.inside - a.inside)
+  const byName = new Intl.Collator(undefined, { numeric: true })
+  return fullest.slice(0, most).toSorted((a, b) => byName.compare(a.name, b.name))
+}
+
+/** Returns the share of the capacity in use, rounded down to whole percent, so that only a full zone has 100 percent. */
+export function shareOf({ inside, capacity }: Pick<Zone, 'inside' | 'capacity'>): number | null {
+  return capacity === null ? null : Math.floor((Math.max(0, inside) * 100) / capacity) / 100
+}
+
+/** A part of a curve. */
+export interface Stretch {
+  at: string
+  entries: number
+  exits: number
+  /** The number inside at the end. */
+  inside: number
+}
+
+/** Combines minutes whose starts have the same key, in order. */
+export function stretchesOf(minutes: readonly Minute[], keyOf: (at: Date) => number): Stretch[] {
+  const stretches: (Stretch & { key: number })[] = []
+  for (const { at, entries, exits, inside } of minutes) {
+    const key = keyOf(new Date(at))
+    const last = stretches.at(-1)
+    if (last?.key === key) {
+      last.entries += entries
+      last.exits += exits
+      last.inside = inside
+    } else stretches.push({ key, at, entries, exits, inside })
+  }
+  return stretches
+}
+
+/** Returns the start of an hour in the time zone of the reader, which can differ from UTC by half an hour. */
+export function localHourOf(at: Date): number {
+  return at.getTime() - at.getMinutes() * 60_000
+}
