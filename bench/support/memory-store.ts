@@ -36,7 +36,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   let draft: SnapshotItem[] = []
   let token: Identity | undefined = identity
   let clockOffset: number | undefined
-  const counts = { accepted: 0, turnedAway: 0 }
+  const counts = { accepted: 0, turnedAway: 0, left: 0 }
   const attempts = new Map<string, Attempted>()
   const journal = new Map<string, JournalEntry>()
   const byPass = new Map<string, JournalEntry[]>()
@@ -60,7 +60,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   function facts(list: OwnList, matches: Matches) {
     const [pass] = matches.items.length === 1 ? matches.items : []
     const members = pass?.groupId === undefined ? [] : membersOf(list, pass.groupId)
-    return ownFacts(list.head, { matches, members }, (passId) => byPass.get(passId) ?? [])
+    return ownFacts({ ...list.head, zones: [] }, { matches, members }, (passId) => byPass.get(passId) ?? [])
   }
 
   return {
@@ -84,6 +84,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
         recent: all.slice(-50).reverse(),
         conflicts: all.filter(({ conflict }) => conflict !== null),
         counts,
+        zones: [],
         rejections: [...journal.values()].filter(({ rejection }) => rejection !== undefined),
       }
     },
@@ -124,6 +125,9 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
         decisions.set(externalRef, { ...decision, ...known })
       }
     },
+    learnZones: async () => undefined,
+    adjust: async () => undefined,
+    undoAdjustment: async () => undefined,
     async dismissRejections() {
       for (const [ref, { rejection }] of journal) if (rejection !== undefined) journal.delete(ref)
     },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
 import { createListKeeper } from '../../src/door/engine/lists.ts'
 import type { DoorServer, Reply, SnapshotPage } from '../../src/door/engine/server.ts'
-import type { EngineStore } from '../../src/door/engine/store/engine-store.ts'
+import type { EngineStore, ListHead } from '../../src/door/engine/store/engine-store.ts'
 
 const generatedAt = '2026-03-01T12:00:00.000Z'
 
@@ -13,8 +13,9 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
   const clock = { now: 0 }
   const store = {
     summary: async () => ({ list }),
-    amendList: async (_changed, _removed, head) => void Object.assign(list, head),
-  } as Partial<EngineStore> as EngineStore
+    learnZones: async () => undefined,
+    amendList: async (_changed: unknown, _removed: unknown, head: ListHead | null) => void Object.assign(list, head),
+  } as unknown as EngineStore
   const server = {
     async snapshot({ projectId: _, limit: __, ...query }) {
       asked.push(query)
@@ -28,13 +29,16 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
     random: () => 0,
   }
   const identity = () => ({ door: { projectId: 'p' } })
-  const { freshen, isDue } = createListKeeper({ store: () => store, server, environment, identity } as never, {
-    onLoading: () => undefined,
-    onFetched: () => undefined,
-    onError: (error) => {
-      throw error
+  const { freshen, isDue } = createListKeeper(
+    { store: () => store, server, environment, identity, clock: { now: () => new Date() } } as never,
+    {
+      onLoading: () => undefined,
+      onFetched: () => undefined,
+      onError: (error) => {
+        throw error
+      },
     },
-  })
+  )
   return { asked, list, clock, isDue, freshen: () => freshen(new AbortController().signal) }
 }
 

@@ -189,7 +189,7 @@ describe.each(databases)('a store on %s', (_, create) => {
     const refs = Array.from({ length: 20 }, (_, n) => `ref-${n}`)
     await Promise.all(refs.map((ref, n) => (n % 2 ? store : other).settle(...accepted(ref, at(n)))))
     expect(refsOf(await store.waiting('p', 99)).toSorted()).toEqual(refs.toSorted())
-    expect((await store.summary()).counts).toEqual({ accepted: 20, turnedAway: 0 })
+    expect((await store.summary()).counts).toEqual({ accepted: 20, turnedAway: 0, left: 0 })
     for (const one of [store, other]) await one.close()
   })
 })

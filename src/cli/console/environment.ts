@@ -49,6 +49,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
       pollMs: BEAT_MS,
       sameScanMs,
       isReached,
+      storesMovement: false,
       station: () => station,
       rejectionText,
     },

@@ -69,6 +69,9 @@ export const badgeWords: Record<BadgeWord, string> = {
   same_scan: 'SAME SCAN',
   undone: 'UNDONE',
   not_judged: 'NOT CHECKED',
+  left: 'LEFT',
+  not_inside: 'NOT INSIDE',
+  zone_full: 'ZONE FULL',
 }
 
 export type Bell = (outcome: Outcome) => void

@@ -98,7 +98,7 @@ export const OfflineScan = z
     scanContextKey: text(1, 128).optional(),
     deviceId: text(0, 128).optional(),
     context: ScanContext.optional(),
-    zoneId: Uuid.optional(),
+    zoneId: Uuid.optional().describe('The zone that the device evaluated. Without it, the scan is not a movement.'),
     direction: Direction.optional().describe('Default: that of the door for its zone, otherwise in.'),
   })
   .superRefine(({ qrPayload, passId, result, reason }, context) => {

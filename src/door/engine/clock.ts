@@ -5,10 +5,11 @@ export interface DoorClock {
   readonly offsetMs: number
   /**
    * Learns from a response of the server.
-   * @param date the Date header
+   * @param date the Date header, or a more precise time at which the server handled the request
    * @param sentAt when the request was sent, and receivedAt when its response arrived, by wallMs
+   * @param precisionMs the precision of the time; default: that of a header
    */
-  observe(date: string | null, sentAt: number, receivedAt: number): void
+  observe(date: string | null, sentAt: number, receivedAt: number, precisionMs?: number): void
   /** The time of the phone's clock. It does not go back, even if the clock is set back. */
   wallMs(): number
 }
@@ -55,10 +56,10 @@ export function createDoorClock(
       // If the clock was set back, report how wrong it really is, regardless of the correction.
       return offsetMs + setBackMs
     },
-    observe(date, sentAt, receivedAt) {
-      const second = date === null ? Number.NaN : Date.parse(date)
-      if (Number.isNaN(second)) return
-      const seen = { low: second - receivedAt, high: second + HEADER_MS - sentAt }
+    observe(date, sentAt, receivedAt, precisionMs = HEADER_MS) {
+      const moment = date === null ? Number.NaN : Date.parse(date)
+      if (Number.isNaN(moment)) return
+      const seen = { low: moment - receivedAt, high: moment + precisionMs - sentAt }
       const both = bounds && { low: Math.max(bounds.low, seen.low), high: Math.min(bounds.high, seen.high) }
       bounds = both && both.low <= both.high ? both : seen
       const { low, high } = bounds

@@ -1,6 +1,4 @@
-import type { Door } from '../../core/contract/doors.ts'
-import type { DoorEngine, EngineState, Problem } from './engine.ts'
-import type { EngineContext } from './server.ts'
+import type { EngineState, Problem } from './engine.ts'
 import type { Identity, StoreSummary } from './store/engine-store.ts'
 
 /** The facts that make up the state of an engine. */
@@ -43,15 +41,19 @@ export const nothingStored: StoreSummary = {
   waiting: new Map(),
   recent: [],
   conflicts: [],
-  counts: { accepted: 0, turnedAway: 0 },
+  counts: { accepted: 0, turnedAway: 0, left: 0 },
+  zones: [],
   rejections: [],
 }
 
 /** Returns the state for pages, from the stored data and the other facts. */
 export function stateOf(stored: StoreSummary, known: Known): EngineState {
   const { identity, connection, loading, listRejection, uploadRejection, waiting, isPersistent } = known
+  const { zones } = stored
   return {
     door: identity?.door ?? null,
+    zone: zones.find(({ id }) => id === identity?.door.movement?.zoneId) ?? null,
+    zones,
     ...connection,
     list: stored.list && { size: stored.list.size, generatedAt: new Date(stored.list.generatedAt) },
     loading,
@@ -107,34 +109,4 @@ export function markedProblems(text: string | null, identity: Identity | undefin
 export function markerOf(identity: Identity | undefined, waiting: StoreSummary['waiting'], isRevoked: boolean): string {
   const marker: Marker = { door: identity?.door.id ?? null, pending: totalOf(waiting), ...(isRevoked && { isRevoked }) }
   return JSON.stringify(marker)
-}
-
-/** The part of an engine that manages the name and the gate of this door. */
-export interface OwnDoor extends Pick<DoorEngine, 'moveTo'> {
-  /** Stores the server's properties of this door. */
-  learn(door: Door): Promise<void>
-}
-
-/** Creates the part of an engine that manages its own door: see OwnDoor. */
-export function createOwnDoor(
-  { server, identity }: EngineContext,
-  keep: (identity: Identity) => Promise<void>,
-): OwnDoor {
-  async function learn({ name, gate, projectId, projectName, id }: Door): Promise<void> {
-    const known = identity()
-    const door = { id, name, gate, projectId, projectName }
-    if (!known || known.door.id !== id || JSON.stringify(known.door) === JSON.stringify(door)) return
-    await keep({ ...known, door })
-  }
-
-  return {
-    learn,
-    async moveTo(gate) {
-      const reply = await server.moveTo(identity()?.door.id ?? '', gate)
-      if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
-      if (reply.kind === 'rejection') return { code: 'refused', message: reply.message }
-      await learn(reply.value)
-      return null
-    },
-  }
 }

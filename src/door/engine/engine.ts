@@ -1,5 +1,6 @@
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
-import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+import type { Attempt, Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+import type { ZoneAtDoor } from '../../core/rules/door/presence-at-door.ts'
 
 /**
  * The engine of a door: evaluates scans with the server or without it, and keeps its decisions until the server has
@@ -21,6 +22,18 @@ export interface DoorEngine {
    * @returns null, or the reason that it stays
    */
   moveTo(gate: string): Promise<GateFailure | null>
+  /**
+   * Sets the zone and direction of later scans; `null` scans without a zone. It also works offline: each scan is
+   * reported with the zone and direction that it was evaluated for.
+   */
+  setMovement(movement: DoorMovement | null): Promise<void>
+  /**
+   * Counts people who enter (positive) or leave (negative) the zone of this door without a scan, also offline.
+   * @returns null if there is no zone, or if it could not be stored
+   */
+  adjust(delta: number): Promise<Adjustment | null>
+  /** Takes back an adjustment, once. Returns false if that could not be stored. */
+  undoAdjustment(adjustment: Adjustment): Promise<boolean>
   /**
    * Evaluates a scan. The decision is on disk before the promise resolves. The promise is never rejected. Scans take
    * turns.
@@ -62,6 +75,13 @@ export interface ScanOptions {
   /** YYYY-MM-DD, to evaluate for another date. */
   validityDate?: string | undefined
   scanContextKey?: string | undefined
+}
+
+/** A count of people without a scan. */
+export interface Adjustment {
+  externalRef: string
+  zoneId: string
+  delta: number
 }
 
 /** A scanned payload, or a pass selected from candidates, a group, or a search. */
@@ -121,7 +141,11 @@ export interface GateFailure {
 /** The state of a door for its page. Each change creates a new object. */
 export interface EngineState {
   /** `null` if this phone is not a door. */
-  door: { id: string; name: string; gate: string; projectId: string; projectName: string | null } | null
+  door: DoorProperties | null
+  /** The zone of this door; `null` without one, or if it is not known yet. */
+  zone: KnownZone | null
+  /** The zones of the project. */
+  zones: readonly KnownZone[]
   /** `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
   /** `null` unless the door is offline. */
@@ -149,10 +173,33 @@ export interface EngineState {
   isPersistent: boolean | null
 }
 
+/** A door, as it is shown. The project of a console that scans all projects is ''. */
+export interface DoorProperties {
+  id: string
+  name: string
+  gate: string
+  projectId: string
+  projectName: string | null
+  /** The zone and direction of the next scans; undefined without a zone. */
+  movement?: DoorMovement | undefined
+}
+
+/** The zone and direction of scans. */
+export type DoorMovement = NonNullable<Attempt['movement']>
+
+/** A zone as this door knows it. */
+export interface KnownZone extends ZoneAtDoor {
+  name: string
+  /** The time of the server's number. `inside` adds the changes of this door that the server did not have then. */
+  at: string
+}
+
 /** Scans since this phone became a door. */
 export interface Counts {
   accepted: number
   turnedAway: number
+  /** Accepted exits. */
+  left: number
 }
 
 /** The number of people admitted at a gate, by any door, console, or scanner. */

@@ -14,6 +14,8 @@ export interface EngineSettings {
   sameScanMs: number
   /** Whether the server has just responded; `undefined` if no request was sent yet. */
   isReached: boolean | undefined
+  /** Whether the server stores the zone and direction of this door. A console has its own. */
+  storesMovement: boolean
   /** The place that each scan reports. */
   station: (door: Identity['door']) => Station
   /** The text of a scan that the server rejected. */
@@ -30,6 +32,7 @@ export const phoneSettings: EngineSettings = {
   pollMs: 3_000,
   sameScanMs: 3_000,
   isReached: undefined,
+  storesMovement: true,
   station: ({ projectId, id, gate }) => ({ projectId, deviceId: id, context: { gate } }),
   rejectionText: ({ message }) => message,
 }

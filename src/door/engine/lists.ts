@@ -46,7 +46,7 @@ interface ListKeeperOptions {
 
 /** Creates the keeper of a door's list. */
 export function createListKeeper(
-  { store, server, environment, identity }: EngineContext,
+  { store, server, environment, identity, clock }: EngineContext,
   { onLoading, onFetched, onError }: ListKeeperOptions,
 ): ListKeeper {
   let fetching: Promise<void> | undefined
@@ -60,7 +60,9 @@ export function createListKeeper(
     const startedAt = environment.monotonicMs()
     let isThere = false
     fetching = environment
-      .withLock('list', () => fetchList({ store: store(), server, projectId, signal, onProgress: onLoading }))
+      .withLock('list', () =>
+        fetchList({ store: store(), server, projectId, signal, now: clock.now, onProgress: onLoading }),
+      )
       .then(async (end) => {
         const isDisabled = end.kind === 'rejection' && end.code === OFFLINE_DISABLED
         if (isDisabled) await store().dropList()
@@ -102,10 +104,11 @@ async function fetchList(options: {
   server: DoorServer
   projectId: string
   signal: AbortSignal
+  now: () => Date
   /** Receives the number of loaded passes. */
   onProgress: (loaded: number) => void
 }): Promise<Reply<unknown>> {
-  const { store, server, projectId, signal, onProgress } = options
+  const { store, server, projectId, signal, now, onProgress } = options
   const { list } = await store.summary()
   if (list) {
     const amended = await amend(list.id)
@@ -121,6 +124,7 @@ async function fetchList(options: {
       if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
+      if (!hasMore) await learnZones(page.value)
       // Store each page as it arrives. An interrupted update does no harm, because items can be newer than the list.
       await store.amendList(items, removed, hasMore ? null : { id, generatedAt })
       if (!hasMore) return page
@@ -141,11 +145,17 @@ async function fetchList(options: {
       loaded += items.length
       onProgress(loaded)
       if (!next) {
+        await learnZones(page.value)
         await store.finishList({ id, generatedAt })
         return page
       }
       page = await next
     }
+  }
+
+  /** Store resets before the list, so that its movements from before them never count. */
+  function learnZones({ zones = [] }: SnapshotPage): Promise<void> {
+    return store.learnZones(zones, { at: now().toISOString(), areAll: true })
   }
 
   function ask(query: Record<string, string>): Promise<Reply<SnapshotPage>> {
@@ -174,7 +184,10 @@ export function createLookUp({ store, server, clock, identity }: EngineContext):
       return store().look(passId, (facts): { candidate: Candidate; group: DoorGroup | null } => {
         const [item] = facts.matches.items
         const attempt = { at: clock.now(), scanContextKey: null }
-        return { candidate: candidateOfItem(item!), group: groupOf(item!, attempt, { ...facts, isAccepted: false }) }
+        const movement = identity()?.door.movement
+        const presenceOf = movement && facts.presenceIn(movement, attempt.at)
+        const group = groupOf(item!, attempt, { ...facts, presenceOf, isAccepted: false })
+        return { candidate: candidateOfItem(item!), group }
       })
     },
     async gates() {

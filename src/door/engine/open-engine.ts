@@ -1,9 +1,11 @@
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection, initialState } from './connection.ts'
-import { createOwnDoor, type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
+import { createCounter } from './counter.ts'
+import { type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
+import { createOwnDoor } from './own-door.ts'
 import { createScanner } from './scanner.ts'
 import { claimFailure, createDoorServer, type EngineContext, identityOf } from './server.ts'
 import { type Identity, StorageFullError } from './store/engine-store.ts'
@@ -59,18 +61,22 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let ending: Promise<void> | undefined
 
   const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
-  const lookUp = createLookUp(context)
-  const ownDoor = createOwnDoor(context, (door) => {
-    known.identity = door
-    publish()
-    return store.setIdentity(door).catch(reportError)
+  const { forgetNames, ...lookUp } = createLookUp(context)
+  const ownDoor = createOwnDoor(context, {
+    keep(identity) {
+      known.identity = identity
+      publish()
+      return store.setIdentity(identity).catch(reportError)
+    },
+    onUnsent: () => connection?.retry(),
+    onZone: () => quietly(refresh()),
   })
   const lists = createListKeeper(context, {
     onLoading(loaded) {
       known.loading = loaded
       if (loaded !== null) return publish()
       // Read the names again even if the update was interrupted, because it might have changed some passes.
-      lookUp.forgetNames()
+      forgetNames()
       quietly(refresh())
     },
     onFetched(rejection) {
@@ -89,15 +95,19 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   const scanner = createScanner(context, {
     hasList: () => stored.list !== null,
     connection: () => connection,
+    zones: () => stored.zones,
     onWaiting(waiting) {
       known.waiting = waiting
       publish()
     },
-    onStored(isFull) {
-      set('storage_full', isFull ? { code: 'storage_full' } : null)
-      quietly(refresh())
-    },
+    onStored,
   })
+  const counter = createCounter(context, { onStored, connection: () => connection })
+
+  function onStored(isFull: boolean): void {
+    set('storage_full', isFull ? { code: 'storage_full' } : null)
+    quietly(refresh())
+  }
 
   function publish(): void {
     known.clockOffsetMs = clock.offsetMs
@@ -125,7 +135,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   async function readStored(): Promise<void> {
     const listBefore = stored.list?.id
     stored = await store.summary()
-    if (stored.list?.id !== listBefore) lookUp.forgetNames()
+    if (stored.list?.id !== listBefore) forgetNames()
     if (!problems.has('storage_lost')) mark()
     publish()
   }
@@ -160,8 +170,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       quietMs: server.quietMs,
       isDue: lists.isDue,
       async probe(stop) {
-        const reply = await server.self(stop)
-        if (reply.kind === 'answer' && reply.value) await ownDoor.learn(reply.value)
+        const reply = await ownDoor.sync(stop)
         const isRejected = reply.kind === 'rejection' && reply.status === 403
         set('refused', isRejected ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'timeout'
@@ -305,14 +314,12 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         isClaiming = false
       }),
     moveTo: ownDoor.moveTo,
+    setMovement: ownDoor.setMovement,
+    ...counter,
     scan: scanner.scan,
-    async scanAll(passIds, options) {
-      return Promise.all(passIds.map((passId) => scanner.scan({ ...options, passId, method: 'chosen' })))
-    },
+    scanAll: scanner.scanAll,
     undo: scanner.undo,
-    search: lookUp.search,
-    look: lookUp.look,
-    gates: lookUp.gates,
+    ...lookUp,
     retry: () => connection?.retry(),
     async dismiss(code) {
       if (code === 'rejected') await store.dismissRejections()

@@ -1,29 +1,33 @@
 import { otherReadings } from '../../core/barcode-formats.ts'
 import { isPayload } from '../../core/bounds.ts'
-import type { ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
+import type { ScanResponse, ScanZone } from '../../core/contract/schemas/scan-shapes.ts'
 import { evaluateOffline } from '../../core/rules/door/evaluate-offline.ts'
 import { type Attempt, failedOutcome, type Outcome, outcomeOfResponse } from '../../core/rules/door/outcome.ts'
-import { ownScanOf } from '../../core/rules/door/own-scans.ts'
+import { type OwnMovement, ownScanOf } from '../../core/rules/door/own-scans.ts'
+import { changeAtDoor } from '../../core/rules/door/presence-at-door.ts'
 import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
+import { isFull } from '../../core/rules/zones/capacity.ts'
 import { pause } from './clock.ts'
 import type { Connection } from './connection.ts'
-import type { Decision, DoorEngine, ScanFailure, ScanRequest } from './engine.ts'
+import type { Decision, DoorEngine, KnownZone, ScanFailure, ScanRequest } from './engine.ts'
+import { createQueue, neverIfStopped } from './queue.ts'
 import type { EngineContext } from './server.ts'
 import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './store/engine-store.ts'
 
 /** Evaluates and reverses scans, one at a time. */
-export interface Scanner extends Pick<DoorEngine, 'scan' | 'undo'> {
+export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>
   /** Starts no further scan. Resolves after the current one. */
   stop(): Promise<void>
 }
 
-interface ScannerOptions {
+export interface ScannerOptions {
   /** Whether there is a list for offline decisions. */
   hasList: () => boolean
   connection: () => Connection | undefined
+  zones: () => readonly KnownZone[]
   /** Receives the number of scans that wait for a decision. */
   onWaiting: (count: number) => void
   /** Called after something was stored, or could not be stored because storage is full. */
@@ -60,6 +64,7 @@ export function createScanner(
       at,
       scanContextKey: request.scanContextKey ?? null,
       validityDate: request.validityDate ?? null,
+      movement: identity()?.door.movement,
     }
     if (!identity()) return failed(attempt, 'not_claimed')
     if (attempt.passId === null && !isPayload(attempt.payload!)) return failed(attempt, 'invalid_code')
@@ -82,7 +87,8 @@ export function createScanner(
     const door = identity()?.door
     if (!door) return failed(attempt, 'not_claimed')
     try {
-      const key = JSON.stringify([attempt.payload, attempt.passId, attempt.scanContextKey, attempt.validityDate])
+      const { payload, passId, scanContextKey, validityDate, movement } = attempt
+      const key = JSON.stringify([payload, passId, scanContextKey, validityDate, movement])
       const named = { ...attempt, externalRef: await nameOf(attempt, key) }
       const online = connection()?.state === 'online' || !options.hasList()
       const decided = online ? await askServer(named, door) : undefined
@@ -119,12 +125,13 @@ export function createScanner(
 
   /** Returns `undefined` on a timeout. */
   async function askServer(attempt: Attempt, door: Identity['door']): Promise<Decision | undefined> {
-    const { payload, passId, externalRef, scanContextKey, validityDate } = attempt
+    const { payload, passId, externalRef, scanContextKey, validityDate, movement } = attempt
     const reply = await server.scan({
       ...(payload !== null && { qrPayload: payload }),
       ...(passId !== null && { passId }),
       ...(scanContextKey !== null && { scanContextKey }),
       ...(validityDate !== null && { validityDate }),
+      ...movement,
       ...station(door),
       externalRef,
     })
@@ -132,10 +139,16 @@ export function createScanner(
       connection()?.lost()
       return undefined
     }
+    // The zone was deleted, so nothing was recorded. The server counts without a zone until this door notices.
+    if (movement && reply.kind === 'rejection' && reply.code === 'NOT_FOUND') {
+      return askServer({ ...attempt, movement: undefined }, door)
+    }
     if (reply.kind === 'rejection') {
       return failed(attempt, identity() ? 'refused' : 'not_claimed', rejectionText(reply))
     }
-    const decision: Decision = { ...plain(outcomeOfResponse(attempt, reply.value)), failure: null }
+    const outcome = outcomeOfResponse(attempt, reply.value)
+    const isZoneFull = deniesWhenFull(outcome.zone) && outcome.reasonCode === 'quota_exhausted'
+    const decision: Decision = { ...plain(outcome), ...(isZoneFull && { isZoneFull }), failure: null }
     try {
       await store().settle(decision, entryOf(attempt, reply.value, door))
       onStored(false)
@@ -148,11 +161,19 @@ export function createScanner(
     return decision
   }
 
+  /** Whether the server denies entry into the zone of a response. */
+  function deniesWhenFull(zone: ScanZone | undefined): boolean {
+    const known = options.zones().find(({ id }) => id === zone?.id)
+    return zone !== undefined && known?.whenFull === 'deny' && isFull(zone)
+  }
+
   async function askList(attempt: Attempt, door: Identity['door']): Promise<Decision> {
     const code = attempt.payload === null ? null : await codeOf(attempt.payload)
     const given = { station: station(door), language: environment.language() }
     const decision = await store().evaluate(attempt, code, (facts) => {
-      const { outcome, record } = evaluateOffline(attempt, { ...facts, ...given })
+      const { movement, at } = attempt
+      const presenceOf = movement && facts.presenceIn(movement, at)
+      const { outcome, record } = evaluateOffline(attempt, { ...facts, presenceOf, ...given })
       const entry: JournalEntry = {
         ...ownScanOf(record, undefined),
         externalRef: record.externalRef,
@@ -162,7 +183,10 @@ export function createScanner(
         waits: door.projectId,
         decision: record,
       }
-      return { decision: { ...plain(outcome), failure: null, isPending: true }, entry }
+      const zone = facts.zones.find(({ id }) => id === movement?.zoneId)
+      const shown = zone && { ...toScanZone(zone), inside: zone.inside + changeAtDoor(entry, zone) }
+      const decision = { ...plain(outcome), ...(shown && { zone: shown }), failure: null, isPending: true }
+      return { decision, entry }
     })
     if (!decision) return failed(attempt, 'no_list')
     onStored(false)
@@ -206,7 +230,8 @@ export function createScanner(
     try {
       const scan = (await store().decision(shown.externalRef)) ?? shown
       if (scan.result !== 'accepted' || scan.isUndone || scan.passId === null) return failed(attempt, 'not_undone')
-      const { passId, scannedAt, externalRef, scanId } = scan
+      const { passId, scannedAt, externalRef, scanId, zoneId, direction = 'in' } = scan
+      const movement = zoneId === undefined ? undefined : { zoneId, direction, at: scannedAt, isReentry: false }
       const policy = await store().look(passId, ({ matches }) => matches.items[0]!.redemption)
       const message = reversalMessage(new Date(scannedAt), policy ?? null, environment.language())
       const undone: Decision = {
@@ -229,6 +254,7 @@ export function createScanner(
         recordedAt: undefined,
         waits: door.projectId,
         undoes: { externalRef, scanId },
+        ...(movement && { movement }),
       })
       recent.forget(scan)
       onStored(false)
@@ -240,7 +266,13 @@ export function createScanner(
     }
   }
 
-  return { scan, undo, between, stop }
+  return {
+    scan,
+    scanAll: (passIds, options) => Promise.all(passIds.map((passId) => scan({ ...options, passId, method: 'chosen' }))),
+    undo,
+    between,
+    stop,
+  }
 }
 
 /**
@@ -249,11 +281,13 @@ export function createScanner(
  */
 function entryOf(
   { validityDate }: Attempt,
-  { result, scan }: ScanResponse,
+  response: ScanResponse,
   { projectId }: Identity['door'],
 ): JournalEntry | null {
+  const { result, scan } = response
   if (result !== 'accepted' || scan.passId === null) return null
   const { passId, scannedAt, scanContextKey, recordedAt, externalRef } = scan
+  const movement = movementOf(response, validityDate)
   const date = validityDate === null ? {} : { validityDate }
   return {
     kind: 'accepted',
@@ -264,7 +298,23 @@ function entryOf(
     scanContextKey,
     ...date,
     recordedAt,
+    ...(movement && { movement }),
   }
+}
+
+/** Returns the movement of an accepted scan. An exit and a re-entry do not change the number of uses. */
+function movementOf(
+  { scan, pass, priorScanCount }: ScanResponse,
+  validityDate: string | null,
+): OwnMovement | undefined {
+  const { zoneId, direction = 'in', scannedAt, recordedAt } = scan
+  if (zoneId === undefined) return undefined
+  const isReentry = direction === 'in' && pass?.acceptedScanCount === priorScanCount
+  return { zoneId, direction, at: validityDate === null ? scannedAt : recordedAt, isReentry }
+}
+
+function toScanZone({ id, name, inside, capacity }: KnownZone): ScanZone {
+  return { id, name, inside, capacity }
 }
 
 function plain(outcome: Outcome): Omit<Decision, 'failure'> {
@@ -284,34 +334,4 @@ const FAILURES: Record<ScanFailure, string> = {
 
 function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failure]): Decision {
   return { ...plain(failedOutcome(attempt, message)), failure }
-}
-
-/** Runs tasks one at a time, in order, until it is stopped. */
-function createQueue() {
-  let last: Promise<unknown> = Promise.resolve()
-  let isStopped = false
-  return {
-    run<T>(work: () => Promise<T>): Promise<T> {
-      const result = last.then(() => {
-        if (isStopped) throw new StoppedError('The engine was stopped')
-        return work()
-      })
-      last = result.catch(() => undefined)
-      return result
-    },
-    async stop(): Promise<void> {
-      isStopped = true
-      await last
-    },
-  }
-}
-
-class StoppedError extends Error {
-  override readonly name = 'StoppedError'
-}
-
-/** Keeps the promise of a task pending if the task never runs. */
-function neverIfStopped(error: unknown): Promise<never> {
-  if (error instanceof StoppedError) return new Promise(() => undefined)
-  throw error
 }

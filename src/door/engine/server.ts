@@ -1,7 +1,8 @@
 import type { Door, DoorClaim } from '../../core/contract/doors.ts'
 import type { OfflineScan, SnapshotItem } from '../../core/contract/scanner.ts'
 import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
-import type { ScanItem, ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
+import type { Direction, ScanItem, ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
+import type { Zone } from '../../core/contract/zones.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
@@ -21,6 +22,7 @@ export interface SnapshotPage {
   id: string
   generatedAt: string
   items: SnapshotItem[]
+  zones?: Zone[]
   removed?: string[]
   nextCursor: string | null
   hasMore: boolean
@@ -33,14 +35,22 @@ export interface DoorServer {
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
   /** Reads this door from the server. The engine also probes the connection with this request. */
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
-  /** Moves this door to another gate. */
-  moveTo(doorId: string, gate: string): Promise<Reply<Door>>
+  /** Changes the gate, the zone, or the direction of this door. */
+  updateDoor(doorId: string, body: DoorUpdate, signal?: AbortSignal): Promise<Reply<Door>>
+  zone(zoneId: string, signal: AbortSignal): Promise<Reply<Zone>>
+  adjustZone(zoneId: string, body: object, signal: AbortSignal): Promise<Reply<Zone>>
   scan(body: ScanCreate): Promise<Reply<ScanResponse>>
   reverse(scanId: string, body: object, signal: AbortSignal): Promise<Reply<ScanResponse>>
   report(body: { snapshotId: string; scans: OfflineScan[] }, signal: AbortSignal): Promise<Reply<ReportResponse>>
   snapshot(query: Record<string, string>, signal: AbortSignal): Promise<Reply<SnapshotPage>>
   /** Returns the number of people admitted at each gate since a time; `undefined` if it is not available. */
   gates(projectId: string, since: Date): Promise<GateCount[] | undefined>
+}
+
+interface DoorUpdate {
+  gate?: string
+  zoneId?: string | null
+  direction?: Direction
 }
 
 interface ReportResponse {
@@ -132,6 +142,11 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))
+      // Without it, an exit right after an entry could have the earlier time.
+      const scanned = answer as Partial<ScanResponse>
+      if (scanned.scan?.recordedAt && !scanned.idempotentReplay) {
+        options.clock.observe(scanned.scan.recordedAt, sentAt, options.clock.wallMs(), 1)
+      }
       const reply = classify<T>(response.status, answer, { token, fits })
       if (reply.kind === 'answer' && token !== undefined && token === options.token()) answeredAt = askedAt
       return reply
@@ -159,6 +174,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     return fits(answer) ? { kind: 'answer', value: answer as T } : { kind: 'timeout' }
   }
 
+  const isZone = ({ inside }: Record<string, unknown>) => typeof inside === 'number'
   const isScan = ({ result, scan }: Record<string, unknown>) => typeof result === 'string' && typeof scan === 'object'
   return {
     quietMs: () => options.monotonicMs() - answeredAt,
@@ -175,12 +191,24 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       }
       return reply.kind === 'answer' ? { kind: 'answer', value: reply.value.items[0] } : reply
     },
-    moveTo: (doorId, gate) =>
+    updateDoor: (doorId, body, signal) =>
       ask({
         method: 'PATCH',
         path: `/v1/doors/${doorId}`,
-        body: { gate },
+        body,
+        ...(signal && { signal }),
         fits: (door) => typeof door.gate === 'string',
+      }),
+    zone: (zoneId, signal) =>
+      ask({ path: `/v1/zones/${zoneId}`, signal, timeoutMs: options.settings.probeMs, fits: isZone }),
+    adjustZone: (zoneId, body, signal) =>
+      ask({
+        method: 'POST',
+        path: `/v1/zones/${zoneId}/adjust`,
+        body,
+        signal,
+        timeoutMs: BACKGROUND_MS,
+        fits: isZone,
       }),
     scan: (body) => ask({ method: 'POST', path: '/v1/scans', body, fits: isScan }),
     reverse: (scanId, body, signal) =>
@@ -214,8 +242,15 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
 }
 
 /** Returns the stored part of a claim. */
-export function identityOf({ door: { id, name, gate, projectId, projectName }, token }: DoorClaim): Identity {
-  return { token, door: { id, name, gate, projectId, projectName } }
+export function identityOf({ door, token }: DoorClaim): Identity {
+  const { id, name, gate, projectId, projectName } = door
+  const movement = movementOf(door)
+  return { token, door: { id, name, gate, projectId, projectName, ...(movement && { movement }) } }
+}
+
+/** Returns the zone and direction of a door of the server. */
+export function movementOf({ zoneId, direction = 'in' }: Pick<Door, 'zoneId' | 'direction'>) {
+  return zoneId === undefined ? undefined : { zoneId, direction }
 }
 
 /** Returns the reason that a claim failed. */

@@ -86,20 +86,25 @@ async function uploadWaiting(options: {
     const waiting = await store.waiting(projectId, BATCH)
     const [first] = waiting
     if (!first || waiting.length <= leave) return { kind: 'done' }
-    const sent = first.undoes ? await reverse(first) : await report(first, waiting)
+    const sent = await send(first, waiting)
     if (sent) return sent
     onProgress()
   }
 
+  function send(first: JournalEntry, waiting: JournalEntry[]): Promise<UploadEnd | undefined> {
+    if (first.adjustment) return adjust(first, first.adjustment)
+    return first.undoes ? reverse(first) : report(first, waiting)
+  }
+
   async function report(first: JournalEntry, waiting: JournalEntry[]): Promise<UploadEnd | undefined> {
     const batch = batchOf(first, waiting)
-    const reply = await send(batch)
+    const reply = await sendBatch(batch)
     if (reply.kind === 'answer') return settle(reply.value)
     if (reply.kind === 'timeout') return reply
     if (![400, 413].includes(reply.status)) return { kind: 'rejection', message: reply.message }
     // The batch is not accepted: send each entry separately, so that a rejected one does not block others.
     for (const entry of batch) {
-      const single = await send([entry])
+      const single = await sendBatch([entry])
       if (single.kind === 'timeout') return single
       if (single.kind === 'answer') await settle(single.value)
       else await discard(entry, single.message)
@@ -107,7 +112,7 @@ async function uploadWaiting(options: {
     return undefined
   }
 
-  async function send(batch: JournalEntry[]): Promise<Reply<UploadResult[]>> {
+  async function sendBatch(batch: JournalEntry[]): Promise<Reply<UploadResult[]>> {
     const decisions = batch.map(({ decision }) => decision!)
     const reply = await reportAs(decisions, ({ externalRef }) => externalRef)
     if (reply.kind !== 'answer') return reply
@@ -148,6 +153,22 @@ async function uploadWaiting(options: {
     // Treat the reversal as uploaded: someone else has already reversed the scan, which is the intended result.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return discard(entry, reply.message, isOfAnother)
+  }
+
+  async function adjust(
+    entry: JournalEntry,
+    { zoneId, delta, reason }: NonNullable<JournalEntry['adjustment']>,
+  ): Promise<UploadEnd | undefined> {
+    const { externalRef } = entry
+    const reply = await server.adjustZone(zoneId, { delta, reason, externalRef }, signal)
+    if (reply.kind === 'timeout') return reply
+    if (reply.kind === 'rejection') {
+      if ([401, 403].includes(reply.status)) return { kind: 'rejection', message: reply.message }
+      return discard(entry, reply.message)
+    }
+    await settle([{ externalRef, recordedAt: now().toISOString() }])
+    await store.learnZones([reply.value], { at: now().toISOString(), areAll: false })
+    return undefined
   }
 
   async function settle(results: UploadResult[]): Promise<undefined> {

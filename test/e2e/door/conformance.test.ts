@@ -41,6 +41,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
     const handle = toNodeHandler(api.app) as RequestListener
     const front = (request: IncomingMessage, response: ServerResponse) => {
       api.now = serverTime()
+      response.setHeader('date', api.now.toUTCString())
       const fate = network(request)
       requested.push(request.url!)
       if (fate === 'down') return request.destroy()
@@ -73,7 +74,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
       const { items } = await workspace.ok(contract.scans.list, { query: { passId } })
       return items.toReversed().map(({ result, verified }) => [result, verified])
     }
-    return { workspace, rig, make, ledger, made: await make(passes) }
+    return { workspace, projectId, rig, make, ledger, made: await make(passes) }
   }
 
   async function hasList(runner: Runner, size: number): Promise<void> {
@@ -277,5 +278,129 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
     await goOffline(fourth)
     for (const { code } of added) expect(await fourth.scan(code)).toMatchObject({ result: 'duplicate' })
     await fourth.kill()
+  })
+
+  /** A hall with one door that scans entries, and has the list. */
+  async function hallOf(zone: { capacity?: number; whenFull?: 'warn' | 'deny' }, passes: number) {
+    const { workspace, rig, made, ledger, projectId } = await place(passes)
+    const body = { projectId, name: 'Hall', ...zone }
+    const { id: zoneId } = await workspace.ok(contract.zones.create, { body })
+    const open = async (direction: 'in' | 'out' = 'in') => {
+      const runner = await rig.open()
+      await hasList(runner, passes)
+      await runner.setMovement({ zoneId, direction })
+      await eventually(async () => expect((await runner.state()).zone).toMatchObject({ name: 'Hall' }))
+      return runner
+    }
+    const turn = (runner: Runner, direction: 'in' | 'out') => runner.setMovement({ zoneId, direction })
+    const inside = async () => (await workspace.ok(contract.zones.get, { params: { id: zoneId } })).inside
+    const movements = async (passId: string) => {
+      const { items } = await workspace.ok(contract.scans.list, { query: { passId } })
+      return items.toReversed().map(({ result, direction, metadata }) => [result, direction, metadata.conflict ?? null])
+    }
+    return { workspace, rig, made, ledger, zoneId, open, turn, inside, movements }
+  }
+
+  test.skipIf(skipped)(
+    'lets a pass in, out, and in again offline, and reports each scan with its direction after a kill',
+    async () => {
+      const { made, open, rig, turn, inside, movements, zoneId } = await hallOf({}, 2)
+      const [pass, other] = made
+      const first = await open()
+      expect(await first.scan(other!.code)).toMatchObject({ result: 'accepted', zone: { inside: 1 }, direction: 'in' })
+      await goOffline(first)
+      expect(await first.scan(pass!.code)).toMatchObject({ result: 'accepted', zone: { inside: 2 } })
+      await turn(first, 'out')
+      // An entry that the server decided counts as well.
+      expect(await first.scan(other!.code)).toMatchObject({ result: 'accepted', direction: 'out', verified: 'offline' })
+      expect(await first.scan(pass!.code)).toMatchObject({ result: 'accepted', zone: { inside: 0 } })
+      await turn(first, 'in')
+      const again = await first.scan(pass!.code)
+      expect(again).toMatchObject({ result: 'accepted', direction: 'in', zone: { inside: 1 } })
+      await eventually(async () => expect((await first.state()).zone).toMatchObject({ inside: 1 }))
+      await first.kill()
+      const second = await rig.open()
+      await turn(second, 'out')
+      expect(await second.scan(other!.code)).toMatchObject({ result: 'denied', reasonCode: 'not_valid_context' })
+      await eventually(async () => expect((await second.state()).pending).toBe(5))
+      expect(await second.state()).toMatchObject({ door: { movement: { zoneId, direction: 'out' } } })
+      const uploaded = loseResponse('/v1/scans/offline')
+      await second.retry()
+      await uploaded
+      await second.kill()
+      const third = await rig.open()
+      await upload(third)
+      expect(await inside()).toBe(1)
+      expect(await movements(pass!.id)).toEqual([
+        ['accepted', 'in', null],
+        ['accepted', 'out', null],
+        ['accepted', 'in', null],
+      ])
+      expect((await movements(other!.id)).at(-1)).toEqual(['denied', 'out', null])
+      expect((await third.state()).conflicts).toEqual([])
+      await third.kill()
+    },
+  )
+
+  test.skipIf(skipped)(
+    'denies entry into a full zone offline, respects a reset, and dates movements by the server',
+    async () => {
+      const { workspace, made, open, turn, inside, movements, zoneId } = await hallOf(
+        { capacity: 2, whenFull: 'deny' },
+        4,
+      )
+      const [one, two, three, four] = made
+      const first = await open()
+      await first.scan(one!.code)
+      await goOffline(first)
+      await first.setClock(-20 * MINUTE_MS)
+      expect(await first.scan(two!.code)).toMatchObject({ result: 'accepted', zone: { inside: 2, capacity: 2 } })
+      expect(await first.scan(three!.code)).toMatchObject({ reasonCode: 'quota_exhausted', isZoneFull: true })
+      await turn(first, 'out')
+      const left = await first.scan(one!.code)
+      expect(left).toMatchObject({ result: 'accepted', zone: { inside: 1 } })
+      expect(await first.undo(left)).toMatchObject({ result: 'reversal', isPending: true })
+      await eventually(async () => expect((await first.state()).zone).toMatchObject({ inside: 2 }))
+      await upload(first)
+      expect(await inside()).toBe(2)
+      expect((await movements(two!.id)).map(([result]) => result)).toEqual(['accepted'])
+      await workspace.ok(contract.zones.reset, { params: { id: zoneId }, body: { reason: 'End of day 1' } })
+      await eventually(async () => expect((await first.state()).zone).toMatchObject({ inside: 0 }))
+      await goOffline(first)
+      // The list still has the entries from before the reset.
+      expect(await first.scan(two!.code)).toMatchObject({ reasonCode: 'not_valid_context', verified: 'offline' })
+      await turn(first, 'in')
+      expect(await first.scan(four!.code)).toMatchObject({ result: 'accepted', zone: { inside: 1 } })
+      await upload(first)
+      expect(await inside()).toBe(1)
+      await first.kill()
+    },
+  )
+
+  test.skipIf(skipped)('counts people without a scan offline, once, and takes the last one back', async () => {
+    const { made, open, rig, turn, inside } = await hallOf({}, 2)
+    const first = await open()
+    for (const { code } of made) await first.scan(code)
+    await goOffline(first)
+    expect(await first.adjust(-1)).toMatchObject({ delta: -1 })
+    const second = await first.adjust(-1)
+    await eventually(async () => expect((await first.state()).zone).toMatchObject({ inside: 0 }))
+    expect(await first.undoAdjustment(second!)).toBe(true)
+    expect(await first.undoAdjustment(second!)).toBe(true)
+    await eventually(async () => expect(await first.state()).toMatchObject({ pending: 3, zone: { inside: 1 } }))
+    const uploaded = new Promise<void>((resolve) => {
+      onDeaf = resolve
+      network = ({ url }) => (/adjust/.test(url!) ? 'deaf' : 'up')
+    })
+    await first.retry()
+    await uploaded
+    await first.kill()
+    network = () => 'up'
+    const next = await rig.open()
+    await turn(next, 'in')
+    await upload(next)
+    expect(await inside()).toBe(1)
+    await eventually(async () => expect((await next.state()).zone).toMatchObject({ inside: 1 }))
+    await next.kill()
   })
 })

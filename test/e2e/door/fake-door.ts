@@ -2,7 +2,14 @@ import type { Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { mountApp } from '../../../src/door/app/app.tsx'
 import { takeInvitation } from '../../../src/door/app/claim-screen.tsx'
 import { appLanguage } from '../../../src/door/app/language.ts'
-import type { Decision, DoorEngine, EngineState, ScanRequest } from '../../../src/door/engine/engine.ts'
+import type {
+  Adjustment,
+  Decision,
+  DoorEngine,
+  DoorMovement,
+  EngineState,
+  ScanRequest,
+} from '../../../src/door/engine/engine.ts'
 
 /**
  * The page of the door over an engine that decides what a test says, run in the browser. Tests reach it as `fake`: what was
@@ -20,7 +27,9 @@ const nothing: EngineState = {
   pending: 0,
   conflicts: [],
   recent: [],
-  counts: { accepted: 0, turnedAway: 0 },
+  counts: { accepted: 0, turnedAway: 0, left: 0 },
+  zone: null,
+  zones: [],
   problems: [],
   waiting: 0,
   isPersistent: true,
@@ -92,15 +101,30 @@ class FakeEngine implements DoorEngine {
     return null
   }
 
+  async setMovement(movement: DoorMovement | null): Promise<void> {
+    this.set({ door: { ...this.state.door!, movement: movement ?? undefined } })
+  }
+
+  async adjust(delta: number): ReturnType<DoorEngine['adjust']> {
+    const zone = this.state.zone!
+    this.set({ zone: { ...zone, inside: zone.inside + delta } })
+    return { externalRef: `adjustment-${zone.inside}`, zoneId: zone.id, delta }
+  }
+
+  async undoAdjustment({ delta }: Adjustment): Promise<boolean> {
+    await this.adjust(-delta)
+    return true
+  }
+
   async scan(request: ScanRequest): Promise<Decision> {
     const key = request.payload ?? ('passId' in request ? request.passId : '')
     this.scans.push({ payload: key, method: request.method, at: performance.now() })
     await this.gate
     const chosen = 'passId' in request ? this.decisions[request.passId] : undefined
     const decision = decisionOf(request, chosen ?? this.decisions[key] ?? {})
-    const { accepted, turnedAway } = this.state.counts
+    const { accepted, turnedAway, left } = this.state.counts
     const isIn = decision.result === 'accepted'
-    const counts = { accepted: accepted + (isIn ? 1 : 0), turnedAway: turnedAway + (isIn ? 0 : 1) }
+    const counts = { accepted: accepted + (isIn ? 1 : 0), turnedAway: turnedAway + (isIn ? 0 : 1), left }
     this.set({ recent: [decision, ...this.state.recent].slice(0, 20), counts })
     return decision
   }

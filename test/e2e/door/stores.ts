@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { Decision, DoorEngine, EngineState } from '../../../src/door/engine/engine.ts'
+import type { Adjustment, Decision, DoorEngine, DoorMovement, EngineState } from '../../../src/door/engine/engine.ts'
 import type { TestWorkspace } from '../../support/api.ts'
 import { type CleanUp, temporaryFolder } from '../../support/databases.ts'
 import { launchBrowser } from '../support/browser.ts'
@@ -17,6 +17,9 @@ declare let skewMs: number
 export interface Runner {
   scan(payload: string): Promise<Decision>
   undo(decision: Decision): Promise<Decision>
+  setMovement(movement: DoorMovement | null): Promise<void>
+  adjust(delta: number): Promise<Adjustment | null>
+  undoAdjustment(adjustment: Adjustment): Promise<boolean>
   state(): Promise<EngineState>
   retry(): Promise<void>
   /** Sets the clock, in milliseconds ahead of the clock of the machine. */
@@ -80,6 +83,9 @@ function tab(context: BrowserContext, page: Page): Runner {
   return {
     scan: (code) => page.evaluate((payload) => door.scan({ payload, method: 'scanner' }), code),
     undo: (decision) => page.evaluate((shown) => door.undo(shown), decision),
+    setMovement: (movement) => page.evaluate((next) => door.setMovement(next), movement),
+    adjust: (delta) => page.evaluate((by) => door.adjust(by), delta),
+    undoAdjustment: (adjustment) => page.evaluate((one) => door.undoAdjustment(one), adjustment),
     state: () => page.evaluate(() => door.state),
     retry: () => page.evaluate(() => door.retry()),
     setClock: (ahead) =>
@@ -148,6 +154,9 @@ function processOf(child: ChildProcess): Runner {
   return {
     scan: (payload) => call('scan', { payload, method: 'scanner' }),
     undo: (decision) => call('undo', decision),
+    setMovement: (movement) => call('setMovement', movement),
+    adjust: (delta) => call('adjust', delta),
+    undoAdjustment: (adjustment) => call('undoAdjustment', adjustment),
     state: () => call('state'),
     retry: () => call('retry'),
     setClock: (ms) => call('setClock', ms),

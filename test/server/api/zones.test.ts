@@ -166,6 +166,10 @@ describe.each(dialects)('on %s', (dialect) => {
     const { id: passId } = await scannablePass(workspace, { projectId })
     expect((await scan(phone, { passId })).scan).toMatchObject({ zoneId, direction: 'in' })
     expect((await scan(phone, { passId, direction: 'out' })).scan).toMatchObject({ zoneId, direction: 'out' })
+    const decided = { externalRef: 'before', passId, scannedAt: api.now.toISOString() }
+    const scans = [{ ...decided, result: 'denied' as const, reason: 'already_used' as const }]
+    const { results } = await phone.ok(scanner.report, { body: { scans } })
+    expect(results[0]!.scan).not.toHaveProperty('zoneId')
     await phone.ok(doors.update, { params, body: { direction: 'out' } })
     expect((await phone.ok(zones.list, {})).items.map(({ id }) => id)).toEqual([zoneId])
     const body = { delta: 2, reason: 'Staff', externalRef: 'staff' }

@@ -59,6 +59,7 @@ export function evaluateOffline(
     priorScanCount: accepted.length,
     lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
     candidates: pass ? [] : items.slice(0, MAX_CANDIDATES).map(candidateOfItem),
+    ...(decision.presence === 'full' && { isZoneFull: true }),
   }
   const record: OfflineDecision = {
     kind: 'verdict',

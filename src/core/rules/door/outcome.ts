@@ -58,8 +58,13 @@ export interface Outcome {
   door: DoorView | null
   /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
-  /** The zone of the attempt at the last response of the server; undefined without one. */
+  /** Set if the attempt was a movement in a zone. */
+  zoneId?: string | undefined
+  direction?: Direction | undefined
+  /** The zone after the attempt. Offline, its number is that of the last response of the server and of this door. */
   zone?: ScanZone | undefined
+  /** Set if the zone denied the entry because it was full. */
+  isZoneFull?: true | undefined
   readAt: string
   /** The time of the scan in the ledger. If the date was overridden, this time is on another day. */
   scannedAt: string
@@ -85,6 +90,7 @@ export function outcomeOfResponse(attempt: Attempt, { scan, pass, zone, ...answe
     priorScanCount: answer.priorScanCount,
     lastAcceptedAt: pass?.contextLastAcceptedScanAt ?? pass?.lastAcceptedScanAt ?? null,
     candidates: answer.candidates.map(candidateOf),
+    ...(scan.zoneId !== undefined && { zoneId: scan.zoneId, direction: scan.direction }),
     ...(zone && { zone }),
   }
 }
@@ -114,6 +120,7 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
     lastAcceptedAt: null,
     candidates: [],
     conflict: null,
+    ...attempt.movement,
   }
 }
 
@@ -137,7 +144,16 @@ function candidateOf(pass: PassSummary): Candidate {
 export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
 /** The word that a door shows for an outcome: the reason, if there is one. */
-export type BadgeWord = ScanReasonCode | 'denied' | 'same_scan' | 'undone' | 'not_judged'
+export type BadgeWord =
+  | ScanReasonCode
+  | 'denied'
+  | 'same_scan'
+  | 'undone'
+  | 'not_judged'
+  /** An accepted exit. */
+  | 'left'
+  | 'not_inside'
+  | 'zone_full'
 
 /** The appearance of an outcome at a glance: color, sign, and word together, never color alone. */
 export interface Badge {
@@ -146,10 +162,11 @@ export interface Badge {
   word: BadgeWord
 }
 
-export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reasonCode'>): Badge {
+export function badgeOf(outcome: Pick<Outcome, 'result' | 'reasonCode' | 'direction' | 'isZoneFull'>): Badge {
+  const { result, reasonCode, direction, isZoneFull } = outcome
   switch (result) {
     case 'accepted':
-      return { tone: 'yes', sign: '✔', word: 'valid' }
+      return { tone: 'yes', sign: '✔', word: direction === 'out' ? 'left' : 'valid' }
     case 'ambiguous':
       return { tone: 'ask', sign: '?', word: 'multiple_matches' }
     case 'same_scan':
@@ -159,6 +176,9 @@ export function badgeOf({ result, reasonCode }: Pick<Outcome, 'result' | 'reason
     case 'error':
       return { tone: 'ask', sign: '!', word: 'not_judged' }
     default:
+      if (isZoneFull) return { tone: 'no', sign: '✘', word: 'zone_full' }
+      if (direction === 'out' && reasonCode === 'not_valid_context')
+        return { tone: 'no', sign: '✘', word: 'not_inside' }
       return { tone: 'no', sign: '✘', word: reasonCode ?? 'denied' }
   }
 }

@@ -54,8 +54,8 @@ export interface OwnScan extends ListedScan {
   movement?: OwnMovement | undefined
 }
 
-/** A reversed scan, identified by its time. */
-export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt'>
+/** A reversed scan, identified by its time, and its movement in a zone, identified by the time of that. */
+export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt' | 'movement'>
 
 /** Returns an accepted decision as a scan that counts for later scans of its pass. */
 export function ownScanOf(decision: OfflineDecision, recordedAt: string | null | undefined): OwnScan {
@@ -101,8 +101,9 @@ export function acceptedScans(
   { own, reversed }: { own: readonly OwnScan[]; reversed: readonly ReversedScan[] },
 ): AcceptedScan[] {
   const isNew = ({ recordedAt }: ReversedScan) => !isListed(recordedAt, generatedAt)
-  const uses = own.filter(({ movement }) => !movement || (movement.direction === 'in' && !movement.isReentry))
-  return withoutReversed(merged(listed, uses.filter(isNew)), reversed.filter(isNew))
+  const isUse = ({ movement }: ReversedScan) => !movement || (movement.direction === 'in' && !movement.isReentry)
+  const uses = own.filter(isUse)
+  return withoutReversed(merged(listed, uses.filter(isNew)), reversed.filter(isUse).filter(isNew))
     .toSorted((a, b) => momentOf(a) - momentOf(b))
     .map(({ scannedAt, scanContextKey, validityDate = null }) => {
       return { scannedAt: new Date(scannedAt), scanContextKey, validityDate }

@@ -2,13 +2,33 @@ import type { SnapshotItem } from '../../contract/scanner.ts'
 import type { Zone } from '../../contract/zones.ts'
 import { isFull } from '../zones/capacity.ts'
 import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
-import type { ListedScan, OwnScan, ReversedScan } from './own-scans.ts'
+import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'
 
 /**
  * A zone as a door knows it: `inside` is the number in the last list or response, plus the movements of the door since
  * then.
  */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
+
+/** A change of the number inside that a door makes: an accepted movement, its reversal, or a count without a scan. */
+export interface OwnChange {
+  kind: 'accepted' | 'reversed' | 'denied' | 'counted'
+  movement?: Pick<OwnMovement, 'zoneId' | 'direction' | 'at'> | undefined
+  adjustment?: { zoneId: string; delta: number } | undefined
+  /** The time of the change. */
+  scannedAt: string
+}
+
+/** Returns how an entry of a door changes the number inside a zone. A change from before the last reset does not count. */
+export function changeAtDoor(
+  { kind, movement, adjustment, scannedAt }: OwnChange,
+  { id, resetAt }: Pick<ZoneAtDoor, 'id' | 'resetAt'>,
+): number {
+  const isCounted = (at: string) => resetAt === null || Date.parse(at) > Date.parse(resetAt)
+  if (adjustment) return adjustment.zoneId === id && isCounted(scannedAt) ? adjustment.delta : 0
+  if (movement?.zoneId !== id || !isCounted(movement.at) || kind === 'denied') return 0
+  return (movement.direction === 'in') === (kind === 'accepted') ? 1 : -1
+}
 
 interface KnownMovement extends Movement {
   use: Pick<ListedScan, 'scannedAt' | 'scanContextKey'> | null
@@ -46,11 +66,12 @@ function movementsOf(
   { id, resetAt }: Pick<ZoneAtDoor, 'id' | 'resetAt'>,
   { own, reversed }: { own: readonly OwnScan[]; reversed: readonly ReversedScan[] },
 ): KnownMovement[] {
-  const undone = new Set(reversed.map(({ scannedAt }) => Date.parse(scannedAt)))
+  const undone = new Set(reversed.map(({ movement, scannedAt }) => Date.parse(movement?.at ?? scannedAt)))
   const since = resetAt === null ? Number.NEGATIVE_INFINITY : Date.parse(resetAt)
   const listed = presence
     .filter(({ zoneId }) => zoneId === id)
     .map(({ direction, at, gate, use }) => ({ direction, at: new Date(at), place: gate ?? undefined, use }))
+    .map((movement) => (undone.has(movement.at.getTime()) ? movementBefore(movement) : movement))
   const made = own.flatMap(({ movement, scannedAt, scanContextKey }) => {
     if (movement?.zoneId !== id) return []
     const { direction, at, isReentry } = movement
@@ -60,4 +81,17 @@ function movementsOf(
   return [...listed, ...made]
     .filter(({ at }) => at.getTime() > since && !undone.has(at.getTime()))
     .toSorted((a, b) => a.at.getTime() - b.at.getTime())
+}
+
+/**
+ * Returns the movement before a listed one that the door reversed. The list has only the last movement, but movements
+ * alternate, and a use from before an entry was also that of the exit before it.
+ */
+function movementBefore({ direction, at, use }: KnownMovement): KnownMovement {
+  const isOlder = use !== null && Date.parse(use.scannedAt) < at.getTime()
+  return {
+    direction: direction === 'in' ? 'out' : 'in',
+    at: new Date(at.getTime() - 1),
+    use: direction === 'out' || isOlder ? use : null,
+  }
 }

@@ -30,7 +30,8 @@ export function createRecentScans(sameScanMs: number) {
     take(attempt: Attempt): Attempt | { same: Outcome } {
       forgetOld(attempt.at.getTime())
       const key = keyOf(attempt)
-      const found = readings.get(key)
+      const last = readings.get(key)
+      const found = last && isSameMovement(last.attempt, attempt) ? last : undefined
       const isSame = found && attempt.at.getTime() - found.attempt.at.getTime() < sameScanMs
       const isOpen = found?.outcome?.result === 'error'
       if (isSame && !isOpen) return { same: sameAs(found, attempt) }
@@ -54,6 +55,11 @@ export function createRecentScans(sameScanMs: number) {
 /** Returns the key of a reading. A code that is read for another context or date is a new scan. */
 function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
+}
+
+/** A reading in another direction is a new scan, and so is the next one in the previous direction. */
+function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {
+  return a?.zoneId === b?.zoneId && a?.direction === b?.direction
 }
 
 function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {

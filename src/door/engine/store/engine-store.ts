@@ -1,16 +1,23 @@
 import type { BarcodeFormat } from '../../../core/barcode-formats.ts'
 import type { SnapshotItem } from '../../../core/contract/scanner.ts'
 import type { LedgerReason } from '../../../core/contract/schemas/scan-shapes.ts'
+import type { Zone } from '../../../core/contract/zones.ts'
 import type { OfflineFacts } from '../../../core/rules/door/evaluate-offline.ts'
 import type { Attempt, Candidate } from '../../../core/rules/door/outcome.ts'
 import type { OfflineDecision, OwnScan } from '../../../core/rules/door/own-scans.ts'
-import type { Decision } from '../engine.ts'
+import type { PresenceFacts } from '../../../core/rules/zones/presence.ts'
+import type { Counts, Decision, DoorMovement, DoorProperties, KnownZone } from '../engine.ts'
 
 /** The identity of a door. The project of a console that scans all projects is ''. */
 export interface Identity {
   token: string
-  door: { id: string; name: string; gate: string; projectId: string; projectName: string | null }
+  door: DoorProperties
+  /** Whether the server does not have the zone and direction yet. */
+  isMovementUnsent?: boolean | undefined
 }
+
+/** A zone in a response of the server. That of a scan has fewer properties. */
+export type ServerZone = Pick<Zone, 'id' | 'name' | 'inside' | 'capacity'> & Partial<Pick<Zone, 'whenFull' | 'resetAt'>>
 
 /** The ID of a list and its time. */
 export interface ListHead {
@@ -24,14 +31,16 @@ export interface JournalEntry extends OwnScan {
   projectId: string
   /** The pass whose uses the entry changes, if any. */
   passId?: string | undefined
-  /** Whether the entry used the pass, reversed a use, or did neither. */
-  kind: 'accepted' | 'reversed' | 'denied'
+  /** Whether the entry admitted the pass, reversed a scan, did neither, or counted people without a scan. */
+  kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   /** The project to which the entry must be uploaded; omitted once it is uploaded. */
   waits?: string | undefined
   /** Only for an offline decision. */
   decision?: OfflineDecision | undefined
   /** Only for a reversal: the reversed scan, by its externalRef and, once known, its ID. */
   undoes?: { externalRef: string; scanId: string | null } | undefined
+  /** Only for a count without a scan. */
+  adjustment?: { zoneId: string; delta: number; reason: string } | undefined
   /** The reason that the server permanently rejected the entry. Kept until the operator dismisses the problem. */
   rejection?: string | undefined
   /** Only for a rejected reversal: the reversed scan belongs to another door. */
@@ -72,7 +81,8 @@ export interface StoreSummary {
   /** Newest first. */
   recent: Decision[]
   conflicts: Decision[]
-  counts: { accepted: number; turnedAway: number }
+  counts: Counts
+  zones: readonly KnownZone[]
   rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
 
@@ -123,6 +133,13 @@ export interface EngineStore {
   undo(decision: Decision, entry: JournalEntry): Promise<void>
   decision(externalRef: string): Promise<Decision | undefined>
 
+  /** Stores zones of the server, or all of them. */
+  learnZones(zones: readonly ServerZone[], options: { at: string; areAll: boolean }): Promise<void>
+  /** Stores a count without a scan. */
+  adjust(entry: JournalEntry): Promise<void>
+  /** Stores the correction of a count without a scan, once, unless the server rejected the count. */
+  undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
+
   /** Returns the oldest pending entries of a project. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
@@ -148,7 +165,11 @@ export interface EngineStore {
 }
 
 /** The facts of a list and the journal about an attempt. */
-export type OwnFacts = Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf'>
+export interface OwnFacts extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf'> {
+  /** Returns the facts about a listed pass for a movement. */
+  presenceIn(movement: DoorMovement, at: Date): (item: SnapshotItem) => PresenceFacts
+  zones: readonly KnownZone[]
+}
 
 /** Storage is full: the disk, or the quota of this page. */
 export class StorageFullError extends Error {
@@ -179,7 +200,8 @@ export interface Meta {
   /** `slot` is the table of items that has the list. */
   list: ListHead & { size: number; slot: Slot }
   /** Since this phone became a door. */
-  counts: { accepted: number; turnedAway: number }
+  counts: Counts
+  zones: readonly KnownZone[]
 }
 
 export type Slot = 'items-a' | 'items-b'

@@ -3,7 +3,9 @@ import { MAX_GROUP_AT_DOOR } from '../../../core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../../core/rules/door/matches.ts'
 import type { Attempt } from '../../../core/rules/door/outcome.ts'
 import { acceptedScans } from '../../../core/rules/door/own-scans.ts'
+import { presenceAtDoor, type ZoneAtDoor } from '../../../core/rules/door/presence-at-door.ts'
 import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transaction } from './engine-store.ts'
+import { zonesOf } from './zone-rows.ts'
 
 /**
  * Returns the pass with the ID of an attempt, or else the passes that have or had its payload as an identifier, or else
@@ -42,7 +44,7 @@ export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matc
   const entries = new Map(
     await Promise.all(passIds.map(async (passId) => [passId, await tx.find('journal', 'passId', passId)] as const)),
   )
-  return ownFacts(list, { matches, members }, (passId) => entries.get(passId) ?? [])
+  return ownFacts({ ...list, zones: await zonesOf(tx) }, { matches, members }, (passId) => entries.get(passId) ?? [])
 }
 
 /**
@@ -50,19 +52,31 @@ export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matc
  * @param entriesOf the journal entries of a pass, for all passes that are needed
  */
 export function ownFacts(
-  { id, generatedAt }: ListHead,
+  { id, generatedAt, zones }: ListHead & Pick<OwnFacts, 'zones'>,
   { matches, members }: { matches: Matches; members: readonly SnapshotItem[] },
   entriesOf: (passId: string) => readonly JournalEntry[],
 ): OwnFacts {
+  const scansOf = ({ passId }: SnapshotItem) => {
+    const entries = entriesOf(passId)
+    return {
+      own: entries.filter(({ kind }) => kind === 'accepted'),
+      reversed: entries.filter(({ kind }) => kind === 'reversed'),
+    }
+  }
   return {
     snapshotId: id,
     matches,
     members,
-    acceptedScansOf(item) {
-      const entries = entriesOf(item.passId)
-      const own = entries.filter(({ kind }) => kind === 'accepted')
-      const reversed = entries.filter(({ kind }) => kind === 'reversed')
-      return acceptedScans({ listed: item.acceptedScans, generatedAt }, { own, reversed })
+    zones,
+    acceptedScansOf: (item) => acceptedScans({ listed: item.acceptedScans, generatedAt }, scansOf(item)),
+    presenceIn({ zoneId, direction }, at) {
+      const zone = zones.find((known) => known.id === zoneId) ?? unlisted(zoneId)
+      return (item) => presenceAtDoor(item, zone, scansOf(item), { direction, at })
     },
   }
+}
+
+/** Returns a zone that is newer than the list, without a known limit. */
+function unlisted(id: string): ZoneAtDoor {
+  return { id, capacity: null, whenFull: 'warn', inside: 0, resetAt: null }
 }

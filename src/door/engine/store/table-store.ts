@@ -1,32 +1,38 @@
 import type { SnapshotItem } from '../../../core/contract/scanner.ts'
-import { badgeOf } from '../../../core/rules/door/outcome.ts'
 import { isListed } from '../../../core/rules/door/own-scans.ts'
-import type { Counts, Decision } from '../engine.ts'
+import type { Decision } from '../engine.ts'
+import {
+  decisionOf,
+  metaOf,
+  NO_SCANS,
+  record,
+  recordUndo,
+  removeSeqs,
+  setMeta,
+  settleUpload,
+  trim,
+} from './decision-rows.ts'
 import {
   type Attempted,
   type EngineStore,
   type Identity,
   type JournalEntry,
-  KEPT_CONFLICTS,
   type ListHead,
-  type Meta,
   type NamedItem,
   type OwnFacts,
   RECENT_DECISIONS,
   type Slot,
-  type StoredDecision,
-  type Table,
   type TableDatabase,
   type Transaction,
   type UploadResult,
 } from './engine-store.ts'
 import { factsOf, matching } from './list-facts.ts'
+import { changeZone, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
 /** The number of entries to read at a time: a list of 100,000 would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
 const SLOTS: Slot[] = ['items-a', 'items-b']
 const RELAXED = { isRelaxed: true }
-const NO_SCANS: Counts = { accepted: 0, turnedAway: 0 }
 
 /** Keeps the data of a door in the tables of a database. */
 export class TableStore implements EngineStore {
@@ -54,9 +60,10 @@ export class TableStore implements EngineStore {
 
   summary() {
     return this.#db.read(['meta', 'journal', 'decisions'], async (tx) => {
-      const [list, counts, waiting, rejections, recent, conflicts] = await Promise.all([
+      const [list, counts, zones, waiting, rejections, recent, conflicts] = await Promise.all([
         metaOf(tx, 'list'),
         metaOf(tx, 'counts'),
+        zonesOf(tx),
         tx.countBy('journal', 'waits'),
         tx.find('journal', 'rejection'),
         tx.newest('decisions', RECENT_DECISIONS),
@@ -67,7 +74,8 @@ export class TableStore implements EngineStore {
         waiting,
         recent: recent.map(({ decision }) => decision),
         conflicts: conflicts.map(({ decision }) => decision).reverse(),
-        counts: counts ?? NO_SCANS,
+        counts: { ...NO_SCANS, ...counts },
+        zones,
         rejections,
       }
     })
@@ -124,20 +132,34 @@ export class TableStore implements EngineStore {
   }
 
   undo(decision: Decision, entry: JournalEntry) {
-    return this.#db.write(['journal', 'decisions', 'meta'], async (tx) => {
-      const { externalRef } = entry.undoes!
-      const scan = await decisionOf(tx, externalRef)
-      if (scan) await putDecision(tx, { ...scan.decision, isUndone: true })
-      const [undone] = await tx.find('journal', 'externalRef', externalRef)
-      const { waits } = undone ?? {}
-      await tx.put('journal', [waits === undefined ? entry : { ...entry, projectId: waits, waits }])
-      await tx.put('decisions', [{ externalRef: decision.externalRef, decision }])
-      if (isCounted(scan)) await count(tx, { accepted: -1, turnedAway: 0 })
-    })
+    return this.#db.write(['journal', 'decisions', 'meta'], (tx) => recordUndo(tx, decision, entry))
   }
 
   decision(externalRef: string) {
     return this.#db.read(['decisions'], async (tx) => (await decisionOf(tx, externalRef))?.decision)
+  }
+
+  learnZones(...[zones, options]: Parameters<EngineStore['learnZones']>) {
+    return this.#db.write(ZONE_TABLES, (tx) => learnZones(tx, zones, options), RELAXED)
+  }
+
+  adjust(entry: JournalEntry) {
+    return this.#db.write(ZONE_TABLES, async (tx) => {
+      await tx.put('journal', [entry])
+      await changeZone(tx, entry)
+    })
+  }
+
+  undoAdjustment(entry: JournalEntry, undone: string) {
+    return this.#db.write(ZONE_TABLES, async (tx) => {
+      const [[count], known] = await Promise.all([
+        tx.find('journal', 'externalRef', undone),
+        tx.find('journal', 'externalRef', entry.externalRef),
+      ])
+      if (known.length > 0 || count?.rejection !== undefined) return
+      await tx.put('journal', [entry])
+      await changeZone(tx, entry)
+    })
   }
 
   waiting(projectId: string, limit: number): Promise<JournalEntry[]> {
@@ -230,92 +252,13 @@ export class TableStore implements EngineStore {
   }
 }
 
-async function metaOf<K extends keyof Meta>(tx: Transaction, name: K): Promise<Meta[K] | undefined> {
-  return (await tx.get('meta', name))?.value as Meta[K] | undefined
-}
-
-function setMeta<K extends keyof Meta>(tx: Transaction, name: K, value: Meta[K]): Promise<void> {
-  return tx.put('meta', [{ name, value }])
-}
-
-function removeSeqs(tx: Transaction, table: Table, rows: readonly { seq?: number }[]): Promise<void> {
-  return tx.remove(
-    table,
-    rows.map(({ seq }) => seq!),
-  )
-}
-
-async function decisionOf(tx: Transaction, externalRef: string): Promise<StoredDecision | undefined> {
-  return (await tx.find('decisions', 'externalRef', externalRef))[0]
-}
-
-/** Updates a stored decision. */
-async function putDecision(tx: Transaction, decision: Decision): Promise<void> {
-  const known = await decisionOf(tx, decision.externalRef)
-  if (known) await tx.put('decisions', [{ ...known, decision, ...(decision.conflict !== null && { conflict: 1 }) }])
-}
-
 /** Returns the table of items that is not in use. */
 async function idleSlot(tx: Transaction): Promise<Slot> {
   return (await metaOf(tx, 'list'))?.slot === 'items-a' ? 'items-b' : 'items-a'
 }
 
-/** Stores the decision on an attempt, once. */
-async function record(
-  tx: Transaction,
-  { decision, entry }: { decision: Decision; entry: JournalEntry | null },
-): Promise<void> {
-  const { externalRef } = decision
-  await tx.remove('attempts', [externalRef])
-  // Skip an attempt that is already stored, for example by an earlier try.
-  if (await decisionOf(tx, externalRef)) return
-  if (entry) await tx.put('journal', [entry])
-  await tx.put('decisions', [{ externalRef, decision }])
-  // Do not count a code of several passes as rejected, because the pass that is chosen next is counted.
-  const { tone } = badgeOf(decision)
-  await count(tx, { accepted: tone === 'yes' ? 1 : 0, turnedAway: tone === 'no' ? 1 : 0 })
-}
-
-/** Adds to the counts of the door. */
-async function count(tx: Transaction, { accepted, turnedAway }: Counts): Promise<void> {
-  const before = (await metaOf(tx, 'counts')) ?? NO_SCANS
-  const after = { accepted: before.accepted + accepted, turnedAway: before.turnedAway + turnedAway }
-  await setMeta(tx, 'counts', after)
-}
-
-/** Whether a scan counts for this door, not for the previous door of the phone. */
-function isCounted(scan: StoredDecision | undefined): boolean {
-  return scan !== undefined && scan.before === undefined
-}
-
-async function settleUpload(tx: Transaction, result: UploadResult): Promise<void> {
-  const { externalRef, recordedAt, scanId, conflict = null, rejection, isOfAnother } = result
-  const [entry] = await tx.find('journal', 'externalRef', externalRef)
-  if (!entry) return
-  const { waits, ...rest } = entry
-  await tx.put('journal', [{ ...rest, recordedAt, rejection, isOfAnother }])
-  if (rejection !== undefined && entry.undoes) await rejectUndo(tx, entry, { message: rejection, isOfAnother })
-  const stored = await decisionOf(tx, externalRef)
-  if (!stored) return
-  const { decision } = stored
-  await putDecision(tx, { ...decision, scanId: scanId ?? decision.scanId, conflict, isPending: false })
-}
-
-/** Marks a reversal that the server rejected: its scan remains accepted, and the reversal has the reason. */
-async function rejectUndo(
-  tx: Transaction,
-  { externalRef, undoes }: JournalEntry,
-  { message, isOfAnother }: { message: string; isOfAnother: boolean | undefined },
-): Promise<void> {
-  const [scan, undo] = [await decisionOf(tx, undoes!.externalRef), await decisionOf(tx, externalRef)]
-  if (scan) await putDecision(tx, { ...scan.decision, isUndone: false })
-  const failure = isOfAnother ? 'of_another' : 'refused'
-  if (undo) await putDecision(tx, { ...undo.decision, result: 'error', failure, message })
-  if (isCounted(scan)) await count(tx, { accepted: 1, turnedAway: 0 })
-}
-
 async function dropItems(tx: Transaction): Promise<void> {
-  await tx.remove('meta', ['list'])
+  await tx.remove('meta', ['list', 'zones'])
   for (const slot of SLOTS) await tx.clear(slot)
 }
 
@@ -326,16 +269,4 @@ async function prune(tx: Transaction, generatedAt: string): Promise<void> {
   }
   await removeSeqs(tx, 'journal', (await tx.list('journal')).filter(isDone))
   await trim(tx)
-}
-
-/** Keeps the newest decisions, pending ones, and conflicts up to a maximum. */
-async function trim(tx: Transaction): Promise<void> {
-  if ((await tx.count('decisions')) <= RECENT_DECISIONS * 2) return
-  let conflicts = 0
-  const older = (await tx.list('decisions')).reverse().slice(RECENT_DECISIONS)
-  const isOver = ({ decision, conflict }: StoredDecision) => {
-    if (conflict) conflicts += 1
-    return !decision.isPending && !(conflict && conflicts <= KEPT_CONFLICTS)
-  }
-  await removeSeqs(tx, 'decisions', older.filter(isOver))
 }

@@ -42,7 +42,7 @@ interface Received {
 export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
   const projectId = projectOfReport(context)
-  const reported = given.map((scan) => ({ ...atDoor(inZone(scan, context), context), projectId }))
+  const reported = given.map((scan) => ({ ...atDoor(asDecided(scan, context), context), projectId }))
   const refs = [...new Set(reported.map(({ externalRef }) => externalRef))]
   const known = await store.scans.listByExternalRefs(workspaceId, refs)
   const stored = new Map(known.map((scan) => [scan.externalRef!, { scan, isNew: false }]))
@@ -64,6 +64,11 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
   return reported.map(
     (report) => results.get(report) ?? toReported(stored.get(report.externalRef)!.scan, { isNew: false }),
   )
+}
+
+/** Returns a report with its zone. A door that decided without a zone can have one by now, which must not count the scan. */
+function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
+  return scan.zoneId === undefined && scan.direction === undefined ? scan : inZone(scan, context)
 }
 
 const MAX_AHEAD_MS = 24 * 3_600_000

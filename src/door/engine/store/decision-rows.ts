@@ -1,0 +1,145 @@
+import { badgeOf } from '../../../core/rules/door/outcome.ts'
+import type { Counts, Decision } from '../engine.ts'
+import {
+  type JournalEntry,
+  KEPT_CONFLICTS,
+  type Meta,
+  RECENT_DECISIONS,
+  type StoredDecision,
+  type Table,
+  type Transaction,
+  type UploadResult,
+} from './engine-store.ts'
+import { changeZone, learnZones } from './zone-rows.ts'
+
+export const NO_SCANS: Counts = { accepted: 0, turnedAway: 0, left: 0 }
+
+export async function metaOf<K extends keyof Meta>(tx: Transaction, name: K): Promise<Meta[K] | undefined> {
+  return (await tx.get('meta', name))?.value as Meta[K] | undefined
+}
+
+export function setMeta<K extends keyof Meta>(tx: Transaction, name: K, value: Meta[K]): Promise<void> {
+  return tx.put('meta', [{ name, value }])
+}
+
+export function removeSeqs(tx: Transaction, table: Table, rows: readonly { seq?: number }[]): Promise<void> {
+  return tx.remove(
+    table,
+    rows.map(({ seq }) => seq!),
+  )
+}
+
+export async function decisionOf(tx: Transaction, externalRef: string): Promise<StoredDecision | undefined> {
+  return (await tx.find('decisions', 'externalRef', externalRef))[0]
+}
+
+/** Updates a stored decision. */
+async function putDecision(tx: Transaction, decision: Decision): Promise<void> {
+  const known = await decisionOf(tx, decision.externalRef)
+  if (known) await tx.put('decisions', [{ ...known, decision, ...(decision.conflict !== null && { conflict: 1 }) }])
+}
+
+/** Stores the decision on an attempt, once. */
+export async function record(
+  tx: Transaction,
+  { decision, entry }: { decision: Decision; entry: JournalEntry | null },
+): Promise<void> {
+  const { externalRef, zone, readAt } = decision
+  await tx.remove('attempts', [externalRef])
+  // Skip an attempt that is already stored, for example by an earlier try.
+  if (await decisionOf(tx, externalRef)) return
+  if (entry) await tx.put('journal', [entry])
+  if (entry?.waits !== undefined) await changeZone(tx, entry)
+  else if (zone) await learnZones(tx, [zone], { at: readAt, areAll: false })
+  await tx.put('decisions', [{ externalRef, decision }])
+  await count(tx, countsOf(decision))
+}
+
+/** Returns the counts of one decision. A code of several passes counts nothing, because the pass that is chosen next counts. */
+function countsOf(decision: Decision): Counts {
+  const { tone, word } = badgeOf(decision)
+  const isExit = word === 'left'
+  return {
+    accepted: tone === 'yes' && !isExit ? 1 : 0,
+    turnedAway: tone === 'no' ? 1 : 0,
+    left: isExit ? 1 : 0,
+  }
+}
+
+/** Adds to the counts of the door. */
+async function count(tx: Transaction, { accepted, turnedAway, left }: Counts): Promise<void> {
+  const before = { ...NO_SCANS, ...(await metaOf(tx, 'counts')) }
+  await setMeta(tx, 'counts', {
+    accepted: before.accepted + accepted,
+    turnedAway: before.turnedAway + turnedAway,
+    left: before.left + left,
+  })
+}
+
+/** Counts a scan of this door again, or no longer. Ignores scans of the previous door of the phone. */
+async function recount(tx: Transaction, scan: StoredDecision | undefined, sign: 1 | -1): Promise<void> {
+  if (!scan || scan.before !== undefined) return
+  const { accepted, left } = countsOf(scan.decision)
+  await count(tx, { accepted: accepted * sign, turnedAway: 0, left: left * sign })
+}
+
+/** Stores a reversal, and marks its scan as reversed. */
+export async function recordUndo(tx: Transaction, decision: Decision, entry: JournalEntry): Promise<void> {
+  const { externalRef } = entry.undoes!
+  const scan = await decisionOf(tx, externalRef)
+  if (scan) await putDecision(tx, { ...scan.decision, isUndone: true })
+  const [undone] = await tx.find('journal', 'externalRef', externalRef)
+  const { waits = entry.waits, movement = entry.movement } = undone ?? {}
+  const reversal = { ...entry, projectId: waits!, waits, ...(movement && { movement }) }
+  await tx.put('journal', [reversal])
+  await changeZone(tx, reversal)
+  await tx.put('decisions', [{ externalRef: decision.externalRef, decision }])
+  await recount(tx, scan, -1)
+}
+
+export async function settleUpload(tx: Transaction, result: UploadResult): Promise<void> {
+  const { externalRef, recordedAt, scanId, conflict = null, rejection, isOfAnother } = result
+  const [entry] = await tx.find('journal', 'externalRef', externalRef)
+  if (!entry) return
+  const { waits, ...rest } = entry
+  await tx.put('journal', [{ ...rest, recordedAt, rejection, isOfAnother }])
+  if (rejection !== undefined) {
+    // The correction of an adjustment that did not happen must not happen either.
+    if (entry.adjustment) await removeSeqs(tx, 'journal', await tx.find('journal', 'externalRef', undoRefOf(entry)))
+    if (entry.undoes) await rejectUndo(tx, entry, { message: rejection, isOfAnother })
+  }
+  const stored = await decisionOf(tx, externalRef)
+  if (!stored) return
+  const { decision } = stored
+  await putDecision(tx, { ...decision, scanId: scanId ?? decision.scanId, conflict, isPending: false })
+}
+
+/** Returns the reference of the correction of an adjustment: the same for each try. */
+export function undoRefOf({ externalRef }: Pick<JournalEntry, 'externalRef'>): string {
+  return `${externalRef}+undone`
+}
+
+/** Marks a reversal that the server rejected: its scan remains accepted, and the reversal has the reason. */
+async function rejectUndo(
+  tx: Transaction,
+  { externalRef, undoes }: JournalEntry,
+  { message, isOfAnother }: { message: string; isOfAnother: boolean | undefined },
+): Promise<void> {
+  const [scan, undo] = [await decisionOf(tx, undoes!.externalRef), await decisionOf(tx, externalRef)]
+  if (scan) await putDecision(tx, { ...scan.decision, isUndone: false })
+  const failure = isOfAnother ? 'of_another' : 'refused'
+  if (undo) await putDecision(tx, { ...undo.decision, result: 'error', failure, message })
+  await recount(tx, scan, 1)
+}
+
+/** Keeps the newest decisions, pending ones, and conflicts up to a maximum. */
+export async function trim(tx: Transaction): Promise<void> {
+  if ((await tx.count('decisions')) <= RECENT_DECISIONS * 2) return
+  let conflicts = 0
+  const older = (await tx.list('decisions')).reverse().slice(RECENT_DECISIONS)
+  const isOver = ({ decision, conflict }: StoredDecision) => {
+    if (conflict) conflicts += 1
+    return !decision.isPending && !(conflict && conflicts <= KEPT_CONFLICTS)
+  }
+  await removeSeqs(tx, 'decisions', older.filter(isOver))
+}

@@ -1,0 +1,47 @@
+import { changeAtDoor } from '../../../core/rules/door/presence-at-door.ts'
+import type { KnownZone } from '../engine.ts'
+import type { JournalEntry, ServerZone, Transaction } from './engine-store.ts'
+
+/** The tables that the functions of this file use. */
+export const ZONE_TABLES = ['meta', 'journal'] as const
+
+export async function zonesOf(tx: Transaction): Promise<readonly KnownZone[]> {
+  return ((await tx.get('meta', 'zones'))?.value as KnownZone[] | undefined) ?? []
+}
+
+/**
+ * Stores zones of the server. The number inside also counts the changes of this door that the server does not have yet.
+ * A reset drops adjustments from before it, because the server would count them after it.
+ * @param at the time of the response, and areAll whether other zones no longer exist
+ */
+export async function learnZones(
+  tx: Transaction,
+  zones: readonly ServerZone[],
+  { at, areAll }: { at: string; areAll: boolean },
+): Promise<void> {
+  const known = await zonesOf(tx)
+  if (areAll && known.length + zones.length === 0) return
+  const pending = (await tx.find('journal', 'waits')).filter(({ movement, adjustment }) => movement ?? adjustment)
+  const learned = zones.map((zone): KnownZone => {
+    const before = known.find(({ id }) => id === zone.id) ?? { whenFull: 'warn', resetAt: null }
+    const { id, name, capacity, whenFull, resetAt } = { ...before, ...zone }
+    const changes = pending.map((entry) => changeAtDoor(entry, { id, resetAt }))
+    const inside = changes.reduce((sum, change) => sum + change, zone.inside)
+    return { id, name, capacity, whenFull, resetAt, inside, at }
+  })
+  const others = areAll ? [] : known.filter(({ id }) => !learned.some((zone) => zone.id === id))
+  await tx.put('meta', [{ name: 'zones', value: [...others, ...learned] }])
+  const isOver = (entry: JournalEntry) =>
+    learned.some((zone) => entry.adjustment?.zoneId === zone.id && changeAtDoor(entry, zone) === 0)
+  await tx.remove(
+    'journal',
+    pending.filter(isOver).map(({ seq }) => seq!),
+  )
+}
+
+/** Adds a change of this door that the server does not have to the number inside its zone. */
+export async function changeZone(tx: Transaction, entry: JournalEntry): Promise<void> {
+  const zones = await zonesOf(tx)
+  const changed = zones.map((zone) => ({ ...zone, inside: zone.inside + changeAtDoor(entry, zone) }))
+  if (entry.movement ?? entry.adjustment) await tx.put('meta', [{ name: 'zones', value: changed }])
+}
