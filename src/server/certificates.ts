@@ -32,12 +32,12 @@ export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name'
   )
 }
 
-/** Seconds until a certificate expires; negative afterwards. */
+/** Returns the seconds until a certificate expires; negative afterwards. */
 export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
   return (notAfter.getTime() - at.getTime()) / 1000
 }
 
-/** Whole days until a certificate expires; negative afterwards. */
+/** Returns the whole days until a certificate expires; negative afterwards. */
 export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): number {
   return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
 }

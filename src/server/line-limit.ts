@@ -61,7 +61,7 @@ export function createLineLimit(
   }
 }
 
-/** The time of limits, in seconds. It never goes back, even if the clock of the machine is set. */
+/** Returns the time for limits, in seconds. It never goes back, even if the clock of the machine is set. */
 export function monotonicSeconds(): number {
   return performance.now() / 1000
 }

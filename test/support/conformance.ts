@@ -92,7 +92,7 @@ const patterns = allRoutes
   .map(({ route }) => ({ route, pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
   .toSorted((a, b) => Number(a.route.path.includes('{')) - Number(b.route.path.includes('{')))
 
-/** The route that serves a request. */
+/** Returns the route that serves a request. */
 function routeOf(method: string, path: string): Route | undefined {
   return patterns.find(({ route, pattern }) => route.method === method && pattern.test(path))?.route
 }

@@ -20,7 +20,10 @@ export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
 /** Receives the work to do when a resource is no longer needed. Default: at the end of the test. */
 export type CleanUp = (work: () => void | Promise<void>) => void
 
-/** For resources of several tests: runs the work after the last test of the file or block, in reverse order. */
+/**
+ * Returns a `CleanUp` for resources of several tests: runs the work after the last test of the file or block, in
+ * reverse order.
+ */
 export function cleanUpAfterAll(): CleanUp {
   const works: Parameters<CleanUp>[0][] = []
   afterAll(async () => {

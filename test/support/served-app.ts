@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
 import type { Api } from './api.ts'
 
-/** The app behind a real socket until the test ends, and a client for it. `cut` breaks all connections. */
+/** Serves the app on a real socket until the test ends, and creates a client for it. `cut` breaks all connections. */
 export async function serveApp(api: Api, token: string): Promise<{ url: string; client: Client; cut(): void }> {
   const server = createServer(toNodeHandler(api.app) as Parameters<typeof createServer>[1])
   server.listen(0, '127.0.0.1')

@@ -105,7 +105,10 @@ function definition(message: string, variable: object = {}): DefinitionInput {
   } as unknown as DefinitionInput
 }
 
-/** Just below each limit of the work to render: 20 languages, 50 fields, a long code, and overrides for both platforms. */
+/**
+ * Returns a definition just below each limit of the work to render: 20 languages, 50 fields, a long code, and overrides
+ * for both platforms.
+ */
 function mostWork(): DefinitionInput {
   const languages = 'en pt es fr de it nl pl sv da fi cs hu ro tr el uk ja ko ar'.split(' ')
   const inEach = (text: string) => Object.fromEntries(languages.map((language) => [language, `${language} ${text}`]))
@@ -137,7 +140,7 @@ async function publish(send: Send, content: DefinitionInput): Promise<string> {
   }
 }
 
-/** An endpoint of the tenant that hangs. */
+/** Returns the address of an endpoint that accepts requests and never responds. */
 async function hangingEndpoint(): Promise<string> {
   const server = createServer(() => undefined)
   server.listen(0, '127.0.0.1')
@@ -145,7 +148,7 @@ async function hangingEndpoint(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hang`
 }
 
-/** The names that a phone reads in a package; undefined if it does not get one. */
+/** Returns the names that a phone reads in a package; undefined if it does not get one. */
 async function readPackage(link: string): Promise<Record<string, string> | undefined> {
   const response = await request(`${url}${new URL(link).pathname}`, { dispatcher }).catch(() => undefined)
   const bytes = await response?.body.arrayBuffer().catch(() => undefined)

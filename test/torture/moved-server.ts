@@ -58,10 +58,13 @@ const server = await startServer({
 })
 process.send!({ url: server.url, token: server.firstToken })
 
-/** SQLite then rejects every statement that needs another page with SQLITE_FULL. */
+/**
+ * Limits or releases the size of the file. At the limit, SQLite rejects every statement that needs another page with
+ * SQLITE_FULL.
+ */
 function limit(writer: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
-    // The pool might have closed the connection already.
+    // Forget the connection if it fails, because the pool might have closed it already.
     const forget = () => resolve(void writers.delete(writer))
     writer.get('pragma page_count', (error, row) => {
       if (error) return forget()

@@ -79,7 +79,9 @@ function checkBatches(arena: Arena, journal: Journal, passes: Map<string, Pass>)
   }
 }
 
-/** All requests that lost their response have been repeated by now, so the ledger is known exactly. */
+/**
+ * Checks the ledger. All requests that lost their response have been repeated by now, so the ledger is known exactly.
+ */
 function checkScans(arena: Arena, journal: Journal, ledger: ScanItem[]): void {
   const items = new Map(ledger.map((item) => [item.id, item]))
   const accepted = new Map<string, number>()

@@ -262,7 +262,10 @@ export function claimFailure(reply: Exclude<Reply<unknown>, { kind: 'answer' }>,
   return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code', message }
 }
 
-/** Invalid JSON is not a response of this server. An interrupted body is a timeout. */
+/**
+ * Returns an empty object for invalid JSON, which is not from this server. Rethrows other errors, such as that of an
+ * interrupted body, which counts as a timeout.
+ */
 function nothingIfNoJson(error: unknown): Record<string, unknown> {
   if (error instanceof SyntaxError) return {}
   throw error

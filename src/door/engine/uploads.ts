@@ -180,7 +180,10 @@ async function uploadWaiting(options: {
   }
 }
 
-/** A request names one list, so a batch ends where the list changes or a reversal must be sent first. */
+/**
+ * Returns the entries of the next batch. A request names one list, so a batch ends where the list changes or a reversal
+ * must be sent first.
+ */
 function batchOf(first: JournalEntry, waiting: JournalEntry[]): JournalEntry[] {
   const end = waiting.findIndex(({ decision }) => decision?.snapshotId !== first.decision!.snapshotId)
   return end < 0 ? waiting : waiting.slice(0, end)

@@ -116,7 +116,10 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
 /** The default limits: two bodies of the maximum size per workspace, and eight in total. */
 const BODY_BYTES: BodyRoomOptions = { processBytes: 64 * 2 ** 20, workspaceBytes: 16 * 2 ** 20 }
 
-/** The response closes the connection, because no other request can follow the unread body. */
+/**
+ * Returns the error if no memory is left for a body. The response closes the connection, because no other request can
+ * follow the unread body.
+ */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {
     message: `${what}. Retry in 1 s.`,

@@ -34,7 +34,7 @@ export interface ServicesOptions
   keys: ServerKeys
   publicUrl: string
   linkTtlDays: number
-  /** Default: false. */
+  /** Whether the clock of this machine is wrong. Default: never. */
   isClockOff?: () => boolean
   /** Default: no badges, so that pages show text buttons. */
   badges?: Badges | undefined

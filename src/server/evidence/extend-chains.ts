@@ -20,7 +20,7 @@ interface BrokenChain extends ChainKey {
   why: string
 }
 
-/** Entries per transaction. */
+/** The number of entries per transaction: at first, and at most. */
 const ROWS = { first: 200, most: 2_000 }
 
 /**

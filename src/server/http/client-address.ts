@@ -19,7 +19,7 @@ function withoutPort(text: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
 }
 
-/** The key of a limit by address: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber. */
+/** Returns the key of a limit by address: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber. */
 export function addressKey(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

@@ -75,7 +75,10 @@ async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8A
   }
 }
 
-/** The response closes the connection, because no other request can follow the unread body. */
+/**
+ * Returns the error for a body that is too large. The response closes the connection, because no other request can
+ * follow the unread body.
+ */
 function tooLarge(): ApiError {
   return new ApiError('INVALID_INPUT', {
     status: 413,

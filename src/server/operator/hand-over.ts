@@ -235,7 +235,7 @@ function createRows(
 
   return {
     identities,
-    /** The cells of a pass; undefined if it was never issued. */
+    /** Returns the cells of a pass; undefined if it was never issued. */
     async of(one: HandOverPass): Promise<string[] | undefined> {
       const { pass, templateKey } = one
       if (pass.status === 'QUEUED' || pass.status === 'ISSUING' || pass.status === 'FAILED') {

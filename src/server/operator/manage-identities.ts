@@ -100,8 +100,7 @@ export function addGoogle(
 }
 
 /**
- * Sets the default identity for new passes. A retired identity becomes usable again. The name `server` removes the
- * default.
+ * Sets the default identity for new passes. A retired identity becomes usable again. `server` removes the default.
  * @throws OperatorError
  */
 export function setDefaultIdentity(

@@ -10,7 +10,7 @@ export interface Page {
 }
 
 export interface PageParts {
-  /** Plain text. */
+  /** The title as plain text. */
   title: string
   /** HTML with escaped values. */
   main: string
@@ -75,7 +75,7 @@ ${main}
 }
 
 export interface DocumentParts {
-  /** Plain text. */
+  /** The title as plain text. */
   title: string
   /** A language tag, which determines the direction. Default: `en`. */
   language?: string | undefined

@@ -14,7 +14,7 @@ export interface IssuerFacts {
   /** The image id of a wide picture. */
   pictureId: string | undefined
   iconId: string | undefined
-  /** `#rrggbb`. */
+  /** The color as `#rrggbb`. */
   background: string | undefined
   contacts: Contact[]
   /** The languages of the definition's texts, if it names them. */

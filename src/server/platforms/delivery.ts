@@ -89,12 +89,12 @@ export function render(pass: StoredPass, issuing: Issuing, language?: string): P
   return renderOr(() => issuing.render(pass, language), toFailedLink)
 }
 
-/** The error for the visitor of a pass that cannot be rendered. */
+/** Returns the error for the visitor of a pass that cannot be rendered. */
 export function toFailedLink({ message }: ApiError): ApiError {
   return new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } })
 }
 
-/** The error for a link of a platform that is no longer configured. */
+/** Returns the error for a link of a platform that is no longer configured. */
 export function notConfigured(): ApiError {
   return new ApiError('LINK_INVALID', {
     message: 'This server no longer issues passes for this platform.',

@@ -72,7 +72,7 @@ async function ensureAtGoogle(
   })
 }
 
-/** The error for a visitor. Google's own message is stored on the pass for its issuer. */
+/** Returns the error for a visitor. Google's own message is stored on the pass for its issuer. */
 function toVisitorError(cause: unknown): ApiError {
   if (isPassing(cause)) {
     const message = 'Google Wallet does not respond; try again in a moment.'

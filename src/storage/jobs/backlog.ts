@@ -9,7 +9,7 @@ import { waitsIn } from './turns.ts'
 /** The number of jobs of one kind in each state. */
 export interface BacklogCounts {
   kind: JobKind
-  /** Due or scheduled. */
+  /** Jobs that are due or scheduled. */
   waiting: number
   running: number
   /** Discarded after the last attempt. An operator has to retry or delete them. */

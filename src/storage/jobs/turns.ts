@@ -28,8 +28,8 @@ const MAX_LISTED = 100
 // Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
 
 /**
- * The condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. Other values are literals,
- * because SQLite uses a partial index only if the statement contains the condition of the index.
+ * Returns the condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. Other values
+ * are literals, because SQLite uses a partial index only if the statement contains the condition of the index.
  */
 export function waitsIn(queue: Queue): string {
   const condition = isRegularQueue(queue) ? 'queue = :queue and priority = :priority and lapses = 0' : 'lapses > 0'
@@ -47,8 +47,8 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
 /**
- * The condition that the workspace of a row is neither suspended nor expired. Jobs of suspended and expired workspaces
- * wait.
+ * Returns the condition that the workspace of a row is neither suspended nor expired. Jobs of suspended and expired
+ * workspaces wait.
  */
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`

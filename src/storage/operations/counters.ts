@@ -130,7 +130,7 @@ export const counters: Counter[] = [
   },
 ]
 
-/** The counter of scans by gate. An erasure removes the gate of a scan, so the context is watched. */
+/** Returns the counter of scans by gate. An erasure removes the gate of a scan, so the context is watched. */
 export function gateCounter(db: Knex): Counter {
   return {
     name: 'scans-by-gate',

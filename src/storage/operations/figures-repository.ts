@@ -278,7 +278,7 @@ export interface FigureSource {
   onUpdate?: { column: string; key: string[]; isChange: (before: string, after: string) => string }
 }
 
-/** The current project of the pass of a row. */
+/** Returns the SQL for the current project of the pass of a row. */
 const projectOf = (row: string, pass: string) => `(select project_id from passes where passes.id = ${row}.${pass})`
 
 /** Returns the sources of all figures that triggers count. */

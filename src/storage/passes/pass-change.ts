@@ -71,7 +71,7 @@ export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   return Object.fromEntries(columns.map(([column, sql]) => [column, db.raw(sql, values)]))
 }
 
-/** The columns of `movedSpan`, as SQL with the new expiry as an SQL expression, at `:at`. */
+/** Returns the columns of `movedSpan` as SQL at `:at`, with the new expiry as an SQL expression. */
 function movedSpanTo(until: string) {
   const isResumed = `issued_until <= :at and coalesce(${until} > :at, true)`
   return {

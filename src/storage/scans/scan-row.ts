@@ -52,7 +52,7 @@ export const SCAN = mapping({
   conflict: plain<LedgerReason | null>(),
   /** The time that the device sent, if it was outside the accepted range. */
   deviceTime: optionalTime,
-  /** YYYY-MM-DD. */
+  /** The date as YYYY-MM-DD for which the scan was evaluated. */
   validateAsOf: optionalText,
   reversesScanId: optionalText,
   reversalReason: optionalText,

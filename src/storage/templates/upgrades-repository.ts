@@ -271,7 +271,7 @@ export class Upgrades extends Repository {
 /** The statuses of passes that an upgrade changes. */
 const CHANGEABLE = passStatuses.filter((status) => status !== 'VOID')
 
-/** The filter of an upgrade, limited to its template and to the projects of its token. */
+/** Returns the filter of an upgrade, limited to its template and to the projects of its token. */
 function filtersOf({ filter, templateId, projectIds }: StoredUpgrade): PassFilters {
   const given = parsePassFilter(filter ?? {})
   return {

@@ -53,7 +53,7 @@ interface Endpoint {
   generation: number
   erasures: number
   updated_at: number
-  /** Types as JSON. */
+  /** The subscribed event types as JSON. */
   events: string
   /** A JSON object that maps each type to the epoch of its subscription. */
   subscribed_at: string

@@ -5,7 +5,7 @@ import { Repository } from '../db/repository.ts'
 export interface OccupancyRequest {
   zoneId: string
   from: Date
-  /** Exclusive. */
+  /** The end of the range, which is excluded. */
   to: Date
   /** The length of a bucket in milliseconds. */
   step: number

@@ -25,7 +25,7 @@ const ZONE = mapping({
   whenFull: plain<WhenFull>(),
   inside: number,
   alerted: plain<AlertLevel>(),
-  /** The number of resets. */
+  /** The current segment: the number of resets so far. */
   segment: number,
   resetAt: optionalTime,
   version: number,

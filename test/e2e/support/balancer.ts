@@ -26,10 +26,7 @@ export async function startBalancer(servers: string[], cleanUp: CleanUp = onTest
   let turn = 0
   let isWatching = true
 
-  /**
-   * The result of a check applies immediately, regardless of slower checks of other servers. The next check starts
-   * after the response.
-   */
+  /** Checks a server, and applies the result immediately, regardless of slower checks of other servers. */
   async function check(url: string): Promise<void> {
     const isUp = await isReady(url)
     ready = [...ready.filter((other) => other !== url), ...(isUp ? [url] : [])]

@@ -82,7 +82,7 @@ export async function startLoad(clients: Client[], { projectId, templateId, pass
     if (pass) acknowledged.created.set(externalPassId, pass.id)
   }
 
-  /** Only one queue updates a pass, so the last acknowledged value must be stored. */
+  /** Updates a pass. Only one lane updates each pass, so the last acknowledged value must be stored. */
   async function update(n: number, passId: string): Promise<void> {
     const written = acknowledged.updated.get(passId)
     const value = String(n)

@@ -347,7 +347,7 @@ const definition = {
   },
 }
 
-/** The provider's data, as its operator exports it. */
+/** Returns the provider's data, as its operator exports it. */
 function tableOf({ passes }: OtherProvider): string {
   const header = 'externalPassId,label,serialNumber,passTypeIdentifier,authenticationToken,scanPayload,devices,revision'
   const rows = passes.map(({ serialNumber, authenticationToken, code, label, devices }, n) => {

@@ -45,7 +45,7 @@ interface Brand extends Names {
 
 type Operate = (args: string[]) => Promise<void>
 
-/** The emulators of Apple and Google keep running in one process. The second process, which phones use, is killed. */
+/** Renews identities while a process is killed. The emulators of Apple and Google keep running in another process. */
 async function renewUnderKills(arena: Arena): Promise<void> {
   const sandbox = join(arena.folder(), 'sandbox')
   const env = { PASSES_SANDBOX_DIR: sandbox, PASSES_SERVER_KEY: 'brands-'.repeat(8) }

@@ -78,7 +78,10 @@ interface Measured {
   failures: string[]
 }
 
-/** A tenant at work: creates a pass, reads it, scans it, voids it, and waits for the event. */
+/**
+ * Plays a tenant at work, which creates a pass, reads it, scans it, voids it, and waits for the event. Returns the
+ * times.
+ */
 async function measure({ server, templateId, receiver }: Work, seconds: number): Promise<Measured> {
   const measured: Measured = { requestsMs: [], deliveriesMs: [], failures: [] }
   const end = performance.now() + seconds * 1000

@@ -15,7 +15,10 @@ export const offline: Scene = {
 
 const UPLOADS = 5
 
-/** Two doors admit the holder of a single-use pass while both are offline, and another scan is denied. */
+/**
+ * Uploads the scans of two doors repeatedly. Both doors admit the holder of a single-use pass while they are offline,
+ * and another scan is denied.
+ */
 async function uploadAgainAndAgain(arena: Arena): Promise<void> {
   const servers = await startFleet(arena, 2)
   const { client } = servers[0]!
@@ -48,7 +51,7 @@ function base(round: number, name: string, at: number) {
 
 type Scans = Parameters<ServerProcess['client']['scanner']['report']>[0]['body']['scans']
 
-/** Upload in parts of any size, like a device with an unstable connection. */
+/** Uploads scans in parts of any size, like a device with an unstable connection. */
 async function upload(arena: Arena, servers: ServerProcess[], scans: Scans): Promise<void> {
   for (let rest = scans; rest.length > 0; ) {
     const count = arena.random.between(1, rest.length)

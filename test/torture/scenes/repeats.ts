@@ -24,7 +24,7 @@ const GOOGLE_CAP = 3
  */
 const UNWRITTEN_DELIVERIES = 8 + 200
 
-/** The API and the emulators keep running in one process, while the worker process is killed during its work. */
+/** Kills a worker during its work. The API and the emulators keep running in another process. */
 async function killWorkers(arena: Arena): Promise<void> {
   const receiver = await startTallyReceiver(arena)
   const api = await arena.start({ database: await arena.emptyDatabase(), args: ['--role', 'api'] })

@@ -82,7 +82,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   )
 }
 
-/** Six buttons, large enough for gloves. */
+/** The six buttons of the screen, large enough for gloves. */
 function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel: Panel): void }) {
   const { words } = useDoor().language
   const { recent } = useEngineState()

@@ -78,7 +78,7 @@ export interface StoreSummary {
   list: (ListHead & { size: number }) | null
   /** The number of pending entries, by project. */
   waiting: ReadonlyMap<string, number>
-  /** Newest first. */
+  /** The latest decisions, newest first. */
   recent: Decision[]
   conflicts: Decision[]
   counts: Counts

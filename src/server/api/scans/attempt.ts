@@ -12,7 +12,7 @@ export interface Attempt {
   passId?: string | undefined
   projectId?: string | undefined
   scanContextKey?: string | undefined
-  /** YYYY-MM-DD. */
+  /** The date as YYYY-MM-DD for which the scan is evaluated. */
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
@@ -24,7 +24,7 @@ export interface Attempt {
   /** The language of messages to door staff. Default: English. */
   language?: DoorLanguage
   zoneId?: string | undefined
-  /** Default: in. */
+  /** The direction of a scan with a zone. Default: in. */
   direction?: Direction | undefined
   /** The decision of the device, if the attempt was decided offline. */
   result?: 'accepted' | 'denied' | undefined

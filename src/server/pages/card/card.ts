@@ -99,7 +99,9 @@ function rowHtml({ name, fields, scale }: FrontRow): string {
   return fieldListHtml(scale === 1 ? name : `${name} ${scaleClass(scale)}`, fields)
 }
 
-/** On a boarding pass, the symbol of the means of transport is between origin and destination. */
+/**
+ * Draws the primary fields. On a boarding pass, the symbol of the means of transport is between origin and destination.
+ */
 function primaryHtml(card: Card, row: FrontRow): string {
   if (card.passType !== 'boardingPass' || row.fields.length === 0) return rowHtml(row)
   const [from, ...to] = row.fields

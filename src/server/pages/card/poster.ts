@@ -57,7 +57,7 @@ ${lineHtml('event', event)}${lineHtml('venue', venue)}${starts === null ? '' : l
 ${fieldListHtml('seat', seat)}`
 }
 
-/** A first field without a label is the title. */
+/** Draws the fields of a generic poster. A first field without a label is the title. */
 function fieldsHtml({ primary: [first, ...others] }: GenericPoster): string {
   if (!first) return ''
   const isTitle = first.label.trim() === ''
@@ -70,7 +70,7 @@ function lineHtml(kind: string, text: string): string {
   return `<p class="${kind}" dir="auto">${escapeHtml(text)}</p>`
 }
 
-/** The waves of an NFC reader, if the poster has no barcode. */
+/** Draws the waves of an NFC reader, for a poster without a barcode. */
 function readerSign(language = UNSAID_LANGUAGE): string {
   return `<svg class="reader" viewBox="0 0 24 24" role="img" aria-label="${walletLabel('holdNearReader', language)}"><path d="M7 9a5 5 0 0 1 0 6M11 6.5a9 9 0 0 1 0 11M15 4a14 14 0 0 1 0 16"/></svg>`
 }

@@ -5,7 +5,7 @@ import { block, inline, link, markdown } from './docs-page.ts'
 interface Task {
   title: string
   summary: string
-  /** Markdown. */
+  /** The text as Markdown. */
   text: string
   /** The name, without its extension, of the example programs in the folder browser/tasks. */
   file: string

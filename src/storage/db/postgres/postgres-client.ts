@@ -189,8 +189,9 @@ const BEGIN = silently('begin', 'BEGIN')
 const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
 
 /**
- * The settings of transactions of requests. They find rows by key, so sequential scans are disabled: a plan that was made while
- * a table was small would scan the grown table for each row until the next autoanalyze, up to a minute later.
+ * Returns the settings of transactions of requests. They find rows by key, so sequential scans are disabled: a plan
+ * that was made while a table was small would scan the grown table for each row until the next autoanalyze, up to a
+ * minute later.
  */
 const limitsOf = (transactionLimitMs: number): Settings => ({
   statement_timeout: transactionLimitMs,
