@@ -42,6 +42,7 @@ const serverFolders: Record<string, string[]> = {
   platforms: ['identities', 'inbound', 'jobs', 'messages', 'wallet-sync'],
   background: ['evidence', 'jobs', 'messages', 'pass-content', 'platforms', 'wallet-sync', 'webhooks'],
   pages: ['http', 'images', 'platforms', 'wallet-sync'],
+  people: ['http', 'pages'],
   api: ['admission', 'http', 'metrics', 'pages', 'pass-content', 'platforms', 'wallet-sync', 'webhooks'],
   // Composes the services and the app.
   boot: [
@@ -58,6 +59,7 @@ const serverFolders: Record<string, string[]> = {
     'background',
     'platforms',
     'pages',
+    'people',
     'api',
   ],
   operator: [
@@ -93,6 +95,8 @@ const packages: Record<string, RegExp> = {
   'd3-shape': /^desk\//,
   undici: /^(client|server|wallets|cli\/(demo|device|webhook))\//,
   apn: /^wallets\/apple\//,
+  'openid-client': /^server\/people\//,
+  jose: /^server\/people\//,
   'google-auth-library': /^wallets\/google\//,
 }
 

@@ -5,7 +5,7 @@ export const serverGuards: Fault[] = [
   {
     name: 'clock-back-keeps-token',
     breaks: 'A revoked token stays valid after the clock of the server was set back.',
-    file: 'src/server/http/middleware/authenticate.ts',
+    file: 'src/server/http/middleware/caller-cache.ts',
     text: 'age >= 0 && age < CACHE_MS',
     replacement: 'age < CACHE_MS',
     tests: ['test/server/http/authenticate.test.ts'],

@@ -13,6 +13,8 @@ const verbs = {
   // The audit log has no entries of `scan.record`. Reads derive them from the ledger, which has the token of each scan.
   scan: ['record', 'reverse'],
   token: ['create', 'rotate', 'revoke'],
+  member: ['add', 'remove'],
+  session: ['create', 'end', 'revoke'],
   'door-invitation': ['create', 'end'],
   door: ['claim', 'update', 'revoke'],
   zone: ['create', 'update', 'delete', 'reset', 'adjust'],
@@ -32,10 +34,15 @@ export const auditActions = Object.entries(verbs).flatMap(([kind, some]) =>
 )
 
 export interface Actor {
-  /** `null` for an operator. */
+  /** The ID of the token or person. `null` for an operator. */
   tokenId: string | null
-  /** The name of the token. For an operator: the account, the machine, and the command. */
+  /**
+   * The name of the token, or the email address of the person. For an operator: the account, the machine, and the
+   * command.
+   */
   name: string
+  /** The subject of the person at the provider. Omitted or `null` for a token or operator. */
+  subject?: string | null
 }
 
 export function targetKind(action: AuditAction): string {

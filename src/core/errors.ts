@@ -10,7 +10,10 @@ export const errorTable = {
   SCANNER_OFFLINE_DISABLED: [403, 'The workspace forbids scanning offline.'],
   TOKEN_EXPIRED: [401, 'The access token has expired.'],
   TOKEN_INVALID: [401, 'The access token is malformed, unknown or revoked.'],
-  CSRF_TOKEN_INVALID: [403, 'Reserved: there are no cookie sessions.'],
+  CSRF_TOKEN_INVALID: [
+    403,
+    'The request changes data with the session of a person, and lacks the X-CSRF-Token of the session.',
+  ],
   TENANT_EXPIRED: [403, 'The workspace has expired.'],
   TENANT_NOT_FOUND: [404, 'Reserved: a token always belongs to a workspace.'],
   ORGANIZATION_REQUIRED: [400, 'Reserved: a token always belongs to a workspace.'],

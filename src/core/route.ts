@@ -15,6 +15,12 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
+/**
+ * Webhooks receive the events of the whole workspace, so a token or a role that is limited to projects cannot have the
+ * scopes of webhooks.
+ */
+export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
+
 /** The roles of tokens. Only an owner can manage webhooks, import passes, and invite doors. */
 export const roles = ['owner', 'member'] as const
 export type Role = (typeof roles)[number]
@@ -44,6 +50,8 @@ export interface Route {
    * Whether the token of a door can call the endpoint, even if `role` is set. The handler limits what a door sees and changes.
    */
   forDoors?: true
+  /** Whether a person with the role door-lead can call the endpoint, even if `role` is set. */
+  forDoorLeads?: true
   /** Whether no token is required or read. Requests are limited by client address. */
   isPublic?: true
   /** Whether repeating the request has no further effect. Reads and deletes are always idempotent. */

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Platform } from '../core/contract/schemas/platform.ts'
+import type { PersonRole } from '../core/rules/people/person-roles.ts'
 import { sqliteFile } from '../storage/db/database.ts'
 import { CredentialError } from '../wallets/wallet.ts'
 
@@ -17,6 +18,26 @@ export interface RetentionDays {
   /** Webhook deliveries that have ended, with their attempts and events. */
   deliveriesDays: number
   auditDays: number
+}
+
+/** The OpenID Connect provider at which people sign in. */
+export interface OidcConfig {
+  issuer: URL
+  clientId: string
+  clientSecret: string
+  /** Whether an email address counts as verified without the claim `email_verified`. */
+  trustsEmail: boolean
+  /** The claim with the groups of a person; undefined if only members have roles. */
+  rolesClaim?: string | undefined
+  /** The roles of groups. A group with the name of a role also has this role in the workspace `default`. */
+  groupRoles: GroupRole[]
+}
+
+export interface GroupRole {
+  group: string
+  role: PersonRole
+  /** The name or ID of a workspace. */
+  workspace: string
 }
 
 export interface Config {
@@ -55,6 +76,8 @@ export interface Config {
   applePrefixes?: string[]
   /** The origins whose pages can call the API from a browser. */
   corsOrigins?: string[]
+  /** Default: people cannot sign in. */
+  oidc?: OidcConfig | undefined
   /** The folder of sandbox credentials. Default: next to the SQLite file. */
   sandboxFolder?: string | undefined
   /** Faults that the emulators of the sandbox simulate. */
@@ -71,6 +94,11 @@ export interface Config {
     serviceAccount?: Secret | undefined
     issuerId?: string | undefined
   }
+}
+
+/** Whether a host of a URL is this machine, which browsers trust without https. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
 /** The file of the server key next to a SQLite database; undefined for PostgreSQL, whose key must be given. */

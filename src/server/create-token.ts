@@ -1,4 +1,4 @@
-import { scopes as allScopes, type Role, type Scope } from '../core/route.ts'
+import { scopes as allScopes, isWebhooksScope, type Role, type Scope } from '../core/route.ts'
 import { newToken, tokenDigest } from '../core/rules/crypto/token.ts'
 import type { Repositories } from '../storage/store.ts'
 import type { EndingToken, StoredToken } from '../storage/workspaces/tokens-repository.ts'
@@ -29,11 +29,6 @@ const LIFETIME_MS = 365 * 86_400_000
 function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
-
-/**
- * Webhooks receive the events of the whole workspace, so a token of some projects cannot have the scopes of webhooks.
- */
-export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 
 function defaultScopes(projectIds: string[] | null): Scope[] {
   return allScopes.filter((scope) => !(projectIds && isWebhooksScope(scope)))

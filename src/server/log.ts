@@ -17,7 +17,7 @@ export function createLogger(
   const log = pino(
     {
       level,
-      redact: ['token', 'authorization', '*.token', '*.authorization', '*.secret'],
+      redact: ['token', 'authorization', 'cookie', '*.token', '*.authorization', '*.cookie', '*.secret'],
       base: null,
       serializers: { err: serializeError },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,

@@ -31,6 +31,9 @@ import { Nudges } from './passes/nudges.ts'
 import { Passes } from './passes/passes-repository.ts'
 import { Wallets } from './passes/wallet-list.ts'
 import { walletRepositories } from './passes/wallet-tables.ts'
+import { Members } from './people/members-repository.ts'
+import { People } from './people/people-repository.ts'
+import { Sessions } from './people/sessions-repository.ts'
 import { AcceptedScans } from './scans/accepted-scans.ts'
 import { Replays } from './scans/replays.ts'
 import { ScanStats } from './scans/scan-stats.ts'
@@ -60,6 +63,9 @@ const repositories = {
   workspaces: Workspaces,
   tokens: Tokens,
   doors: Doors,
+  people: People,
+  members: Members,
+  sessions: Sessions,
   identities: Identities,
   projects: Projects,
   templates: Templates,
@@ -149,7 +155,7 @@ export const PUBLIC = 'public'
 /** The maximum number of cached stores per party, one for each set of projects. Re-creating a store is cheap. */
 const MAX_SCOPES = 1_000
 
-/** Returns a store for operators and maintenance. Tokens are always looked up through a separate connection. */
+/** Returns a store for operators and maintenance. Tokens and sessions are always looked up through a separate connection. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
   const stores = new WeakMap<Connections['writer'], Map<string, Store>>()
   const on = (connections: Connections, scope?: ProjectScope): Store => {
@@ -168,7 +174,13 @@ export function createStore(database: Database, listener: StoreListener = {}): S
       on(database.forRequests(party, isLarge), scope),
     forJobs: (party: string) => on(database.forJobs(party)),
   }
-  return { ...storeOn(database, database, listener), tokens: new Tokens({ db: database.entry }), ...parties }
+  const entry = { db: database.entry }
+  return {
+    ...storeOn(database, database, listener),
+    tokens: new Tokens(entry),
+    sessions: new Sessions(entry),
+    ...parties,
+  }
 }
 
 /**

@@ -26,6 +26,8 @@ import {
   start,
 } from './fixtures.ts'
 
+/** The address of a member, who has a session. */
+const EMAIL = 'anna@example.com'
 const byName = { limit: 20, sortBy: 'name', sortDir: 'asc' } as const
 const imageId = '0b5f2c3e-1111-8222-8333-444455556666'
 /** An ID after all others. */
@@ -39,6 +41,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.tokens.setReplaced(intruder, token, { by: token, expiresAt: later(1) }),
   'tokens.revoke': (tx, intruder, { token }) => tx.tokens.revoke(intruder, token, later(1)),
   'tokens.setLastUsed': (tx, intruder, { token }) => tx.tokens.setLastUsed(intruder, token, later(1)),
+  'members.remove': (tx, intruder) => tx.members.remove(intruder, EMAIL),
+  'members.list': (tx, intruder) => tx.members.list(intruder),
+  'sessions.setLastUsed': (tx, intruder, { session }) => tx.sessions.setLastUsed(intruder, session, later(1)),
+  'sessions.list': (tx, intruder) => tx.sessions.list(intruder, start),
+  'sessions.end': (tx, intruder, { session }) => tx.sessions.end(intruder, session),
+  'sessions.endOfEmail': (tx, intruder) => tx.sessions.endOfEmail(intruder, EMAIL),
   'doors.endInvitation': (tx, intruder, { invitation }) => tx.doors.endInvitation(intruder, invitation),
   'doors.counts': (tx, intruder, { project }) => tx.doors.counts(intruder, project, start),
   'doors.find': (tx, intruder, { token }) => tx.doors.find(intruder, token),
@@ -452,6 +460,7 @@ const theirUpgrade = ({ template, version, upgrade }: Pick<Ids, 'template' | 've
   projectIds: null,
   tokenId: upgrade,
   tokenName: 'theirs',
+  tokenSubject: null,
   position: null,
   matched: null,
   upgraded: 0,
@@ -497,6 +506,7 @@ interface Ids {
   snapshot: StoredSnapshot
   /** The token of a door. */
   token: string
+  session: string
   invitation: string
   project: string
   template: string
@@ -577,7 +587,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
   const group = { id: groupId, key: 'theirs' }
   const passes = [newPass(version, { externalPassId: 'theirs', identifierDigest: digest, group }), newPass(version)]
   const [pass, failed] = (await insertPasses(store, workspaceId, passes)) as [string, string]
-  const { token, invitation, delivery, googleClass, identity } = await store.transaction(async (tx) => {
+  const { token, session, invitation, delivery, googleClass, identity } = await store.transaction(async (tx) => {
     await tx.limits.set(workspaceId, { webhooks: 7 })
     await tx.templateVersions.insert(workspaceId, version.templateId, 2, definition, start)
     await tx.passes.setFailed(workspaceId, failed, { code: 'PASS_ISSUING_FAILED', message: 'x' }, start)
@@ -615,6 +625,11 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const token = await tx.tokens.insert(workspaceId, { ...fields, scopes: [] }, start)
     const atGate = { projectId: project.id, gate: 'North' }
     await tx.doors.insert(workspaceId, { ...atGate, id: token.id }, start)
+    await tx.members.insertOrUpdate(workspaceId, { email: EMAIL, role: 'owner', projectIds: null }, start)
+    const named = { issuer: 'https://login.example', subject: '1', email: EMAIL, claimedRoles: [] }
+    const { id: personId } = await tx.people.signIn(named, start)
+    const signedIn = { digest: 'd', personId, providerSession: null, expiresAt: later(60) }
+    const session = await tx.sessions.insert(workspaceId, signedIn, start)
     const invited = { ...atGate, codeDigest: 'd', uses: 7, expiresAt: later(60) }
     const invitation = await tx.doors.insertInvitation(workspaceId, invited, start)
     const endpoint = { url: 'https://x.example', events: ['pass.voided' as const], description: '', secret: 's' }
@@ -643,6 +658,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     // Return the current state, so that a test can compare it after the calls.
     return {
       token,
+      session: session.id,
       invitation,
       googleClass: ofClass!.id,
       identity: identity!.id,
@@ -693,12 +709,14 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     upgrade,
   }
   const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
-  return { ...ids, token: token.id, invitation, webhook: delivery.webhookId, delivery, event, zone }
+  return { ...ids, token: token.id, session, invitation, webhook: delivery.webhookId, delivery, event, zone }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {
   const tables = [
     'tokens',
+    'members',
+    'sessions',
     'doors',
     'door_invitations',
     'projects',

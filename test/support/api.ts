@@ -9,12 +9,14 @@ import { jobHandlers } from '../../src/server/background/job-handlers.ts'
 import { createApp } from '../../src/server/boot/app.ts'
 import { createServices, type RunningServices } from '../../src/server/boot/services.ts'
 import { createWallets, type ServerIdentities } from '../../src/server/boot/wallets.ts'
+import type { OidcConfig } from '../../src/server/config.ts'
 import type { Services } from '../../src/server/context.ts'
 import { createToken, type TokenOptions } from '../../src/server/create-token.ts'
 import { createCursors } from '../../src/server/http/cursors.ts'
 import type { IdentityConnections } from '../../src/server/identities/registry.ts'
 import { createDecoder, type Decoder } from '../../src/server/images/images.ts'
 import { countEvent, createMetrics } from '../../src/server/metrics/metrics.ts'
+import { createPeople } from '../../src/server/people/sign-in-routes.ts'
 import type { OutboundOptions } from '../../src/server/webhooks/outbound.ts'
 import { type Database, type DatabaseOptions, openDatabase } from '../../src/storage/db/database.ts'
 import { isSamePlace, type QueuePlace, queuePlaces } from '../../src/storage/jobs/job-kinds.ts'
@@ -43,6 +45,8 @@ export interface ApiOptions {
   readiness?: () => Promise<Record<string, boolean>>
   /** The connections of identities in the database to their platforms. Default: none. */
   connections?: IdentityConnections
+  /** The provider at which people sign in, once it runs. Default: none. */
+  oidc?: () => OidcConfig
   /** The options to send webhooks. Default: no host is allowed. */
   outbound?: Partial<OutboundOptions>
 }
@@ -136,9 +140,11 @@ export class Api {
       clock: () => this.now,
       log: options.log ?? pino({ level: 'silent' }),
     })
+    const people = options.oidc && createPeople({ services: this.services, config: options.oidc(), keys, publicUrl })
     this.createApp = (services) =>
       createApp({
         services,
+        people,
         readiness: options.readiness ?? (async () => ({ database: true })),
         cursors: createCursors(keys),
         limits: { ...createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }), ...options.limits },

@@ -3,6 +3,7 @@ import { type Platform, platforms } from '../../core/contract/schemas/platform.t
 import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { editDistance } from '../command/failure.ts'
+import { oidcConfig, oidcFlags } from './oidc-flags.ts'
 import { ownVariables, requireClearSwitches } from './settings.ts'
 
 export const databaseFlags = {
@@ -135,6 +136,7 @@ export const serveFlags = {
       summary: 'For development: allow webhooks to plain http addresses and to hosts of the local network.',
     }),
   }),
+  ...settings('SIGN-IN', oidcFlags),
   ...settings('LIMITS', {
     'rate-limit': Flags.integer({
       summary: 'Maximum number of requests per second and token; 0 means no limit.',
@@ -270,6 +272,7 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     trustedProxies: flags['trusted-proxies'],
     applePrefixes: [...new Set(valuesOf(flags['apple-prefix']).map((path) => path.replace(/\/+$/, '')))],
     corsOrigins: parseOrigins(flags['cors-origin']),
+    oidc: oidcConfig(flags, valuesOf(flags['oidc-role-map'])),
     sandboxFolder: flags['sandbox-dir'],
     faults: valuesOf(flags.fault),
     apple: {

@@ -29,7 +29,9 @@ export default class AuditList extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Only actions in this workspace (name or ID) (default: all).' }),
-    actor: filterFlag('Only actions of this token (ID or name); "operator" for commands on the database.'),
+    actor: filterFlag(
+      'Only actions of this token (ID or name), or of this person (email address); "operator" for commands on the database.',
+    ),
     action: filterFlag('Only this action, such as pass.void, or all actions on a kind of object, such as webhook.'),
     target: Flags.string({ summary: 'Only actions on the object with this ID.' }),
     from: pastFlag(`Only actions at or after this time: ${PAST}.`, formerly('since')),
@@ -67,7 +69,7 @@ interface Entry {
   at: string
   workspaceId: string | null
   tokenId: string | null
-  actor: string
+  actor: string | { kind: 'person'; email: string; subject: string }
   action: string
   targetKind: string
   targetId: string | null
@@ -81,7 +83,7 @@ const auditShape: ListShape<Entry> = {
     { name: 'at', value: ({ at }) => at, kind: 'time' },
     { name: 'workspaceId', value: ({ workspaceId }) => workspaceId, whole: true },
     { name: 'tokenId', value: ({ tokenId }) => tokenId, whole: true },
-    { name: 'actor', value: ({ actor }) => actor },
+    { name: 'actor', value: ({ actor }) => (typeof actor === 'string' ? actor : actor.email) },
     { name: 'action', value: ({ action }) => action, whole: true },
     { name: 'targetKind', value: ({ targetKind }) => targetKind },
     { name: 'targetId', value: ({ targetId }) => targetId, whole: true },

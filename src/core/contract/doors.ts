@@ -68,6 +68,7 @@ export const doors = {
   invite: route('POST', '/v1/doors/invitations', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Invite phones to scan at a gate',
     description:
       `Anyone who opens the url can claim a door until expiresAt, which must be at most ${MAX_DOOR_DAYS} days ` +
@@ -86,6 +87,7 @@ export const doors = {
   endInvitation: route('DELETE', '/v1/doors/invitations/{id}', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Cancel an invitation',
     description: 'No more doors can be claimed with the invitation. Doors that were claimed with it are not affected.',
     responses: { 204: null },
@@ -120,6 +122,7 @@ export const doors = {
   update: route('PATCH', '/v1/doors/{id}', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     forDoors: true,
     summary: 'Rename a door, or move it to another gate',
     description:
@@ -138,6 +141,7 @@ export const doors = {
   revoke: route('DELETE', '/v1/doors/{id}', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Revoke a door',
     description:
       "The door's token becomes invalid on each server within 5 seconds. The phone keeps offline decisions that it " +

@@ -70,6 +70,7 @@ export const zones = {
   create: route('POST', '/v1/zones', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Create a zone',
     description:
       `A zone counts who is inside, if scans of passes of its project name it. A project can have ${MAX_ZONES} zones. ` +
@@ -104,6 +105,7 @@ export const zones = {
   update: route('PATCH', '/v1/zones/{id}', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Update a zone',
     description:
       'Requires at least one field. A new capacity applies to later entries. Passes that are already inside stay inside.',
@@ -114,6 +116,7 @@ export const zones = {
   delete: route('DELETE', '/v1/zones/{id}', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Delete a zone',
     description: 'Recorded scans keep their zoneId. Doors of the zone continue to scan without a zone.',
     responses: { 204: null },
@@ -122,6 +125,7 @@ export const zones = {
   reset: route('POST', '/v1/zones/{id}/reset', {
     scope: 'scans:write',
     role: 'owner',
+    forDoorLeads: true,
     summary: 'Set everybody in a zone to outside',
     description:
       'The number inside becomes 0, and adjustments no longer count. Scans from before the reset that are reported ' +

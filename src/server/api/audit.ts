@@ -19,7 +19,7 @@ export function audit(
 }
 
 interface Author extends Pick<RequestContext, 'workspaceId' | 'correlationId' | 'now'> {
-  token: Pick<RequestContext['token'], 'id' | 'name'>
+  token: Pick<RequestContext['token'], 'id' | 'name' | 'person'>
 }
 
 export function auditEach(
@@ -30,7 +30,7 @@ export function auditEach(
 ): Promise<void> {
   const entries = done.map(({ context: { token, correlationId, now }, ...target }) => ({
     action,
-    actor: { tokenId: token.id, name: token.name },
+    actor: { tokenId: token.id, name: token.name, subject: token.person?.subject ?? null },
     correlationId,
     at: now,
     ...target,

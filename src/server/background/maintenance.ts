@@ -50,6 +50,9 @@ const DOOR_INVITATION_DAYS = 1
  */
 const SNAPSHOT_DAYS = 2
 
+/** The number of days for which expired sessions are kept. Their people stay, because the audit log names them. */
+const SESSION_DAYS = 1
+
 /** The number of days for which ended upgrades of passes are kept. */
 const UPGRADE_DAYS = 90
 
@@ -97,6 +100,7 @@ export async function sweep(
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.forgetSerialNumbers(before, rows))
   await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
+  await deleteOld(SESSION_DAYS, (tx, before, rows) => tx.retention.deleteSessions(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
   await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
   await deleteOld(UPGRADE_DAYS, (tx, ...given) => tx.retention.deleteUpgrades(...given))

@@ -13,6 +13,7 @@ import { createCors } from '../http/cors.ts'
 import type { Cursors } from '../http/cursors.ts'
 import { createAuthenticate } from '../http/middleware/authenticate.ts'
 import { callerOf, correlationIdOf, createObserve, routeOf } from '../http/middleware/observe.ts'
+import { withSessions } from '../http/middleware/sessions.ts'
 import { mountContract } from '../http/mount.ts'
 import type { Readiness } from '../http/readiness.ts'
 import { completeHeaders } from '../http/responses.ts'
@@ -21,6 +22,7 @@ import { APPLE_PREFIX } from '../inbound/apple-service.ts'
 import { calendarPath } from '../pages/link/link-page.ts'
 import { openCalendar, openLink } from '../pages/link/link-routes.ts'
 import { mountPublic } from '../pages/public.ts'
+import type { People } from '../people/sign-in-routes.ts'
 import { deliveries } from '../platforms/deliveries.ts'
 import { respondWithError, toApiError } from './error-response.ts'
 import type { Providers } from './providers.ts'
@@ -37,6 +39,8 @@ export interface AppOptions {
   applePrefixes?: readonly string[]
   /** The origins whose pages can call the API; none by default. */
   corsOrigins?: readonly string[] | undefined
+  /** The sign-in of people. Default: none, so that cookies are ignored. */
+  people?: People | undefined
   security?: SecurityLog
 }
 
@@ -46,7 +50,7 @@ const linkPath = '/l/:token'
 const sandboxPath = '/sandbox'
 
 export function createApp(options: AppOptions): H3 {
-  const { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes = [] } = options
+  const { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes = [], people } = options
   const { security = createSecurityLog(services.log) } = options
   const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
   const observe = createObserve(services, addressOf)
@@ -96,11 +100,14 @@ export function createApp(options: AppOptions): H3 {
       (event) => limits.publicGate.enter(addressKey(addressOf(event))),
     ),
   )
+  const byToken = createAuthenticate(services.store, services.log)
+  const authenticate = people ? withSessions(byToken, { ...services, issuer: people.issuer }) : byToken
+  people?.mount(app, { authenticate, limitAddress })
   mountContract(app, {
     services,
     handlers,
     cursors,
-    authenticate: createAuthenticate(services.store, services.log),
+    authenticate,
     limitToken: rejectSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),
     limitAddress,
   })

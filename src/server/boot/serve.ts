@@ -15,7 +15,7 @@ import { operator } from '../api/audit.ts'
 import { jobHandlers, onDiscard, queueOptions } from '../background/job-handlers.ts'
 import { startScheduler } from '../background/scheduler.ts'
 import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
-import type { Config } from '../config.ts'
+import { type Config, isLoopback, type OidcConfig } from '../config.ts'
 import { createToken, endingTokens, type MadeToken } from '../create-token.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createReadiness } from '../http/readiness.ts'
@@ -29,6 +29,7 @@ import { startDatabaseWatch } from '../metrics/database-watch.ts'
 import { startMetrics } from '../metrics/listener.ts'
 import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
 import { loadBadges } from '../pages/badges.ts'
+import type { People, PeopleOptions } from '../people/sign-in-routes.ts'
 import { createOutbound } from '../webhooks/outbound.ts'
 import { createApp } from './app.ts'
 import { assertSound, onDatabase } from './database-error.ts'
@@ -202,7 +203,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const cursors = createCursors(keys)
       const { applePrefixes = [], corsOrigins } = config
       const requests = { trustedProxies, applePrefixes, corsOrigins }
-      const app = createApp({ services, providers, readiness, cursors, limits, security, ...requests })
+      const people = config.oidc && (await openPeople(config.oidc, { services, keys, publicUrl }))
+      if (people) closers.push(people.close)
+      const app = createApp({ services, providers, readiness, cursors, limits, security, people, ...requests })
       listener = await startListener(config.host, port, toNodeHandler(app), {
         maxConnections,
         isDirect: trustedProxies === 0,
@@ -255,6 +258,20 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
       'from it, and Google fetches images. Give the address at which phones reach this service, such as ' +
       `--public-url https://passes.example.com (PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
   )
+}
+
+/** Loads the client of the provider only if people can sign in. @throws SettingsError */
+async function openPeople(config: OidcConfig, options: Omit<PeopleOptions, 'config'>): Promise<People> {
+  const { protocol, hostname } = new URL(options.publicUrl)
+  if (protocol !== 'https:' && !isLoopback(hostname)) {
+    throw new SettingsError(
+      `--oidc-issuer needs an https --public-url, because browsers keep session cookies only over https, but ` +
+        `${options.publicUrl} is not. Give the address at which browsers reach this service, such as --public-url ` +
+        'https://passes.example.com (PASSES_PUBLIC_URL).',
+    )
+  }
+  const { createPeople } = await import('../people/sign-in-routes.ts')
+  return createPeople({ ...options, config })
 }
 
 const PASS_TYPE = 'apple-pass-type'

@@ -15,6 +15,7 @@ import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
 import { type Authenticate, authorize } from './middleware/authenticate.ts'
 import { correlationIdOf, noteCaller } from './middleware/observe.ts'
+import { requireCsrfToken } from './middleware/sessions.ts'
 import { acceptsGzip, compress, EncodedBody } from './negotiation.ts'
 import { describeParameterIssue, type QueryParameters, readParameters } from './query-parameters.ts'
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
@@ -108,15 +109,16 @@ async function serve(
   const { services, inFlight, bodyRoom, renders } = options
   const { headers } = event.req
   const now = services.clock()
-  const token = await options.authenticate(headers, now).catch((error: unknown) => {
+  const caller = await options.authenticate(headers, now).catch((error: unknown) => {
     // Count only wrong tokens: a database that does not respond is not a guess.
     if (error instanceof ApiError && error.status === 401) options.limitAddress(event)
     throw error
   })
-  noteCaller(event, token)
-  const doorId = token.door ? token.id : undefined
-  await options.limitToken(doorId === undefined ? token.id : token.projectIds!.join(), doorId)
-  authorize(token, route)
+  noteCaller(event, caller)
+  const doorId = caller.door ? caller.id : undefined
+  await options.limitToken(doorId === undefined ? caller.id : caller.projectIds!.join(), doorId)
+  requireCsrfToken(caller, event.req)
+  const token = authorize(caller, route)
   services.doorActivity.note(token, headers, now)
   const { workspaceId } = token
   const leave = inFlight.enter(workspaceId, token.workspace.limits.requestsInFlight, doorId)
@@ -150,7 +152,7 @@ async function serve(
     const result: unknown = await handler(plain, context).catch((error: unknown) => {
       throw isTooSlow(error) ? tooSlow(input, error) : error
     })
-    if (route.eventStream) return startStream(event, result as OpenStream, workspaceId, options)
+    if (route.eventStream) return startStream(event, route, result as OpenStream, workspaceId, options)
     return await toResponse(withSealedCursor(toReply(result, route), list, options.cursors), route, event)
   } finally {
     leaveEventLoop?.()
@@ -190,6 +192,7 @@ async function servePublic(
 /** Starts a stream. The request itself ends, because the stream only counts toward the limit of streams. */
 function startStream(
   event: H3Event,
+  route: Route,
   open: OpenStream,
   workspaceId: string,
   { services, streams, authenticate }: MountOptions & Bounds,
@@ -204,7 +207,8 @@ function startStream(
     return new HTTPResponse(null, { headers: EVENT_STREAM_HEADERS })
   }
   const { headers } = event.req
-  return eventStream(open, { stopping, log, onEnd, requireAllowed: () => authenticate(headers, clock()) })
+  const requireAllowed = async () => authorize(await authenticate(headers, clock()), route)
+  return eventStream(open, { stopping, log, onEnd, requireAllowed })
 }
 
 /** Whether a route is scheduled as a list: lists, counts over time, and routes that declare much work. */

@@ -1,6 +1,7 @@
 import { actionsNamed, auditActions, targetKind } from '../../core/audit.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { Uuid } from '../../core/ids.ts'
+import { comparableEmail } from '../../core/rules/people/email.ts'
 import type { AuditFilters, StoredAuditEntry } from '../../storage/operations/audit-log.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import { toPage } from '../http/responses.ts'
@@ -8,7 +9,7 @@ import { getWorkspace, OperatorError } from './operator.ts'
 
 export interface AuditSearch {
   workspace?: string | undefined
-  /** Token ids or names, or `operator`. */
+  /** IDs or names of tokens, email addresses of people, or `operator`. */
   actors?: string[] | undefined
   /** Actions, or kinds of rows. */
   actions?: string[] | undefined
@@ -17,8 +18,17 @@ export interface AuditSearch {
   until?: Date | undefined
 }
 
-export interface AuditEntry extends Omit<StoredAuditEntry, 'at'> {
+export interface AuditEntry extends Omit<StoredAuditEntry, 'at' | 'actor' | 'actorSubject'> {
   at: string
+  /** The name of the token, or of the operator, or the person. */
+  actor: string | PersonActor
+}
+
+interface PersonActor {
+  kind: 'person'
+  email: string
+  /** The subject of the person at the provider. */
+  subject: string
 }
 
 const OPERATOR = 'operator'
@@ -27,7 +37,7 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   const { workspace, actors, actions, target, since, until } = search
   return {
     ...(workspace !== undefined && { workspaceId: (await getWorkspace(store, workspace)).id }),
-    ...(actors && { tokenIds: (await Promise.all(actors.map((actor) => tokensNamed(store, actor)))).flat() }),
+    ...(actors && { tokenIds: (await Promise.all(actors.map((actor) => idsOfActor(store, actor)))).flat() }),
     ...(actions && { actions: [...new Set(actions.flatMap(getActions))] }),
     ...(target !== undefined && { targetId: getUuid(target) }),
     since,
@@ -50,18 +60,23 @@ export async function listAudit(
   return toPage({ ...rest, rows: all, total: rest.total + (scan ? 1 : 0) }, showEntry)
 }
 
-function showEntry({ at, ...entry }: StoredAuditEntry): AuditEntry {
-  return { ...entry, at: at.toISOString() }
+function showEntry({ at, actorSubject, ...entry }: StoredAuditEntry): AuditEntry {
+  const shown = { ...entry, at: at.toISOString() }
+  if (actorSubject === null) return shown
+  return { ...shown, tokenId: null, actor: { kind: 'person', email: entry.actor, subject: actorSubject } }
 }
 
-async function tokensNamed({ tokens }: Store, actor: string): Promise<(string | null)[]> {
+async function idsOfActor({ tokens, people }: Store, actor: string): Promise<(string | null)[]> {
   if (actor === OPERATOR) return [null]
   const uuid = Uuid.safeParse(actor)
   if (uuid.success) return [uuid.data]
-  const ids = await tokens.listIdsByName(actor)
+  const email = comparableEmail(actor)
+  const ids = [...(await tokens.listIdsByName(actor)), ...(email ? await people.listIdsByEmail(email) : [])]
   if (ids.length > 0) return ids
   throw new OperatorError(
-    `Token ${actor} not found. To list all tokens, run passes token list. For actions of operators, use operator.`,
+    email
+      ? `${actor} never signed in. To list all members, run passes member list.`
+      : `Token ${actor} not found. To list all tokens, run passes token list. For actions of operators, use operator.`,
   )
 }
 

@@ -1,8 +1,8 @@
-import type { Scope } from '../../core/route.ts'
+import { isWebhooksScope, type Scope } from '../../core/route.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
-import { createToken, isWebhooksScope, type MadeToken } from '../create-token.ts'
+import { createToken, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
 /**

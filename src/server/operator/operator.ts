@@ -98,6 +98,7 @@ const commands: Partial<Record<AuditAction, string>> = {
   'pass.export': 'export',
   'workspace.move-out': 'move-out',
   'workspace.move-back': 'move-out --cancel',
+  'session.revoke': 'member sessions revoke',
   'job.retry': 'jobs retry',
   'job.delete': 'jobs delete',
   'database.restore': 'restore',

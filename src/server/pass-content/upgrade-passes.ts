@@ -207,7 +207,7 @@ async function writeChanges(
     return { type: 'pass.updated' as const, subject: id, correlationId, data: { ...names, changedFields: fields } }
   })
   await tx.events.insert(workspaceId, events, at)
-  const actor = { tokenId: upgrade.tokenId, name: upgrade.tokenName }
+  const actor = { tokenId: upgrade.tokenId, name: upgrade.tokenName, subject: upgrade.tokenSubject }
   const entry = { action: 'pass.update' as const, actor, correlationId, at }
   await tx.auditLog.insertAll(
     workspaceId,

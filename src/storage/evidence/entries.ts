@@ -54,6 +54,7 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
     fixed: [
       'action',
       'actor',
+      'actor_subject',
       'correlation_id',
       'created_at',
       'id',

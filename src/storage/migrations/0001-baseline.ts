@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { createCounters, createFigures, createUsage } from './baseline/counters-tables.ts'
 import { createMessages } from './baseline/messages-tables.ts'
 import { createPasses, setStatistics } from './baseline/passes-tables.ts'
+import { createPeople } from './baseline/people-tables.ts'
 import { createEvidence, createScans } from './baseline/scans-tables.ts'
 import { createTemplates } from './baseline/templates-tables.ts'
 import { createWallets } from './baseline/wallets-tables.ts'
@@ -12,6 +13,7 @@ import { createZones } from './baseline/zones-tables.ts'
 /** Creates every table of version 0.3.0. SQL never asks the database for the time. */
 export async function up(db: Knex): Promise<void> {
   await createWorkspaces(db)
+  await createPeople(db)
   await createTemplates(db)
   await createPasses(db)
   await createWallets(db)

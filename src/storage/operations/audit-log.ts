@@ -22,9 +22,11 @@ export interface NewAuditEntry {
 const ENTRY = mapping({
   id: text,
   workspaceId: optionalText,
-  /** Null for an operator. */
+  /** The ID of a token or person; null for an operator. */
   tokenId: optionalText,
   actor: text,
+  /** Null for a token or operator. */
+  actorSubject: optionalText,
   action: plain<AuditAction>(),
   targetId: optionalText,
   targetCount: number,
@@ -70,6 +72,7 @@ export class AuditLog extends Repository {
         workspace_id: workspaceId,
         token_id: actor.tokenId,
         actor: actor.name,
+        actor_subject: actor.subject ?? null,
         action,
         target_id: targetId,
         target_count: targetCount,
@@ -108,23 +111,26 @@ export class AuditLog extends Repository {
   }
 
   /**
-   * Returns an entry for a scan, derived from the ledger; `undefined` if the scan is unknown or was recorded without a token.
+   * Returns an entry for a scan, derived from the ledger; `undefined` if the scan is unknown or was recorded without a token
+   * or person.
    */
   async findScan(scanId: string): Promise<StoredAuditEntry | undefined> {
     const row: ScanEntryRow | undefined = await this.db('scans')
-      .join('tokens', 'tokens.id', 'scans.token_id')
+      .leftJoin('tokens', 'tokens.id', 'scans.token_id')
+      .leftJoin('people', 'people.id', 'scans.token_id')
       .where('scans.id', scanId)
       .first('scans.id', 'scans.workspace_id', 'scans.token_id', 'scans.recorded_at', 'scans.reverses_scan_id', {
-        actor: 'tokens.name',
+        actor: this.db.raw('coalesce(tokens.name, people.email)'),
+        actor_subject: 'people.subject',
       })
-    if (!row) return undefined
+    if (!row?.actor) return undefined
     const action = row.reverses_scan_id === null ? ('scan.record' as const) : ('scan.reverse' as const)
     const target = { target_id: row.id, target_count: 1, correlation_id: null, created_at: row.recorded_at }
     return toEntry({ ...row, ...target, action })
   }
 }
 
-type ScanEntryRow = Pick<Row, 'id' | 'workspace_id' | 'token_id' | 'actor'> & {
+type ScanEntryRow = Pick<Row, 'id' | 'workspace_id' | 'token_id' | 'actor' | 'actor_subject'> & {
   recorded_at: number
   reverses_scan_id: string | null
 }

@@ -263,6 +263,12 @@ export class Retention extends Repository {
     return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
   }
 
+  /** Deletes sessions that expired before a time. */
+  async deleteSessions(before: Date, limit: number): Promise<Deleted> {
+    const old = this.db('sessions').where('expires_at', '<', before.getTime()).orderBy('expires_at')
+    return { rows: await this.db('sessions').whereIn('id', old.limit(limit).select('id')).delete() }
+  }
+
   /** Deletes upgrades that ended before a time, with their failures. */
   async deleteUpgrades(before: Date, limit: number, after?: string): Promise<Deleted> {
     const old = this.older('template_upgrades', before, after)

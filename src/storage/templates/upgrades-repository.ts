@@ -44,6 +44,8 @@ const UPGRADE = mapping({
   projectIds: nullable(json<readonly string[]>()),
   tokenId: text,
   tokenName: text,
+  /** The subject of the person who created the upgrade; null for a token. */
+  tokenSubject: optionalText,
   /** The ID of the last pass that was processed. */
   position: optionalText,
   /** The number of passes to process; null until they are counted. */
@@ -71,6 +73,7 @@ export type NewUpgrade = Pick<
   | 'projectIds'
   | 'tokenId'
   | 'tokenName'
+  | 'tokenSubject'
 >
 
 /** The reason why a pass was not upgraded. */

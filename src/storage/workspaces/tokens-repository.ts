@@ -1,9 +1,8 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Role, Scope } from '../../core/route.ts'
-import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
 import type { Direction } from '../../core/rules/zones/presence.ts'
-import { bindIds, isAmong, toDate } from '../db/dialect.ts'
+import { bindIds, isAmong } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
 import { runPrepared } from '../db/prepared.ts'
 import {
@@ -19,8 +18,15 @@ import {
   time,
 } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
+import {
+  type CallerWorkspace,
+  type CallerWorkspaceRow,
+  NO_USAGE,
+  selectWorkspace,
+  toWorkspace,
+} from './caller-workspace.ts'
 import type { DoorPlace, DoorReport } from './doors-repository.ts'
-import { type LimitsRow, limitColumns, type StoredUsage, toLimits, Usage } from './limits-repository.ts'
+import { Usage } from './limits-repository.ts'
 
 const TOKEN = mapping({
   id: text,
@@ -44,23 +50,15 @@ export interface StoredToken extends RecordOf<typeof TOKEN> {}
 type Row = RowOf<typeof TOKEN>
 
 export interface TokenWithWorkspace extends StoredToken {
-  workspace: {
-    name: string
-    suspendedAt: Date | null
-    expiresAt: Date | null
-    offlineScanning: boolean
-    limits: WorkspaceLimits
-    usage: StoredUsage
-  }
+  workspace: CallerWorkspace
   /**
    * The place and the last report of the door that has the token, and whether the door has made a request; null for other
    * tokens.
    */
   door: (DoorReport & DoorPlace & { isSeen: boolean }) | null
+  /** The person whose session acts like a token; absent for tokens. */
+  person?: { subject: string }
 }
-
-/** The usage of an empty workspace. Also used for doors, whose scans do not add stored data. */
-const NOTHING: StoredUsage = { passes: 0, storedBytes: 0 }
 
 const ENDING = mapping({ id: text, name: text, workspaceName: text, expiresAt: time })
 
@@ -164,7 +162,7 @@ export class Tokens extends Repository {
   }
 }
 
-interface FoundRow extends Row, LimitsRow {
+interface FoundRow extends Row, CallerWorkspaceRow {
   digest: string
   door_gate: string | null
   door_zone_id: string | null
@@ -173,32 +171,22 @@ interface FoundRow extends Row, LimitsRow {
   door_pending_scans: number | null
   /** The time of the last request; the time of the claim before the first request. */
   door_last_seen_at: number | null
-  workspace_name: string
-  workspace_suspended_at: number | null
-  workspace_expires_at: number | null
-  offline_scanning: boolean | 0 | 1
 }
 
 const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(TokenWithWorkspace | undefined)[]> => {
   const digests = take()
   const rows = await runPrepared<FoundRow>(db, 'find-tokens', { digests: bindIds(db, digests) }, () =>
-    db('tokens')
-      .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
-      .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'tokens.workspace_id')
+    selectWorkspace(db('tokens'), 'tokens')
       .leftJoin('doors', 'doors.id', 'tokens.id')
       .whereRaw(isAmong(db, 'digest', 'digests', 'text'))
       // List the columns by name: PostgreSQL rejects a prepared statement after its columns change.
-      .select(TOKEN.from('tokens'), 'tokens.digest', ...limitColumns.map((column) => `workspace_limits.${column}`), {
+      .select(TOKEN.from('tokens'), 'tokens.digest', {
         door_gate: 'doors.gate',
         door_zone_id: 'doors.zone_id',
         door_direction: 'doors.direction',
         door_version: 'doors.version',
         door_pending_scans: 'doors.pending_scans',
         door_last_seen_at: 'doors.last_seen_at',
-        workspace_name: 'workspaces.name',
-        workspace_suspended_at: 'workspaces.suspended_at',
-        workspace_expires_at: 'workspaces.expires_at',
-        offline_scanning: 'workspaces.offline_scanning',
       }),
   )
   const limited = rows.filter((row) => row.door_gate === null).map((row) => row.workspace_id)
@@ -208,14 +196,8 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
     const door = doorOf(row)
     tokens.set(row.digest, {
       ...TOKEN.read(row),
-      workspace: {
-        name: row.workspace_name,
-        suspendedAt: toDate(row.workspace_suspended_at),
-        expiresAt: toDate(row.workspace_expires_at),
-        offlineScanning: Boolean(row.offline_scanning),
-        limits: toLimits(row),
-        usage: door ? NOTHING : (usage.get(row.workspace_id) ?? NOTHING),
-      },
+      // Scans of doors do not add stored data.
+      workspace: toWorkspace(row, door ? NO_USAGE : usage.get(row.workspace_id)),
       door,
     })
   }

@@ -25,7 +25,7 @@ export interface ServerKeys {
 /** The purpose of a subkey. Never rename a purpose: everything that was made with its subkey would become invalid. */
 export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
 
-export type SecretPurpose = 'webhook-secrets' | 'identities'
+export type SecretPurpose = 'webhook-secrets' | 'identities' | 'sign-ins'
 
 /** Returns a new key: 32 random bytes as base64url. */
 export function newServerKey(): string {

@@ -41,6 +41,7 @@ export const upgrades: Handlers<typeof contract> = {
         projectIds: token.projectIds,
         tokenId: token.id,
         tokenName: token.name,
+        tokenSubject: token.person?.subject ?? null,
       }
       const stored = await tx.upgrades.insert(workspaceId, upgrade, now)
       await tx.jobs.insert([{ workspaceId, kind: 'upgrade-passes', subject: upgrade.id, correlationId }], now)

@@ -26,12 +26,12 @@ function usable(given: string | null): string | undefined {
 /** Facts about a request for logs and metrics. */
 interface Observed {
   startedAt?: number
-  /** The token of the request. */
-  caller?: { tokenId: string; workspaceId: string }
+  /** The token or person of the request. */
+  caller?: { workspaceId: string } & ({ tokenId: string } | { personId: string })
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+export const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** The catch-all route. */
 const UNKNOWN = '/**'
@@ -81,11 +81,17 @@ function templateOf(pattern: string): string {
   return template
 }
 
-export function noteCaller(event: H3Event, { id, workspaceId }: { id: string; workspaceId: string }): void {
-  observed(event).caller = { tokenId: id, workspaceId }
+export function noteCaller(event: H3Event, { id, workspaceId, person }: NotedCaller): void {
+  observed(event).caller = { ...(person ? { personId: id } : { tokenId: id }), workspaceId }
 }
 
-/** Returns the token of a request, if it is known. */
+interface NotedCaller {
+  id: string
+  workspaceId: string
+  person?: unknown
+}
+
+/** Returns the token or person of a request, if it is known. */
 export function callerOf(event: H3Event): Observed['caller'] {
   return observed(event).caller
 }

@@ -95,8 +95,10 @@ async function createUpgrades(db: Knex): Promise<void> {
     table.text('status').notNullable()
     // The projects of the token that created the upgrade, as JSON; null for the whole workspace.
     table.text('project_ids')
+    // The token or person that created the upgrade.
     table.uuid('token_id').notNullable()
     table.text('token_name').notNullable()
+    table.text('token_subject')
     // The ID of the last pass that was processed.
     table.uuid('position')
     // Null until the passes are counted.

@@ -57,9 +57,12 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.uuid('id').primary()
     // Null for an entry about the whole database.
     table.uuid('workspace_id')
-    // Null for an operator.
+    // The ID of a token or person; null for an operator.
     table.uuid('token_id')
+    // The name of a token or operator, or the email address of a person.
     table.text('actor').notNullable()
+    // The subject of a person at the provider; null for a token or operator.
+    table.text('actor_subject')
     table.text('action').notNullable()
     // Null if there are several targets, or none.
     table.uuid('target_id')

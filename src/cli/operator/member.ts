@@ -1,0 +1,151 @@
+import { Args, Flags } from '@oclif/core'
+import { comparableEmail } from '../../core/rules/people/email.ts'
+import { personRoles } from '../../core/rules/people/person-roles.ts'
+import { repeatable } from '../arguments/list-flags.ts'
+import { UsageError } from '../command/cli-error.ts'
+import { count, details } from '../command/output.ts'
+import type { ListShape } from '../list/shape.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
+import { databaseFlags } from '../settings/server-flags.ts'
+
+/** A member or person with sessions, as `member list` shows them. */
+interface ListedMember {
+  email: string
+  roles: { role: string; projectIds: string[] | null }[]
+  sessions: { id: string; createdAt: Date; lastUsedAt: Date; expiresAt: Date }[]
+}
+
+const shape: ListShape<ListedMember> = {
+  columns: [
+    { name: 'email', value: ({ email }) => email, whole: true },
+    {
+      name: 'roles',
+      value: ({ roles }) =>
+        roles.map(({ role, projectIds }) => (projectIds ? `${role} (${projectIds.join(' ')})` : role)).join(', '),
+      none: 'of the provider',
+    },
+    { name: 'sessions', value: ({ sessions }) => sessions.length },
+    { name: 'lastUsedAt', value: ({ sessions }) => lastUse(sessions), kind: 'time', title: 'last used', none: 'never' },
+  ],
+}
+
+const workspaceFlag = Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' })
+const emailArgs = { email: Args.string({ description: 'Email address of the person.', required: true }) }
+
+const operator = () => import('../../server/operator/operator.ts')
+const members = () => import('../../server/operator/manage-members.ts')
+
+export const commands: ResourceCommands = {
+  'member:add': localCommand({
+    summary: 'Give a person a role in a workspace.',
+    description:
+      'The person signs in to the desk with this email address, at the provider of passes serve --oidc-issuer. Several ' +
+      'roles of a person add up. With --project, the role applies only in this project. If the person already has the ' +
+      'role, its projects are replaced. owner can do everything. editor writes templates, passes, and notifications. ' +
+      'support writes passes, notifications, and scans. door-lead writes scans, and manages doors and zones. reader ' +
+      'only reads.',
+    examples: [
+      'member add anna@example.com --role support',
+      'member add ben@example.com --role door-lead --project Summerfest --workspace acme',
+    ],
+    args: emailArgs,
+    flags: {
+      ...databaseFlags,
+      role: Flags.option({ options: personRoles })({ summary: 'Role of the person.', required: true }),
+      project: Flags.string({
+        summary: 'Project (name or ID) in which the role applies (default: all). Repeatable.',
+        ...repeatable,
+      }),
+      workspace: workspaceFlag,
+    },
+    async run({ args, flags }) {
+      const { getOrCreateWorkspace, withStore } = await operator()
+      const { addMember } = await members()
+      const { role, project } = flags
+      const email = parseEmail(args.email)
+      const now = new Date()
+      return withStore(flags.database, async (store) => {
+        const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
+        return { workspace, ...(await addMember(store, workspace.id, { email, role, project }, now)) }
+      })
+    },
+    value: ({ member: { id, email, role, projectIds, workspaceId } }) => ({ id, email, role, projectIds, workspaceId }),
+    print: ({ member, workspace }) =>
+      details([
+        ['Email', member.email],
+        ['Role', member.role],
+        ['Workspace', workspace.name],
+        ['Projects', member.projectIds?.join(' ') ?? 'all'],
+      ]),
+  }),
+  'member:list': itemsCommand({
+    summary: 'List the members of a workspace with their roles and sessions.',
+    description:
+      'The list also contains people who have a session because of a group of the provider, without a role as a member.',
+    examples: ['member list', 'member list --workspace acme --json'],
+    flags: { ...databaseFlags, workspace: workspaceFlag },
+    async read({ flags }) {
+      const { getWorkspace, withStore } = await operator()
+      const { listMembers } = await members()
+      return withStore(flags.database, async (store) =>
+        listMembers(store, (await getWorkspace(store, flags.workspace)).id, new Date()),
+      )
+    },
+    shape,
+    noun: ['member', 'members'],
+    empty: 'Next: passes member add',
+  }),
+  'member:remove': localCommand({
+    summary: 'Remove a person, or one of their roles, from a workspace.',
+    description:
+      'Running servers apply the change within two seconds. Without --role, the sessions of the person in the workspace ' +
+      'end. If a group of the provider gives the person a role, remove the person from the group, too.',
+    examples: ['member remove anna@example.com', 'member remove anna@example.com --role support --yes'],
+    args: emailArgs,
+    flags: {
+      ...databaseFlags,
+      role: Flags.option({ options: personRoles })({ summary: 'Only this role (default: all roles).' }),
+      workspace: workspaceFlag,
+    },
+    asks: true,
+    async run({ args, flags, ask }) {
+      const { getWorkspace, withStore } = await operator()
+      const { removeMember } = await members()
+      const email = parseEmail(args.email)
+      return withStore(flags.database, async (store) => {
+        const workspace = await getWorkspace(store, flags.workspace)
+        await ask(`Remove ${flags.role ? `the role ${flags.role} of ${email}` : email} from ${workspace.name}?`)
+        return removeMember(store, workspace.id, { email, role: flags.role }, new Date())
+      })
+    },
+    print: ({ email, roles, sessions }) =>
+      `Removed ${count(roles)} ${roles === 1 ? 'role' : 'roles'} of ${email}, and ended ${count(sessions)} ${sessions === 1 ? 'session' : 'sessions'}.`,
+  }),
+  'member:sessions:revoke': localCommand({
+    summary: 'End the sessions of a person in a workspace.',
+    description: 'Running servers reject the sessions within two seconds. The person can sign in again.',
+    examples: ['member sessions revoke anna@example.com', 'member sessions revoke anna@example.com --workspace acme'],
+    args: emailArgs,
+    flags: { ...databaseFlags, workspace: workspaceFlag },
+    async run({ args, flags }) {
+      const { getWorkspace, withStore } = await operator()
+      const { revokeSessions } = await members()
+      const email = parseEmail(args.email)
+      return withStore(flags.database, async (store) =>
+        revokeSessions(store, (await getWorkspace(store, flags.workspace)).id, email, new Date()),
+      )
+    },
+    print: ({ email, sessions }) => `Ended ${count(sessions)} ${sessions === 1 ? 'session' : 'sessions'} of ${email}.`,
+  }),
+}
+
+function parseEmail(text: string): string {
+  const email = comparableEmail(text)
+  if (email === undefined) throw new UsageError(`${text} is not an email address`)
+  return email
+}
+
+function lastUse(sessions: ListedMember['sessions']): Date | null {
+  const times = sessions.map(({ lastUsedAt }) => lastUsedAt.getTime())
+  return times.length > 0 ? new Date(Math.max(...times)) : null
+}

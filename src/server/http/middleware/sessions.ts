@@ -1,0 +1,91 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { ApiError } from '../../../core/errors.ts'
+import { tokenDigest } from '../../../core/rules/crypto/token.ts'
+import type { SessionWithPerson } from '../../../storage/people/sessions-repository.ts'
+import type { Store } from '../../../storage/store.ts'
+import type { Logger } from '../../log.ts'
+import { type Authenticate, type Caller, requireOpen } from './authenticate.ts'
+import { createCallerCache, createUseNotes } from './caller-cache.ts'
+import { readCookie, SESSION_COOKIE } from './cookies.ts'
+import { readingMethods } from './observe.ts'
+
+/** The absolute lifetime of a session. */
+export const SESSION_MS = 12 * 3_600_000
+
+/** The time after the last request at which a session ends. */
+const IDLE_MS = 3_600_000
+
+/** The secret of a session: 32 random bytes as base64url. */
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+export function newSessionSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/**
+ * Extends an authentication by the sessions of people. A request with a token never uses a session.
+ * @param issuer the provider, since sessions of a previous provider no longer count
+ */
+export function withSessions(
+  authenticate: Authenticate,
+  { store, log, issuer }: { store: Store; log: Logger; issuer: string },
+): Authenticate {
+  const find = createCallerCache((digest) => store.sessions.findByDigest(digest))
+  const noteUse = createUseNotes(
+    ({ workspaceId, id }, at) => store.statement((tx) => tx.sessions.setLastUsed(workspaceId, id, at)),
+    (err, { id }) => log.warn({ err, sessionId: id }, 'could not store when a session was last used'),
+  )
+  return async (headers, at) => {
+    const secret = readCookie(headers, SESSION_COOKIE)
+    if (secret === undefined || headers.has('authorization') || headers.has('x-api-key')) {
+      return authenticate(headers, at)
+    }
+    const session = SECRET.test(secret) ? await find(tokenDigest(secret), at) : undefined
+    if (!session || session.person.issuer !== issuer || session.grants.length === 0) {
+      throw new ApiError('TOKEN_INVALID', { message: 'The session has ended. Sign in again.' })
+    }
+    const whose = { personId: session.personId, workspaceId: session.workspaceId }
+    const idleEnd = session.lastUsedAt.getTime() + IDLE_MS
+    if (at >= session.expiresAt || at.getTime() >= idleEnd) {
+      throw new ApiError('TOKEN_EXPIRED', { message: 'The session has expired. Sign in again.', forLog: whose })
+    }
+    requireOpen(session.workspace, at, whose)
+    if (!store.isFrozen) noteUse(session, at)
+    return toCaller(session, secret)
+  }
+}
+
+/** Returns the caller of a session. The caller has no permissions until `authorize` adds those for a route. */
+function toCaller(session: SessionWithPerson, secret: string): Caller {
+  const { person, grants, workspace, workspaceId, createdAt, expiresAt, lastUsedAt } = session
+  return {
+    id: session.personId,
+    workspaceId,
+    name: person.email,
+    role: 'member',
+    scopes: [],
+    projectIds: [],
+    createdAt,
+    expiresAt,
+    lastUsedAt,
+    revokedAt: null,
+    replacedBy: null,
+    workspace,
+    door: null,
+    person: { subject: person.subject },
+    session: { id: session.id, grants, csrfToken: csrfTokenOf(secret) },
+  }
+}
+
+function csrfTokenOf(secret: string): string {
+  return createHmac('sha256', secret).update('csrf').digest('base64url')
+}
+
+/** Requires the CSRF token of the session for a request that can change something. @throws ApiError CSRF_TOKEN_INVALID */
+export function requireCsrfToken({ session }: Caller, { method, headers }: { method: string; headers: Headers }): void {
+  if (!session || readingMethods.has(method)) return
+  const sent = Buffer.from(headers.get('x-csrf-token') ?? '')
+  const expected = Buffer.from(session.csrfToken)
+  if (sent.length === expected.length && timingSafeEqual(sent, expected)) return
+  throw new ApiError('CSRF_TOKEN_INVALID')
+}

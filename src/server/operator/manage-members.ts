@@ -1,0 +1,75 @@
+import type { PersonRole } from '../../core/rules/people/person-roles.ts'
+import type { StoredMember } from '../../storage/people/members-repository.ts'
+import type { StoredSession } from '../../storage/people/sessions-repository.ts'
+import type { Store } from '../../storage/store.ts'
+import { findProjectsOfToken } from './manage-tokens.ts'
+import { auditOperator, OperatorError } from './operator.ts'
+
+/** @throws OperatorError if a project is missing or ambiguous */
+export function addMember(
+  store: Store,
+  workspaceId: string,
+  { email, role, project: named }: { email: string; role: PersonRole; project: string[] | undefined },
+  at: Date,
+): Promise<{ member: StoredMember }> {
+  return store.transaction(async (tx) => {
+    const projectIds = named ? await findProjectsOfToken(tx, workspaceId, { named, scopes: undefined }) : null
+    const member = await tx.members.insertOrUpdate(workspaceId, { email, role, projectIds }, at)
+    await auditOperator(tx, workspaceId, { action: 'member.add', targetId: member.id }, at)
+    return { member }
+  })
+}
+
+interface Session extends Pick<StoredSession, 'id' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {}
+
+/** Returns the members and the people with sessions, by address. */
+export async function listMembers(store: Store, workspaceId: string, at: Date) {
+  const [members, sessions] = await Promise.all([store.members.list(workspaceId), store.sessions.list(workspaceId, at)])
+  const emails = [...new Set([...members, ...sessions].map(({ email }) => email))].sort()
+  return emails.map((email) => ({
+    email,
+    roles: members.filter((one) => one.email === email).map(({ role, projectIds }) => ({ role, projectIds })),
+    sessions: sessions.filter((one) => one.email === email).map(withoutOwner),
+  }))
+}
+
+function withoutOwner({ id, createdAt, lastUsedAt, expiresAt }: StoredSession): Session {
+  return { id, createdAt, lastUsedAt, expiresAt }
+}
+
+/**
+ * Removes a member, or one role. Ends the sessions of a removed member.
+ * @throws OperatorError if the member does not exist, or lacks the role
+ */
+export function removeMember(
+  store: Store,
+  workspaceId: string,
+  { email, role }: { email: string; role: PersonRole | undefined },
+  at: Date,
+): Promise<{ email: string; roles: number; sessions: number }> {
+  return store.transaction(async (tx) => {
+    const ids = await tx.members.remove(workspaceId, email, role)
+    if (ids.length === 0) {
+      throw new OperatorError(
+        `${email} ${role ? `does not have the role ${role}` : 'is not a member'}. To list all members, run passes member list.`,
+      )
+    }
+    for (const targetId of ids) await auditOperator(tx, workspaceId, { action: 'member.remove', targetId }, at)
+    const ended = role ? [] : await tx.sessions.endOfEmail(workspaceId, email)
+    return { email, roles: ids.length, sessions: ended.length }
+  })
+}
+
+/** Ends the sessions of an address in a workspace. */
+export function revokeSessions(
+  store: Store,
+  workspaceId: string,
+  email: string,
+  at: Date,
+): Promise<{ email: string; sessions: number }> {
+  return store.transaction(async (tx) => {
+    const ended = await tx.sessions.endOfEmail(workspaceId, email)
+    for (const { id } of ended) await auditOperator(tx, workspaceId, { action: 'session.revoke', targetId: id }, at)
+    return { email, sessions: ended.length }
+  })
+}

@@ -1,0 +1,282 @@
+import { createRemoteJWKSet, customFetch as joseFetch, jwtVerify } from 'jose'
+import {
+  AuthorizationResponseError,
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  buildEndSessionUrl,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  calculatePKCECodeChallenge,
+  clockTolerance,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  ResponseBodyError,
+  type ServerMetadata,
+} from 'openid-client'
+import { Agent, fetch as undiciFetch } from 'undici'
+import type { OidcConfig } from '../config.ts'
+
+/** The reason why a sign-in failed. */
+export type SignInFailure = 'unavailable' | 'denied' | 'rejected'
+
+/** A failed exchange with the provider. Contains no values that the provider sent, except a code. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError'
+  readonly failure: SignInFailure
+  /** The code of the error, for the log. */
+  readonly reason: string
+
+  constructor(failure: SignInFailure, reason: string) {
+    super(`The sign-in failed: ${reason}`)
+    this.failure = failure
+    this.reason = reason
+  }
+}
+
+/** The facts about a person that the provider signed, or returned over TLS from its userinfo endpoint. */
+export interface ProviderClaims {
+  subject: string
+  email: string | undefined
+  emailVerified: boolean
+  /** The session at the provider. */
+  providerSession: string | undefined
+  /** The values of the roles claim; empty without --oidc-roles-claim. */
+  groups: string[]
+}
+
+/** The session or person that a back-channel logout names. */
+export interface LogoutClaims {
+  subject: string | undefined
+  providerSession: string | undefined
+}
+
+/** The secrets of a sign-in, which a cookie of the browser keeps until the provider redirects back. */
+export interface SignInChecks {
+  state: string
+  nonce: string
+  codeVerifier: string
+}
+
+export type Provider = ReturnType<typeof createProvider>
+
+/** The difference between the clocks of this server and the provider that tokens tolerate, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 60
+
+/** The time for which the endpoints of the provider are cached. Keys are read for each sign-in. */
+const METADATA_MS = 3_600_000
+
+/** The time for which a failed request for the endpoints is not repeated. */
+const FAILURE_MS = 3_000
+
+/** The maximum age of a logout token. */
+const LOGOUT_SECONDS = 300
+
+/** The minimum time between two requests for the keys of logout tokens, which anyone can cause. */
+const LOGOUT_KEYS_COOLDOWN_MS = 10_000
+
+const MAX_RESPONSE_BYTES = 1024 * 1024
+const TIMEOUT_SECONDS = 10
+
+/** The event that a logout token contains (OpenID Connect Back-Channel Logout 1.0). */
+const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+
+/** Creates the client of the OpenID Connect provider. It sends no request before it is used. */
+export function createProvider(config: OidcConfig, redirectUri: string) {
+  const agent = new Agent({
+    connect: { timeout: 3_000 },
+    headersTimeout: TIMEOUT_SECONDS * 1000,
+    bodyTimeout: TIMEOUT_SECONDS * 1000,
+    maxResponseSize: MAX_RESPONSE_BYTES,
+  })
+  const fetch = ((url: string, options: object) => undiciFetch(url, { ...options, dispatcher: agent })) as never
+  const metadata = { client_secret: config.clientSecret, [clockTolerance]: CLOCK_TOLERANCE_SECONDS }
+  const isInsecure = config.issuer.protocol === 'http:'
+
+  async function discover(): Promise<ServerMetadata> {
+    const options = {
+      [customFetch]: fetch,
+      timeout: TIMEOUT_SECONDS,
+      execute: isInsecure ? [allowInsecureRequests] : [],
+    }
+    const found = await discovery(config.issuer, config.clientId, metadata, undefined, options)
+    const server = found.serverMetadata()
+    // The issuer of Entra ID for several tenants. An administrator of any tenant could sign in with any address.
+    if (server.issuer.includes('{')) throw new ProviderError('unavailable', 'issuer_of_several_tenants')
+    return server
+  }
+  const findServer = cached(discover)
+
+  /** Returns a client without cached keys, so that a sign-in that follows a rotation of keys finds the new key. */
+  function clientOf(server: ServerMetadata): Configuration {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const authentication = methods.includes('client_secret_post') ? ClientSecretPost() : ClientSecretBasic()
+    const client = new Configuration(server, config.clientId, metadata, authentication)
+    client.timeout = TIMEOUT_SECONDS
+    client[customFetch] = fetch
+    if (isInsecure) allowInsecureRequests(client)
+    enableNonRepudiationChecks(client)
+    return client
+  }
+
+  let logoutKeys: { uri: string; keys: ReturnType<typeof createRemoteJWKSet> } | undefined
+  function logoutKeysOf(uri: string): ReturnType<typeof createRemoteJWKSet> {
+    if (logoutKeys?.uri !== uri) {
+      const options = { cooldownDuration: LOGOUT_KEYS_COOLDOWN_MS, [joseFetch]: fetch }
+      logoutKeys = { uri, keys: createRemoteJWKSet(new URL(uri), options) }
+    }
+    return logoutKeys.keys
+  }
+
+  return {
+    /** Returns the address at which a person signs in. @throws ProviderError */
+    signInUrl: ({ state, nonce, codeVerifier }: SignInChecks) =>
+      onProvider(async () =>
+        buildAuthorizationUrl(clientOf(await findServer()), {
+          redirect_uri: redirectUri,
+          scope: 'openid email profile',
+          response_type: 'code',
+          state,
+          nonce,
+          code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+          code_challenge_method: 'S256',
+        }),
+      ),
+
+    /**
+     * Exchanges the code of a redirect for the claims of the person. Verifies state, nonce, signature, issuer,
+     * audience, and expiry.
+     * @param search the query of the redirect
+     * @throws ProviderError
+     */
+    exchange: (search: string, { state, nonce, codeVerifier }: SignInChecks) =>
+      onProvider(async (): Promise<ProviderClaims> => {
+        const client = clientOf(await findServer())
+        const tokens = await authorizationCodeGrant(client, new URL(`${redirectUri}${search}`), {
+          pkceCodeVerifier: codeVerifier,
+          expectedState: state,
+          expectedNonce: nonce,
+          idTokenExpected: true,
+        })
+        const claims = tokens.claims()!
+        const isComplete =
+          claims.email !== undefined && (!config.rolesClaim || claimAt(claims, config.rolesClaim) !== undefined)
+        const info: { [claim: string]: unknown } =
+          isComplete || !client.serverMetadata().userinfo_endpoint
+            ? {}
+            : await fetchUserInfo(client, tokens.access_token, claims.sub)
+        const { email, email_verified: emailVerified } = (claims.email === undefined ? info : claims) as typeof info
+        return {
+          subject: claims.sub,
+          email: typeof email === 'string' ? email : undefined,
+          emailVerified: emailVerified === true || emailVerified === 'true',
+          providerSession: typeof claims.sid === 'string' ? claims.sid : undefined,
+          groups: config.rolesClaim
+            ? groupsOf(claimAt(claims, config.rolesClaim) ?? claimAt(info, config.rolesClaim))
+            : [],
+        }
+      }),
+
+    /** Verifies the token of a back-channel logout. @throws ProviderError */
+    verifyLogout: (token: string) =>
+      onProvider(async (): Promise<LogoutClaims> => {
+        const { issuer, jwks_uri: uri, id_token_signing_alg_values_supported: supported } = await findServer()
+        if (uri === undefined) throw new ProviderError('rejected', 'no_keys')
+        const algorithms = (supported ?? ['RS256']).filter((name) => /^(RS|PS|ES)\d|^Ed/.test(name))
+        const { payload, protectedHeader } = await jwtVerify(token, logoutKeysOf(uri), {
+          issuer,
+          audience: config.clientId,
+          algorithms,
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
+          maxTokenAge: LOGOUT_SECONDS,
+          requiredClaims: ['jti'],
+        })
+        const { events, nonce, sub: subject, sid } = payload
+        const isLogout = typeof events === 'object' && events !== null && LOGOUT_EVENT in events
+        const isTyped =
+          protectedHeader.typ === undefined || /^(application\/)?(logout\+)?jwt$/i.test(protectedHeader.typ)
+        // An ID token has a nonce and no event. It must not work as a logout token.
+        if (!isLogout || !isTyped || nonce !== undefined) throw new ProviderError('rejected', 'not_a_logout_token')
+        const providerSession = typeof sid === 'string' ? sid : undefined
+        if (subject === undefined && providerSession === undefined) throw new ProviderError('rejected', 'nobody_named')
+        return { subject, providerSession }
+      }),
+
+    /** Returns the address at which the person signs out of the provider, if it has one. */
+    async signOutUrl(returnUrl: string): Promise<string | null> {
+      try {
+        const server = await findServer()
+        if (!server.end_session_endpoint) return null
+        return buildEndSessionUrl(clientOf(server), { post_logout_redirect_uri: returnUrl }).href
+      } catch {
+        // The session of this server has ended. The provider is unavailable, so there is no address to open.
+        return null
+      }
+    },
+
+    close: () => agent.destroy(),
+  }
+}
+
+/** Creates a value that is cached for an hour. Concurrent calls share a request, and a failure is not retried at once. */
+function cached<T>(make: () => Promise<T>): () => Promise<T> {
+  let current: { value: Promise<T>; until: number } | undefined
+  return () => {
+    const now = performance.now()
+    if (current && now < current.until) return current.value
+    const made = { value: make(), until: now + METADATA_MS }
+    made.value.catch(() => {
+      made.until = performance.now() + FAILURE_MS
+    })
+    current = made
+    return made.value
+  }
+}
+
+async function onProvider<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw toProviderError(error)
+  }
+}
+
+/** The codes of errors that another attempt can fix, because the provider did not respond as specified. */
+const UNAVAILABLE = /^(OAUTH_RESPONSE_IS_NOT_|OAUTH_TIMEOUT|ERR_JWKS_TIMEOUT|ERR_JOSE_GENERIC)/
+
+function toProviderError(error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error
+  if (error instanceof AuthorizationResponseError) {
+    return new ProviderError(error.error === 'access_denied' ? 'denied' : 'rejected', safeCode(error.error))
+  }
+  if (error instanceof ResponseBodyError) {
+    // The client ID or secret is wrong, so each sign-in fails until the operator corrects it.
+    const isSetup = ['invalid_client', 'unauthorized_client'].includes(error.error)
+    return new ProviderError(isSetup || error.status >= 500 ? 'unavailable' : 'rejected', safeCode(error.error))
+  }
+  const { code, name, message } = error as { code?: unknown; name?: string; message?: string }
+  if (typeof code === 'string') return new ProviderError(UNAVAILABLE.test(code) ? 'unavailable' : 'rejected', code)
+  // undici reports each failure of the connection as a TypeError, and a timeout as an abort.
+  const isNetwork = message === 'fetch failed' || name === 'TimeoutError' || name === 'AbortError'
+  return new ProviderError(isNetwork ? 'unavailable' : 'rejected', isNetwork ? 'no_response' : (name ?? 'unknown'))
+}
+
+function safeCode(code: string): string {
+  return code.replaceAll(/[^\w.-]/g, '').slice(0, 80)
+}
+
+/** Returns a claim by its name, or by a path with dots, as `realm_access.roles` of Keycloak. */
+function claimAt(claims: object, name: string): unknown {
+  const own = (object: unknown, key: string) =>
+    typeof object === 'object' && object !== null && Object.hasOwn(object, key)
+      ? (object as Record<string, unknown>)[key]
+      : undefined
+  return own(claims, name) ?? name.split('.').reduce<unknown>(own, claims)
+}
+
+function groupsOf(value: unknown): string[] {
+  return [value].flat().filter((group) => typeof group === 'string')
+}

@@ -1,0 +1,32 @@
+import type { PageWords } from '../../locales/page-texts.ts'
+import { pageIcon } from '../pages/assets.ts'
+import { buildPage, escapeHtml, fillHtml, type Page } from '../pages/html.ts'
+import type { PageLanguage } from '../pages/words.ts'
+
+export type SignInProblem = Exclude<keyof PageWords['signIn'], 'title' | 'choose' | 'again'>
+
+/** The page of a failed sign-in, with a link to try again. */
+export function signInProblemPage(problem: SignInProblem, language: PageLanguage, email = ''): Page {
+  const { signIn } = language.words
+  const what = fillHtml(signIn[problem], { email: `<bdi>${escapeHtml(email)}</bdi>` })
+  return page(language, `<h1>${escapeHtml(signIn.title)}</h1><p>${what}</p>${list([[signIn.again, './login']])}`)
+}
+
+/** The page on which a person with roles in several workspaces selects one. */
+export function workspacesPage(names: readonly string[], search: string, language: PageLanguage): Page {
+  const { signIn } = language.words
+  const links = names.map((workspace): [string, string] => [
+    workspace,
+    `./login?${new URLSearchParams({ workspace, ...(search && { return: search }) })}`,
+  ])
+  return page(language, `<h1>${escapeHtml(signIn.choose)}</h1>${list(links)}`)
+}
+
+function page({ words, tag }: PageLanguage, main: string): Page {
+  return buildPage({ title: words.signIn.title, language: tag, main, icon: `..${pageIcon.path}` })
+}
+
+function list(links: readonly (readonly [text: string, href: string])[]): string {
+  const items = links.map(([text, href]) => `<li><a dir="auto" href="${escapeHtml(href)}">${escapeHtml(text)}</a></li>`)
+  return `<ul>${items.join('')}</ul>`
+}

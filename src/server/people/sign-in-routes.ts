@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto'
+import type { H3, H3Event } from 'h3'
+import { ApiError } from '../../core/errors.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
+import type { OidcConfig } from '../config.ts'
+import type { Services } from '../context.ts'
+import type { Authenticate } from '../http/middleware/authenticate.ts'
+import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from '../http/middleware/cookies.ts'
+import { correlationIdOf, noteCaller } from '../http/middleware/observe.ts'
+import { requireCsrfToken, SESSION_MS } from '../http/middleware/sessions.ts'
+import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
+import { type Page, pageResponse } from '../pages/html.ts'
+import { deskPath } from '../pages/scripted-pages.ts'
+import { pageLanguage } from '../pages/words.ts'
+import { createProvider, type Provider, ProviderError } from './provider.ts'
+import {
+  endSessions,
+  logoutTokenOf,
+  openSignIn,
+  type PendingSignIn,
+  returnSearch,
+  SIGN_IN_SECONDS,
+  sealSignIn,
+  signIn,
+} from './sign-in.ts'
+import { type SignInProblem, signInProblemPage, workspacesPage } from './sign-in-pages.ts'
+
+/** The maximum size of a back-channel logout. */
+const MAX_LOGOUT_BYTES = 16 * 1024
+
+export interface PeopleOptions {
+  services: Pick<Services, 'store' | 'clock' | 'log'>
+  config: OidcConfig
+  keys: ServerKeys
+  publicUrl: string
+}
+
+export interface PeopleLimits {
+  authenticate: Authenticate
+  limitAddress(event: H3Event): void
+}
+
+/** The sign-in of people. */
+export interface People {
+  issuer: string
+  mount(app: H3, limits: PeopleLimits): void
+  close(): Promise<void>
+}
+
+/** Returns the address to which the provider redirects after a sign-in. */
+function redirectUriOf(publicUrl: string): string {
+  return `${publicUrl}${deskPath}/callback`
+}
+
+export function createPeople(options: PeopleOptions): People {
+  const provider = createProvider(options.config, redirectUriOf(options.publicUrl))
+  return {
+    issuer: options.config.issuer.href,
+    mount(app, limits) {
+      app.get(`${deskPath}/login`, (event) => beginSignIn(event, options, provider))
+      app.get(`${deskPath}/callback`, (event) => {
+        limits.limitAddress(event)
+        return completeSignIn(event, options, provider)
+      })
+      app.get(`${deskPath}/session`, (event) => showSession(event, options, limits))
+      app.post(`${deskPath}/logout`, (event) => signOut(event, options, { ...limits, provider }))
+      app.post(`${deskPath}/backchannel-logout`, (event) => {
+        limits.limitAddress(event)
+        return endByProvider(event, options, provider)
+      })
+    },
+    close: provider.close,
+  }
+}
+
+/** Redirects to the provider, and keeps the secrets of the sign-in in a cookie. */
+async function beginSignIn(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
+  const { searchParams } = event.url
+  const workspace = searchParams.get('workspace')
+  const pending: PendingSignIn = {
+    state: randomText(),
+    nonce: randomText(),
+    codeVerifier: randomText(),
+    search: returnSearch(searchParams.get('return')),
+    startedAt: options.services.clock().getTime(),
+    ...(workspace !== null && { workspace: workspace.slice(0, 255) }),
+  }
+  try {
+    const location = await provider.signInUrl(pending)
+    return redirect(location.href, [setCookie(SIGN_IN_COOKIE, sealSignIn(pending, options.keys), SIGN_IN_SECONDS)])
+  } catch (error) {
+    return failedPage(event, error, options)
+  }
+}
+
+/** Completes a sign-in after the redirect of the provider. The secrets of the sign-in work once. */
+async function completeSignIn(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
+  const { services, config, keys, publicUrl } = options
+  const at = services.clock()
+  const { headers } = event.req
+  const pending = openSignIn(readCookie(headers, SIGN_IN_COOKIE), keys, at)
+  if (!pending) return problemPage(event, 'expired')
+  try {
+    const claims = await provider.exchange(event.url.search, pending)
+    const result = await signIn(services.store, claims, {
+      config,
+      workspace: pending.workspace,
+      formerSecret: readCookie(headers, SESSION_COOKIE),
+      correlationId: correlationIdOf(event),
+      at,
+    })
+    if ('session' in result) {
+      const session = setCookie(SESSION_COOKIE, result.session.secret, SESSION_MS / 1000)
+      return redirect(`${publicUrl}${deskPath}${pending.search}`, [session, clearCookie(SIGN_IN_COOKIE)])
+    }
+    if ('choices' in result) {
+      return page(workspacesPage(result.choices, pending.search, pageLanguage(headers)), 200)
+    }
+    return problemPage(event, result.problem, 'email' in result ? result.email : undefined)
+  } catch (error) {
+    return failedPage(event, error, options)
+  }
+}
+
+/** Returns the person and the permissions of the session, and the token that its changes need. */
+async function showSession(
+  event: H3Event,
+  { services }: PeopleOptions,
+  { authenticate }: PeopleLimits,
+): Promise<Response> {
+  const caller = await authenticate(event.req.headers, services.clock())
+  noteCaller(event, caller)
+  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
+  const { grants, csrfToken } = caller.session
+  const workspace = { id: caller.workspaceId, name: caller.workspace.name }
+  return json({ email: caller.name, workspace, roles: grants, csrfToken, expiresAt: caller.expiresAt!.toISOString() })
+}
+
+/** Ends the session of a browser. The response has the address at which the person also signs out of the provider. */
+async function signOut(
+  event: H3Event,
+  { services, publicUrl }: PeopleOptions,
+  { authenticate, provider }: PeopleLimits & { provider: Provider },
+): Promise<Response> {
+  const at = services.clock()
+  const caller = await authenticate(event.req.headers, at)
+  noteCaller(event, caller)
+  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
+  requireCsrfToken(caller, event.req)
+  const { id } = caller.session
+  await services.store.transaction(async (tx) =>
+    endSessions(tx, await tx.sessions.end(caller.workspaceId, id), { correlationId: correlationIdOf(event), at }),
+  )
+  const providerLogoutUrl = await provider.signOutUrl(`${publicUrl}${deskPath}`)
+  return json({ providerLogoutUrl }, [clearCookie(SESSION_COOKIE)])
+}
+
+/** Ends the sessions that a signed logout token of the provider names (OpenID Connect Back-Channel Logout 1.0). */
+async function endByProvider(
+  event: H3Event,
+  { services, config }: PeopleOptions,
+  provider: Provider,
+): Promise<Response> {
+  requireContentType(event, ['application/x-www-form-urlencoded'])
+  const token = logoutTokenOf(decodeUtf8(await readBody(event, MAX_LOGOUT_BYTES)))
+  const at = services.clock()
+  const correlationId = correlationIdOf(event)
+  try {
+    const named = await provider.verifyLogout(token)
+    const ended = await services.store.transaction(async (tx) => {
+      const sessions = await tx.sessions.endOfPerson(config.issuer.href, named)
+      await endSessions(tx, sessions, { correlationId, at })
+      return sessions
+    })
+    services.log.info({ correlationId, sessions: ended.length }, 'the provider ended sessions')
+    return json({})
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error
+    services.log.warn({ correlationId, reason: error.reason }, 'rejected a back-channel logout')
+    if (error.failure === 'unavailable') throw new ApiError('SERVICE_UNAVAILABLE', { headers: { 'retry-after': '10' } })
+    throw new ApiError('INVALID_INPUT', { message: 'The logout token is not valid.' })
+  }
+}
+
+const statusOf: Record<SignInProblem, number> = {
+  unavailable: 503,
+  unverified: 403,
+  noRole: 403,
+  expired: 400,
+  denied: 403,
+}
+
+function failedPage(event: H3Event, error: unknown, { services }: PeopleOptions): Response {
+  if (!(error instanceof ProviderError)) throw error
+  const { failure, reason } = error
+  services.log.warn({ correlationId: correlationIdOf(event), failure, reason }, 'a sign-in failed')
+  return problemPage(event, failure === 'rejected' ? 'expired' : failure)
+}
+
+function problemPage(event: H3Event, problem: SignInProblem, email?: string): Response {
+  return page(signInProblemPage(problem, pageLanguage(event.req.headers), email), statusOf[problem])
+}
+
+/** Returns a page that ends the sign-in of the browser. */
+function page(content: Page, status: number): Response {
+  const response = pageResponse(content, { status })
+  response.headers.append('set-cookie', clearCookie(SIGN_IN_COOKIE))
+  return response
+}
+
+function redirect(location: string, cookies: readonly string[]): Response {
+  const headers = new Headers({ location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+  for (const cookie of cookies) headers.append('set-cookie', cookie)
+  return new Response(null, { status: 303, headers })
+}
+
+function json(body: unknown, cookies: readonly string[] = []): Response {
+  const response = Response.json(body, { headers: { 'cache-control': 'no-store' } })
+  for (const cookie of cookies) response.headers.append('set-cookie', cookie)
+  return response
+}
+
+function randomText(): string {
+  return randomBytes(32).toString('base64url')
+}

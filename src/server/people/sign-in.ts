@@ -1,0 +1,153 @@
+import { ApiError } from '../../core/errors.ts'
+import { type ServerKeys, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import { tokenDigest } from '../../core/rules/crypto/token.ts'
+import { comparableEmail } from '../../core/rules/people/email.ts'
+import { personRoles } from '../../core/rules/people/person-roles.ts'
+import type { ClaimedRole } from '../../storage/people/people-repository.ts'
+import type { EndedSession } from '../../storage/people/sessions-repository.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { OidcConfig } from '../config.ts'
+import { newSessionSecret, SESSION_MS } from '../http/middleware/sessions.ts'
+import type { ProviderClaims, SignInChecks } from './provider.ts'
+
+/** A sign-in that waits for the provider. A cookie of the browser contains it, sealed with the server key. */
+export interface PendingSignIn extends SignInChecks {
+  /** The workspace that the person requested, by name or ID. */
+  workspace?: string
+  /** The query of the desk to which the person returns. */
+  search: string
+  startedAt: number
+}
+
+/** The time for which a sign-in can be completed. */
+export const SIGN_IN_SECONDS = 600
+
+/** The associated data of the seal, so that no other sealed secret of the server opens as a sign-in. */
+const SEAL_ROW = 'sign-in'
+
+export function sealSignIn(pending: PendingSignIn, { current }: ServerKeys): string {
+  return seal(JSON.stringify(pending), SEAL_ROW, current, 'sign-ins')
+}
+
+/** Returns the sign-in of a cookie; undefined if it is missing, expired, or not sealed by this installation. */
+export function openSignIn(
+  sealed: string | undefined,
+  { current, previous }: ServerKeys,
+  at: Date,
+): PendingSignIn | undefined {
+  if (sealed === undefined) return undefined
+  try {
+    const pending: PendingSignIn = JSON.parse(unseal(sealed, SEAL_ROW, [current, ...previous], 'sign-ins'))
+    return at.getTime() - pending.startedAt <= SIGN_IN_SECONDS * 1000 ? pending : undefined
+  } catch {
+    // A forged cookie, or one of another server key, is the same as none.
+    return undefined
+  }
+}
+
+/** The result of a sign-in whose claims the provider confirmed. */
+export type SignInResult =
+  | { session: { secret: string; workspaceId: string } }
+  | { problem: 'unverified' }
+  | { problem: 'noRole'; email: string }
+  /** The person has roles in several workspaces, and requested none. */
+  | { choices: string[] }
+
+/**
+ * Signs a person in: stores the person and creates a session with a new secret. The session that the browser had ends,
+ * so that anyone who knew its secret is not signed in.
+ */
+export async function signIn(
+  store: Store,
+  claims: ProviderClaims,
+  options: {
+    config: OidcConfig
+    workspace: string | undefined
+    formerSecret: string | undefined
+    correlationId: string
+    at: Date
+  },
+): Promise<SignInResult> {
+  const { config, workspace, formerSecret, correlationId, at } = options
+  const email = claims.email === undefined ? undefined : comparableEmail(claims.email)
+  if (email === undefined || !(claims.emailVerified || config.trustsEmail)) return { problem: 'unverified' }
+  const claimedRoles = await findClaimedRoles(store, claims.groups, config)
+  return store.transaction(async (tx) => {
+    const issuer = config.issuer.href
+    const person = await tx.people.signIn({ issuer, subject: claims.subject, email, claimedRoles }, at)
+    const members = await tx.members.listOfEmail(email)
+    const names = await listWorkspaces(tx, [...members, ...claimedRoles])
+    const found = workspace === undefined ? [...names] : [...names].filter((one) => one.includes(workspace))
+    if (found.length === 0) return { problem: 'noRole', email }
+    if (found.length > 1) return { choices: found.map(([, name]) => name).sort() }
+    const workspaceId = found[0]![0]
+    if (formerSecret !== undefined)
+      await endSessions(tx, await tx.sessions.endByDigest(tokenDigest(formerSecret)), { correlationId, at })
+    const secret = newSessionSecret()
+    const expiresAt = new Date(at.getTime() + SESSION_MS)
+    const fields = { digest: tokenDigest(secret), personId: person.id, providerSession: claims.providerSession ?? null }
+    const session = await tx.sessions.insert(workspaceId, { ...fields, expiresAt }, at)
+    const actor = { tokenId: person.id, name: email, subject: person.subject }
+    await tx.auditLog.insert(workspaceId, { action: 'session.create', actor, targetId: session.id, correlationId }, at)
+    return { session: { secret, workspaceId } }
+  })
+}
+
+/** Records ended sessions in the audit log, with their people as actors. */
+export async function endSessions(
+  tx: Repositories,
+  ended: readonly EndedSession[],
+  { correlationId, at }: { correlationId: string; at: Date },
+): Promise<void> {
+  for (const { id, workspaceId, personId, subject, email } of ended) {
+    const actor = { tokenId: personId, name: email, subject }
+    await tx.auditLog.insert(workspaceId, { action: 'session.end', actor, targetId: id, correlationId }, at)
+  }
+}
+
+/** Returns the names of workspaces by ID. */
+async function listWorkspaces(
+  { workspaces }: Repositories,
+  roles: readonly { workspaceId: string }[],
+): Promise<Map<string, string>> {
+  const names = new Map<string, string>()
+  for (const { workspaceId } of roles) {
+    const workspace = names.has(workspaceId) ? undefined : await workspaces.findByNameOrId(workspaceId)
+    if (workspace?.id === workspaceId) names.set(workspaceId, workspace.name)
+  }
+  return names
+}
+
+/** Returns the roles that the groups of a person give. A group with the name of a role gives it in `default`. */
+async function findClaimedRoles(
+  store: Store,
+  groups: readonly string[],
+  { groupRoles }: OidcConfig,
+): Promise<ClaimedRole[]> {
+  const ownNames = personRoles.map((role) => ({ group: role, role, workspace: 'default' }))
+  const given = [...ownNames, ...groupRoles].filter(({ group }) => groups.includes(group))
+  const claimed: ClaimedRole[] = []
+  for (const { role, workspace } of given) {
+    const found = await store.workspaces.findByNameOrId(workspace)
+    if (found && !claimed.some((one) => one.role === role && one.workspaceId === found.id)) {
+      claimed.push({ workspaceId: found.id, role })
+    }
+  }
+  return claimed
+}
+
+/** Returns the query of the desk after a sign-in. Only the query is kept, so that no other address can be named. */
+export function returnSearch(given: string | null): string {
+  if (given === null || given.length > MAX_SEARCH) return ''
+  const search = new URLSearchParams(given).toString()
+  return search === '' ? '' : `?${search}`
+}
+
+const MAX_SEARCH = 500
+
+/** @throws ApiError for a body that is not a logout token */
+export function logoutTokenOf(body: string): string {
+  const token = new URLSearchParams(body).get('logout_token')
+  if (token) return token
+  throw new ApiError('INVALID_INPUT', { message: 'The body must contain logout_token.' })
+}

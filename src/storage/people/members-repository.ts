@@ -1,0 +1,54 @@
+import { newId } from '../../core/ids.ts'
+import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
+import { json, mapping, nullable, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+
+const MEMBER = mapping({
+  id: text,
+  workspaceId: text,
+  /** In the form of `comparableEmail`. */
+  email: text,
+  role: plain<PersonRole>(),
+  /** The projects in which the role applies; null for the whole workspace. */
+  projectIds: nullable(json<string[]>()),
+  createdAt: time,
+})
+
+/** A role of a member. A member can have several. */
+export interface StoredMember extends RecordOf<typeof MEMBER> {}
+
+type Row = RowOf<typeof MEMBER>
+
+/** The members of workspaces, who sign in with an email address. */
+export class Members extends Repository {
+  /** Gives a member a role. If the member already has the role, replaces its projects. */
+  async insertOrUpdate(workspaceId: string, member: Grant & { email: string }, at: Date): Promise<StoredMember> {
+    const row = MEMBER.write({ ...member, id: newId(at), workspaceId, createdAt: at })
+    const [stored]: Row[] = await this.db('members')
+      .insert(row)
+      .onConflict(['workspace_id', 'email', 'role'])
+      .merge(['project_ids'])
+      .returning(MEMBER.columns)
+    return MEMBER.read(stored!)
+  }
+
+  /** Removes all roles of a member, or one. Returns the IDs of the removed roles. */
+  async remove(workspaceId: string, email: string, role?: PersonRole): Promise<string[]> {
+    const ids: string[] = await this.db('members')
+      .where({ workspace_id: workspaceId, email, ...(role && { role }) })
+      .pluck('id')
+    await this.db('members').whereIn('id', ids).delete()
+    return ids
+  }
+
+  async list(workspaceId: string): Promise<StoredMember[]> {
+    const rows: Row[] = await this.db('members').where({ workspace_id: workspaceId }).orderBy(['email', 'role'])
+    return rows.map(MEMBER.read)
+  }
+
+  /** Returns the roles of an address in all workspaces. */
+  async listOfEmail(email: string): Promise<StoredMember[]> {
+    const rows: Row[] = await this.db('members').where({ email }).orderBy('id')
+    return rows.map(MEMBER.read)
+  }
+}

@@ -1,0 +1,49 @@
+import { newId } from '../../core/ids.ts'
+import type { PersonRole } from '../../core/rules/people/person-roles.ts'
+import { json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+
+/** A role that the provider claimed for a person. */
+export interface ClaimedRole {
+  workspaceId: string
+  role: PersonRole
+}
+
+const PERSON = mapping({
+  id: text,
+  issuer: text,
+  /** The ID of the person at the issuer. */
+  subject: text,
+  /** In the form of `comparableEmail`. */
+  email: text,
+  /** The roles that the provider claimed at the last sign-in. */
+  claimedRoles: json<ClaimedRole[]>(),
+  createdAt: time,
+  signedInAt: time,
+})
+
+export interface StoredPerson extends RecordOf<typeof PERSON> {}
+
+type Row = RowOf<typeof PERSON>
+
+/** The people who signed in. A person is the same one in all workspaces. */
+export class People extends Repository {
+  /** Stores a person with the email address and roles of this sign-in, which replace those of earlier sign-ins. */
+  async signIn(
+    person: Pick<StoredPerson, 'issuer' | 'subject' | 'email' | 'claimedRoles'>,
+    at: Date,
+  ): Promise<StoredPerson> {
+    const row = PERSON.write({ ...person, id: newId(at), createdAt: at, signedInAt: at })
+    const [stored]: Row[] = await this.db('people')
+      .insert(row)
+      .onConflict(['issuer', 'subject'])
+      .merge(['email', 'claimed_roles', 'signed_in_at'])
+      .returning(PERSON.columns)
+    return PERSON.read(stored!)
+  }
+
+  /** Returns the IDs of all people with an address, for operators. */
+  async listIdsByEmail(email: string): Promise<string[]> {
+    return this.db('people').where({ email }).orderBy('id').pluck('id')
+  }
+}

@@ -1,0 +1,161 @@
+import type { Knex } from 'knex'
+import { newId } from '../../core/ids.ts'
+import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
+import { mapping, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+import {
+  type CallerWorkspace,
+  type CallerWorkspaceRow,
+  selectWorkspace,
+  toWorkspace,
+} from '../workspaces/caller-workspace.ts'
+import { Usage } from '../workspaces/limits-repository.ts'
+import type { ClaimedRole } from './people-repository.ts'
+
+const SESSION = mapping({
+  id: text,
+  workspaceId: text,
+  personId: text,
+  /** The session at the provider, if it names one. */
+  providerSession: optionalText,
+  createdAt: time,
+  lastUsedAt: time,
+  /** The absolute end. An idle session ends earlier. */
+  expiresAt: time,
+})
+
+/** The session of a person in one workspace, without the SHA-256 digest by which it is found. */
+export interface StoredSession extends RecordOf<typeof SESSION> {}
+
+type Row = RowOf<typeof SESSION>
+
+export interface SessionWithPerson extends StoredSession {
+  person: { issuer: string; subject: string; email: string }
+  /** The roles in the workspace of the session: those of the member, and those that the provider claimed. */
+  grants: Grant[]
+  workspace: CallerWorkspace
+}
+
+interface FoundRow extends Row, CallerWorkspaceRow {
+  issuer: string
+  subject: string
+  email: string
+  claimed_roles: string
+}
+
+interface EndedRow {
+  id: string
+  workspace_id: string
+  person_id: string
+  subject: string
+  email: string
+}
+
+/** A session that ended, for the audit log. */
+export interface EndedSession {
+  id: string
+  workspaceId: string
+  personId: string
+  subject: string
+  email: string
+}
+
+/** The sessions of people who signed in. The row of an ended session is deleted. */
+export class Sessions extends Repository {
+  async insert(
+    workspaceId: string,
+    session: Pick<StoredSession, 'personId' | 'providerSession' | 'expiresAt'> & { digest: string },
+    at: Date,
+  ): Promise<StoredSession> {
+    const { digest, ...given } = session
+    const stored = { ...given, id: newId(at), workspaceId, createdAt: at, lastUsedAt: at }
+    await this.db('sessions').insert({ ...SESSION.write(stored), digest })
+    return stored
+  }
+
+  /** Finds a session across workspaces, because it identifies its workspace. */
+  async findByDigest(digest: string): Promise<SessionWithPerson | undefined> {
+    const row: FoundRow | undefined = await selectWorkspace(this.db('sessions'), 'sessions')
+      .join('people', 'people.id', 'sessions.person_id')
+      .where({ digest })
+      .select(SESSION.from('sessions'), 'people.issuer', 'people.subject', 'people.email', 'people.claimed_roles')
+      .first()
+    if (!row) return undefined
+    const { workspace_id: workspaceId, issuer, subject, email } = row
+    const members: { role: PersonRole; project_ids: string | null }[] = await this.db('members')
+      .where({ workspace_id: workspaceId, email })
+      .orderBy('role')
+      .select('role', 'project_ids')
+    const claimed = (JSON.parse(row.claimed_roles) as ClaimedRole[]).filter((one) => one.workspaceId === workspaceId)
+    const usage = await new Usage({ db: this.db }).listStored([workspaceId])
+    return {
+      ...SESSION.read(row),
+      person: { issuer, subject, email },
+      grants: [
+        ...members.map(({ role, project_ids: ids }) => ({ role, projectIds: ids === null ? null : JSON.parse(ids) })),
+        ...claimed.map(({ role }) => ({ role, projectIds: null })),
+      ],
+      workspace: toWorkspace(row, usage.get(workspaceId)),
+    }
+  }
+
+  async setLastUsed(workspaceId: string, id: string, at: Date): Promise<void> {
+    await this.db('sessions').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
+  }
+
+  /** Returns the sessions of a workspace that have not expired, with the addresses of their people, newest first. */
+  async list(workspaceId: string, at: Date): Promise<(StoredSession & { email: string })[]> {
+    const rows: (Row & { email: string })[] = await this.db('sessions')
+      .join('people', 'people.id', 'sessions.person_id')
+      .where('sessions.workspace_id', workspaceId)
+      .where('sessions.expires_at', '>', at.getTime())
+      .orderBy('sessions.id', 'desc')
+      .select(SESSION.from('sessions'), 'people.email')
+    return rows.map((row) => ({ ...SESSION.read(row), email: row.email }))
+  }
+
+  async end(workspaceId: string, id: string): Promise<EndedSession[]> {
+    return this.endAll((query) => query.where({ workspace_id: workspaceId, 'sessions.id': id }))
+  }
+
+  /** Ends the sessions of an address in a workspace. */
+  async endOfEmail(workspaceId: string, email: string): Promise<EndedSession[]> {
+    return this.endAll((query) => query.where({ workspace_id: workspaceId, email }))
+  }
+
+  /** Ends a session across workspaces, because its digest is a secret. */
+  async endByDigest(digest: string): Promise<EndedSession[]> {
+    return this.endAll((query) => query.where({ digest }))
+  }
+
+  /** Ends the sessions of a person in all workspaces, or those of one session at the provider. */
+  async endOfPerson(
+    issuer: string,
+    { subject, providerSession }: { subject?: string | undefined; providerSession?: string | undefined },
+  ): Promise<EndedSession[]> {
+    return this.endAll((query) =>
+      query.where({
+        issuer,
+        ...(subject !== undefined && { subject }),
+        ...(providerSession !== undefined && { provider_session: providerSession }),
+      }),
+    )
+  }
+
+  /** Selects and deletes in two statements, because SQLite returns no deleted rows. */
+  private async endAll(select: (query: Knex.QueryBuilder) => void): Promise<EndedSession[]> {
+    const rows: EndedRow[] = await this.db('sessions')
+      .join('people', 'people.id', 'sessions.person_id')
+      .modify(select)
+      .select('sessions.id', 'sessions.workspace_id', 'sessions.person_id', 'people.subject', 'people.email')
+    const ids = rows.map(({ id }) => id)
+    await this.db('sessions').whereIn('id', ids).delete()
+    return rows.map(({ id, workspace_id: workspaceId, person_id: personId, subject, email }) => ({
+      id,
+      workspaceId,
+      personId,
+      subject,
+      email,
+    }))
+  }
+}

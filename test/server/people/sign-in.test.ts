@@ -1,0 +1,381 @@
+import { importJWK, SignJWT } from 'jose'
+import type { DestinationStream } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Grant } from '../../../src/core/rules/people/person-roles.ts'
+import { createLogger } from '../../../src/server/log.ts'
+import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
+import { addMember, listMembers, removeMember, revokeSessions } from '../../../src/server/operator/manage-members.ts'
+import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { oneDialect } from '../../support/databases.ts'
+import { TestProvider } from '../../support/oidc.ts'
+import { makeProject } from '../fixtures.ts'
+
+const SESSION = '__Host-passes-session'
+const SIGN_IN = '__Host-passes-sign-in'
+
+/** The response of GET /desk/session. */
+interface Shown {
+  email: string
+  workspace: { id: string; name: string }
+  roles: Grant[]
+  csrfToken: string
+}
+
+const provider = new TestProvider()
+beforeAll(() => provider.start())
+afterAll(() => provider.close())
+
+const logged: string[] = []
+const log = createLogger('debug', { write: (line: string) => void logged.push(line) } as DestinationStream)
+
+describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
+  const roles = [{ group: 'Box Office', role: 'support' as const, workspace: 'default' }]
+  const api = useApi(dialect, {
+    log,
+    oidc: () => provider.config({ rolesClaim: 'groups', groupRoles: roles }),
+  })
+  let workspace: TestWorkspace
+  let other: TestWorkspace
+
+  beforeAll(async () => {
+    workspace = await api.workspace()
+    other = await api.workspace()
+    await api.services.store.transaction((tx) => tx.workspaces.insert('default', api.now))
+  })
+
+  beforeEach(() => {
+    provider.account = { sub: '1', email: 'anna@example.com', email_verified: true }
+    provider.isDown = false
+  })
+
+  const nameOf = async ({ id }: TestWorkspace) => (await api.services.store.workspaces.findByNameOrId(id))!.name
+
+  const member = (email: string, role: Grant['role'], where = workspace, project?: string[]) =>
+    addMember(api.services.store, where.id, { email, role, project }, api.now)
+
+  /** Returns the cookies that a response sets. */
+  function cookiesOf({ headers }: { headers: Headers }): Map<string, string> {
+    return new Map(headers.getSetCookie().map((one) => /^([^=]+)=([^;]*)/.exec(one)!.slice(1) as [string, string]))
+  }
+
+  const get = (path: string, cookie = '') => api.send('GET', path, { headers: { cookie } })
+
+  async function begin(query = '') {
+    const answer = await get(`/desk/login${query}`)
+    expect(answer.status, answer.text).toBe(303)
+    return { location: answer.headers.get('location')!, cookie: `${SIGN_IN}=${cookiesOf(answer).get(SIGN_IN)}` }
+  }
+
+  /** Signs in as a browser, and returns the response to the redirect of the provider. */
+  async function signIn(query = '', cookies = '') {
+    const { location, cookie } = await begin(query)
+    const back = await provider.visit(location)
+    return get(back.pathname + back.search, `${cookie}; ${cookies}`)
+  }
+
+  /** Signs in with a role, and returns the cookie of the session with its CSRF token. */
+  async function session(query = '') {
+    const answer = await signIn(query)
+    expect(answer.status, answer.text).toBe(303)
+    const cookie = `${SESSION}=${cookiesOf(answer).get(SESSION)}`
+    const shown = await get('/desk/session', cookie)
+    expect(shown.status, shown.text).toBe(200)
+    const body = shown.body as Shown
+    return { cookie, shown: body, csrf: body.csrfToken, location: answer.headers.get('location') }
+  }
+
+  const create = (headers: Record<string, string>) =>
+    api.send('POST', '/v1/projects', { body: { name: 'Gala' }, headers })
+
+  test('a session acts with the roles of a member, and its changes need the CSRF token', async () => {
+    await member('Anna@Example.com'.toLowerCase(), 'editor')
+    provider.account.email = 'Anna@EXAMPLE.com'
+    const { cookie, csrf, shown } = await session()
+    expect(shown).toMatchObject({
+      email: 'anna@example.com',
+      workspace: { id: workspace.id },
+      roles: [{ role: 'editor', projectIds: null }],
+    })
+    expect((await get('/v1/projects', cookie)).status).toBe(200)
+    for (const headers of [{ cookie }, { cookie, 'x-csrf-token': 'x' }, { cookie, 'x-csrf-token': csrf.slice(1) }]) {
+      expect(await create(headers as never)).toMatchObject({ status: 403, body: { errorCode: 'CSRF_TOKEN_INVALID' } })
+    }
+    const made = await create({ cookie, 'x-csrf-token': csrf })
+    expect(made.status, made.text).toBe(201)
+    expect(made.headers.get('cache-control')).toBe('no-store')
+    expect(await get('/v1/webhooks', cookie)).toMatchObject({
+      status: 403,
+      body: { details: { scope: 'webhooks:read' } },
+    })
+    // A token takes precedence, and needs no CSRF token.
+    expect((await create({ cookie, authorization: `Bearer ${other.token}` })).status).toBe(201)
+    const { items } = await listAudit(
+      api.services.store,
+      await resolveSearch(api.services.store, { actors: ['anna@example.com'], workspace: workspace.id }),
+      { limit: 10 },
+    )
+    const actor = { kind: 'person', email: 'anna@example.com', subject: '1' }
+    expect(items).toEqual([
+      expect.objectContaining({
+        action: 'project.create',
+        actor,
+        tokenId: null,
+        targetId: (made.body as { id: string }).id,
+      }),
+      expect.objectContaining({ action: 'session.create', actor, tokenId: null }),
+    ])
+  })
+
+  test('sets cookies that scripts and other hosts cannot use, and logs no secret', async () => {
+    await member('anna@example.com', 'reader')
+    logged.length = 0
+    const { location, cookie } = await begin()
+    const back = await provider.visit(location)
+    const answer = await get(back.pathname + back.search, cookie)
+    for (const set of answer.headers.getSetCookie()) {
+      expect(set).toMatch(/^__Host-[\w-]+=[^;]*; Path=\/; Max-Age=\d+; HttpOnly; Secure; SameSite=Lax$/)
+    }
+    expect(cookiesOf(answer).get(SIGN_IN)).toBe('')
+    const secret = cookiesOf(answer).get(SESSION)!
+    await get('/v1/projects', `${SESSION}=${secret}`)
+    expect(logged.length).toBeGreaterThan(0)
+    const sealed = cookie.slice(SIGN_IN.length + 1)
+    for (const hidden of [secret, sealed, back.searchParams.get('code')!, 'client-secret-of-passes', 'anna@']) {
+      expect(logged.join('')).not.toContain(hidden)
+    }
+    const stored = JSON.stringify(await api.database.reader('sessions'))
+    expect(stored).not.toContain(secret)
+  })
+
+  test('returns to the desk only, regardless of the requested address', async () => {
+    await member('anna@example.com', 'reader')
+    const desk = 'https://passes.example/desk'
+    expect((await session('?return=%3Fwall%26project%3DGala')).location).toBe(`${desk}?wall=&project=Gala`)
+    for (const evil of [
+      'https://evil.example',
+      '//evil.example',
+      '/\\evil.example',
+      '@evil.example',
+      '?x\r\nSet-Cookie: a=b',
+    ]) {
+      const { location } = await session(`?return=${encodeURIComponent(evil)}`)
+      const { origin, pathname } = new URL(location!)
+      expect(origin + pathname).toBe(desk)
+      expect(location).not.toMatch(/[\r\n]/)
+    }
+  })
+
+  test('rejects a redirect with the state or cookie of another sign-in, and a repeated one', async () => {
+    await member('anna@example.com', 'reader')
+    const mine = await begin()
+    const theirs = await begin()
+    const back = await provider.visit(theirs.location)
+    for (const cookie of ['', mine.cookie, `${SIGN_IN}=forged`, theirs.cookie.slice(0, -3)]) {
+      const answer = await get(back.pathname + back.search, cookie)
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain('Sign in again')
+      expect(cookiesOf(answer).has(SESSION)).toBe(false)
+    }
+    expect((await get(back.pathname + back.search, theirs.cookie)).status).toBe(303)
+    expect((await get(back.pathname + back.search, theirs.cookie)).status).toBe(400)
+    const late = await begin()
+    const lateBack = await provider.visit(late.location)
+    api.advance(601)
+    expect((await get(lateBack.pathname + lateBack.search, late.cookie)).status).toBe(400)
+  })
+
+  test('ends the previous session of the browser, and never accepts a session that it did not create', async () => {
+    await member('anna@example.com', 'reader')
+    const former = await session()
+    const answer = await signIn('', `${former.cookie}`)
+    expect(cookiesOf(answer).get(SESSION)).not.toBe(former.cookie.slice(SESSION.length + 1))
+    api.advance(2)
+    expect((await get('/v1/projects', former.cookie)).status).toBe(401)
+    const planted = `${SESSION}=${'A'.repeat(43)}`
+    const next = await signIn('', planted)
+    expect(cookiesOf(next).get(SESSION)).not.toBe('A'.repeat(43))
+    expect((await get('/v1/projects', planted)).status).toBe(401)
+  })
+
+  test('ends a session after an idle hour, and after twelve hours', async () => {
+    await member('anna@example.com', 'reader')
+    const idle = await session()
+    api.advance(3_500)
+    expect((await get('/v1/projects', idle.cookie)).status).toBe(200)
+    // The next read must see the time that was stored in the background.
+    await expect
+      .poll(() => api.database.reader('sessions').max({ at: 'last_used_at' }).first())
+      .toEqual({ at: api.now.getTime() })
+    api.advance(3_500)
+    expect((await get('/v1/projects', idle.cookie)).status).toBe(200)
+    api.advance(3_601)
+    expect(await get('/v1/projects', idle.cookie)).toMatchObject({ status: 401, body: { errorCode: 'TOKEN_EXPIRED' } })
+    const busy = await session()
+    const until = api.now.getTime() + 12 * 3_600_000
+    while (api.now.getTime() < until - 3_000_000) {
+      api.advance(3_000)
+      expect((await get('/v1/projects', busy.cookie)).status).toBe(200)
+      await expect
+        .poll(() => api.database.reader('sessions').max({ at: 'last_used_at' }).first())
+        .toEqual({ at: api.now.getTime() })
+    }
+    api.advance(3_001)
+    expect((await get('/v1/projects', busy.cookie)).status).toBe(401)
+  })
+
+  test('removing a member, revoking, and signing out end sessions within two seconds', async () => {
+    const { store } = api.services
+    const endings: ((cookie: string, csrf: string) => Promise<unknown>)[] = [
+      () => removeMember(store, workspace.id, { email: 'anna@example.com', role: undefined }, api.now),
+      () => revokeSessions(store, workspace.id, 'anna@example.com', api.now),
+      async (cookie, csrf) => {
+        const without = await api.send('POST', '/desk/logout', { headers: { cookie } })
+        expect(without).toMatchObject({ status: 403, body: { errorCode: 'CSRF_TOKEN_INVALID' } })
+        const done = await api.send('POST', '/desk/logout', { headers: { cookie, 'x-csrf-token': csrf } })
+        expect(done.status).toBe(200)
+        expect(done.text).toContain(`${provider.url}/session/end?`)
+        expect(cookiesOf(done).get(SESSION)).toBe('')
+      },
+    ]
+    for (const end of endings) {
+      await member('anna@example.com', 'reader')
+      const { cookie, csrf } = await session()
+      expect(await listMembers(store, workspace.id, api.now)).toMatchObject([
+        { email: 'anna@example.com', sessions: [{}] },
+      ])
+      await end(cookie, csrf)
+      api.advance(2)
+      expect((await get('/v1/projects', cookie)).status).toBe(401)
+      expect((await listMembers(store, workspace.id, api.now)).flatMap(({ sessions }) => sessions)).toEqual([])
+    }
+    await member('anna@example.com', 'reader')
+  })
+
+  test('rejects an address that is missing, unverified, or has no role', async () => {
+    for (const account of [
+      { sub: '2', email: 'anna@example.com' },
+      { sub: '2', email: 'anna@example.com', email_verified: false },
+      { sub: '2', email_verified: true },
+      { sub: '2', email: 'anna@example.com\u212a', email_verified: false },
+      { sub: '2', email: '<b>@example.com', email_verified: true },
+      // The Kelvin sign, whose lower case is the letter k.
+      { sub: '2', email: '\u212aate@example.com', email_verified: true },
+    ]) {
+      await member('kate@example.com', 'owner')
+      provider.account = account
+      const answer = await signIn()
+      expect(answer.status, answer.text).toBe(403)
+      expect(answer.text).not.toContain('<b>@')
+      expect(cookiesOf(answer).has(SESSION)).toBe(false)
+      expect(answer.headers.get('x-frame-options')).toBe('DENY')
+      expect(answer.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    }
+  })
+
+  test('groups give roles in the workspace default, until the next sign-in without them', async () => {
+    provider.account = {
+      sub: '3',
+      email: 'ben@example.com',
+      email_verified: true,
+      groups: ['Box Office', 'reader', 'nothing'],
+    }
+    const { cookie, shown } = await session()
+    expect(shown.workspace.name).toBe('default')
+    expect(shown.roles.map(({ role }) => role).sort()).toEqual(['reader', 'support'])
+    provider.account.groups = []
+    expect((await signIn()).status).toBe(403)
+    api.advance(2)
+    expect((await get('/v1/projects', cookie)).status).toBe(401)
+  })
+
+  test('a person with several workspaces selects one, and acts in no other', async () => {
+    provider.account = { sub: '4', email: 'cleo@example.com', email_verified: true }
+    await member('cleo@example.com', 'owner', workspace)
+    await member('cleo@example.com', 'reader', other)
+    const [first, second] = [await nameOf(workspace), await nameOf(other)]
+    const choice = await signIn('?return=%3Fwall')
+    expect(choice.status).toBe(200)
+    expect(cookiesOf(choice).has(SESSION)).toBe(false)
+    for (const name of [first, second]) expect(choice.text).toContain(name)
+    const reading = await session(`?workspace=${encodeURIComponent(second)}`)
+    expect(reading.shown).toMatchObject({ workspace: { name: second }, roles: [{ role: 'reader' }] })
+    expect((await create({ cookie: reading.cookie, 'x-csrf-token': reading.csrf })).status).toBe(403)
+    const { id } = await makeProject(workspace)
+    expect((await get(`/v1/projects/${id}`, reading.cookie)).status).toBe(404)
+    const owning = await session(`?workspace=${workspace.id}`)
+    expect((await create({ cookie: owning.cookie, 'x-csrf-token': owning.csrf })).status).toBe(201)
+    // The CSRF token of another session of the same person is not accepted.
+    expect((await create({ cookie: owning.cookie, 'x-csrf-token': reading.csrf })).status).toBe(403)
+    const third = await api.workspace()
+    expect((await signIn(`?workspace=${third.id}`)).status).toBe(403)
+  })
+
+  test('an earlier session works while the provider is down, and a sign-in shows a page', async () => {
+    await member('anna@example.com', 'reader')
+    const { cookie } = await session()
+    const pending = await begin()
+    const back = await provider.visit(pending.location)
+    provider.isDown = true
+    expect((await get('/v1/projects', cookie)).status).toBe(200)
+    const answer = await get(back.pathname + back.search, pending.cookie)
+    expect(answer.status).toBe(503)
+    expect(answer.text).toContain('does not respond')
+    provider.isDown = false
+    expect((await signIn()).status).toBe(303)
+  })
+
+  test('signs in with a key that the provider rotated in', async () => {
+    await member('anna@example.com', 'reader')
+    await session()
+    provider.rotateKey('second')
+    await session()
+  })
+
+  test('a logout of the provider ends the sessions that its signed token names', async () => {
+    await member('anna@example.com', 'reader')
+    const event = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const logout = async (
+      claims: object,
+      { key = provider.key, alg = 'RS256', aud = 'passes', age = 0, jti = '1' as string | null } = {},
+    ) => {
+      const now = Math.floor(Date.now() / 1000) - age
+      const signed = new SignJWT({ ...claims, ...(jti && { jti }) })
+        .setProtectedHeader({ alg, kid: key.kid as string, typ: 'logout+jwt' })
+        .setIssuer(provider.url)
+        .setAudience(aud)
+        .setIssuedAt(now)
+        .setExpirationTime(now + 120)
+      const token = await signed.sign(await importJWK(key, alg))
+      return api.send('POST', '/desk/backchannel-logout', {
+        body: new URLSearchParams({ logout_token: token }).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+    }
+    const { cookie } = await session()
+    const stranger = { ...new TestProvider().key, kid: provider.key.kid }
+    for (const rejected of [
+      await logout({ sub: '1', events: event }, { key: stranger }),
+      await logout({ sub: '1', events: event }, { aud: 'another' }),
+      await logout({ sub: '1', events: event }, { age: 3_600 }),
+      await logout({ sub: '1', events: event }, { jti: null }),
+      await logout({ sub: '1' }),
+      await logout({ sub: '1', events: event, nonce: 'x' }),
+      await logout({ events: event }),
+      await api.send('POST', '/desk/backchannel-logout', {
+        body: 'logout_token=x',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      }),
+    ]) {
+      expect(rejected.status, rejected.text).toBe(400)
+    }
+    expect((await logout({ sub: 'nobody', events: event })).status).toBe(200)
+    api.advance(2)
+    expect((await get('/v1/projects', cookie)).status).toBe(200)
+    const done = await logout({ sub: '1', events: event })
+    expect(done.status, done.text).toBe(200)
+    expect(done.headers.get('cache-control')).toBe('no-store')
+    api.advance(2)
+    expect((await get('/v1/projects', cookie)).status).toBe(401)
+  })
+})

@@ -1,0 +1,119 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider from 'oidc-provider'
+import type { OidcConfig } from '../../src/server/config.ts'
+
+/** A person at the provider. */
+export interface Account {
+  sub: string
+  email?: string
+  email_verified?: boolean | string
+  groups?: string[]
+}
+
+const REDIRECT_URI = 'https://passes.example/desk/callback'
+
+/** A real OpenID Connect provider on loopback. The current account is signed in without a prompt. */
+export class TestProvider {
+  account: Account = { sub: '1', email: 'anna@example.com', email_verified: true }
+  /** Changes a response of the token endpoint. */
+  onTokens: (body: Record<string, unknown>) => Record<string, unknown> | Promise<Record<string, unknown>> = (body) =>
+    body
+  /** Whether the provider closes each connection without a response. */
+  isDown = false
+  url = ''
+  /** The private key that signs tokens. */
+  key = newKey('first')
+  private provider!: Provider
+  private readonly server = createServer((request, response) => {
+    if (this.isDown) return void request.socket.destroy()
+    if (request.url!.startsWith('/interaction/')) return void this.signIn(request, response)
+    this.provider.callback()(request, response)
+  })
+
+  async start(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve))
+    this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+    this.create()
+  }
+
+  /** Replaces the key that signs tokens. */
+  rotateKey(name: string): void {
+    this.key = newKey(name)
+    this.create()
+  }
+
+  config(options: Partial<OidcConfig> = {}): OidcConfig {
+    const client = { clientId: 'passes', clientSecret: 'client-secret-of-passes' }
+    return { issuer: new URL(this.url), ...client, trustsEmail: false, groupRoles: [], ...options }
+  }
+
+  /** Follows the redirects of the provider as a browser. Returns the redirect to the server. */
+  async visit(location: string): Promise<URL> {
+    const cookies = new Map<string, string>()
+    for (let url = new URL(location); ; ) {
+      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
+      for (const one of response.headers.getSetCookie()) {
+        const [, name, value] = /^([^=]+)=([^;]*)/.exec(one)!
+        cookies.set(name!, value!)
+      }
+      const next = response.headers.get('location')
+      if (next === null) throw new Error(`No redirect: ${response.status} ${await response.text()}`)
+      url = new URL(next, url)
+      if (url.href.startsWith(REDIRECT_URI)) return url
+    }
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections()
+    await new Promise((resolve) => this.server.close(resolve))
+  }
+
+  private create(): void {
+    this.provider = new Provider(this.url, {
+      clients: [
+        {
+          client_id: 'passes',
+          client_secret: 'client-secret-of-passes',
+          redirect_uris: [REDIRECT_URI],
+          token_endpoint_auth_method: 'client_secret_post',
+          post_logout_redirect_uris: ['https://passes.example/desk'],
+        },
+      ],
+      jwks: { keys: [this.key] },
+      cookies: { keys: ['cookie-key'] },
+      conformIdTokenClaims: false,
+      claims: { openid: ['sub', 'sid'], email: ['email', 'email_verified'], profile: ['groups'] },
+      features: { devInteractions: { enabled: false } },
+      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      findAccount: () => ({ accountId: this.account.sub, claims: () => this.account }),
+      async loadExistingGrant(context: GrantContext) {
+        const { client, session, provider } = context.oidc
+        const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
+        grant.addOIDCScope('openid email profile')
+        await grant.save()
+        return grant
+      },
+    })
+  }
+
+  private async signIn(...[request, response]: Parameters<Parameters<typeof createServer>[1] & object>): Promise<void> {
+    await this.provider.interactionDetails(request, response)
+    await this.provider.interactionFinished(request, response, { login: { accountId: this.account.sub } })
+  }
+}
+
+interface GrantContext {
+  oidc: {
+    client: { clientId: string }
+    session: { accountId: string }
+    provider: { Grant: new (options: object) => { addOIDCScope(scope: string): void; save(): Promise<void> } }
+  }
+}
+
+function newKey(kid: string): Record<string, unknown> {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }
+}
