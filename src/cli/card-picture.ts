@@ -206,7 +206,7 @@ async function linearLines(format: BarcodeFormat, message: string): Promise<stri
   return Array.from({ length: LINEAR_HEIGHT }, () => line)
 }
 
-/** The characters whose foreground is no half, the left, the right, or both. The foreground is light. */
+/** The characters by their light halves: none, left, right, and both. Light halves have the foreground color. */
 const halves = [' ', '▌', '▐', '█']
 
 /**

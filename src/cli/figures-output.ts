@@ -47,7 +47,10 @@ const STEPS = '▁▂▃▄▅▆▇█'
 const BESIDE_LINE = 34
 const LONGEST_LINE = 60
 
-/** Returns a line per figure with its sum and a sparkline. If there are too many buckets, each step combines several. */
+/**
+ * Returns a line per figure with its sum and a sparkline. If there are too many buckets, each character of the
+ * sparkline combines several buckets.
+ */
 export function sparklines(figures: ProjectFigures, width = Number.POSITIVE_INFINITY): string {
   const room = Math.max(8, Math.min(LONGEST_LINE, width - BESIDE_LINE))
   const columns: Column<Series>[] = [

@@ -10,13 +10,13 @@ interface FormatFacts {
   /** The name for screen readers. */
   spoken: string
   isLinear: boolean
-  /** The number of light modules required around a code; at the sides of a linear one. */
+  /** The number of light modules required around a code, or at the sides of a linear code. */
   quietZone: number
   /** Whether the default message, `pass.scanCode`, does not fit, because it has letters. */
   needsMessage: boolean
-  /** The format with the same message for wallets that do not support this one, such as those of iOS 26. */
+  /** The format that shows the same message in wallets that do not support this format, such as those of iOS 26. */
   fallback?: 'qr'
-  /** The characters that the format does not support, and a phrase with those that it does. */
+  /** The characters that the format does not support, and a phrase with the supported characters. */
   foreign?: { of: RegExp; supports: string }
   /** The capacities of the largest symbol. The first entry whose pattern matches the whole message applies. */
   capacities: readonly Capacity[]
@@ -252,7 +252,10 @@ export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeF
   return fallback !== undefined && googleNeeds && !googleNeeds.fits(message) ? fallback : format
 }
 
-/** Returns the options of bwip-js that draw a message. Scanners find no ITF and no Codabar without its quiet zone. */
+/**
+ * Returns the options of bwip-js that draw a message. They include the quiet zone of a linear code, because scanners
+ * find no ITF and no Codabar without it.
+ */
 export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
   const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
   return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }
@@ -264,7 +267,7 @@ export interface BarcodeReading {
   message: string
 }
 
-/** Returns the messages that a payload can be a reading of, in addition to the payload itself. */
+/** Returns the messages that scanners can read as the payload, except the payload itself. */
 export function otherReadings(payload: string): BarcodeReading[] {
   return barcodeFormatNames.flatMap((format) => {
     const { messagesOf }: FormatFacts = barcodeFormats[format]

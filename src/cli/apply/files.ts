@@ -130,7 +130,7 @@ export class SecretsFile {
     return new SecretsFile(path, await readContent(path), note)
   }
 
-  /** Whether the creation of a webhook started and its secret is not known. */
+  /** Whether the creation of a webhook has started, but the secret of the webhook is not known. */
   isPending(url: string): boolean {
     return Object.hasOwn(this.#content, url) && this.#content[url] === null
   }

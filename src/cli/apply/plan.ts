@@ -112,7 +112,7 @@ async function planWebhooks(
   return files.map((file) => planWebhook(client, file, stored, secrets))
 }
 
-/** Compares limits only: operators set them, and the API is read-only. */
+/** Compares the limits. The step never changes them, because only operators can set limits. */
 async function planLimits(client: Client, { path, value }: LimitsFile): Promise<Step> {
   const { $schema: _, ...wanted } = value
   const { name, limits } = await client.workspace.get()

@@ -29,7 +29,7 @@ export interface BulkOptions {
   file: string
   /** The origin of the server, which the journal is bound to. */
   server: string
-  /** A path, or `-` for stdout, to which each run writes from the start. */
+  /** A path, or `-` for stdout. On stdout, each run begins with the first row. */
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
@@ -40,7 +40,7 @@ export interface BulkOptions {
   review?: (() => Promise<void>) | undefined
   /** The client for calls before the first row, with few retries. */
   client: Client
-  /** Creates the client for rows, which retries through a restart of the server. */
+  /** Creates the client for rows, whose retries outlast a restart of the server. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   note: (message: string) => void
 }
@@ -223,7 +223,7 @@ export interface BulkSummary<Name extends string = string> {
   /** The number of rows for each outcome; in a dry run, the predicted number. */
   counts: Record<Name, number>
   failing: number
-  /** The number of rows that earlier runs completed, which this one skipped. */
+  /** The number of rows that this run skipped, because earlier runs completed them. */
   alreadyDone: number
   seconds: number
   rowsPerSecond: number

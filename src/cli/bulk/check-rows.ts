@@ -9,8 +9,8 @@ export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | P
 type CheckedItem<Item> = { item: Item } | { errors: string[] }
 
 /**
- * Checks row by row. If rows share an external id, only the content of the first is accepted: several rows are in
- * flight at once, so that their order is undefined. `idColumn` is the column name of the external id.
+ * Checks row by row. If rows share an external id, only the content of the first row is accepted, because the order of
+ * concurrent rows is undefined. `idColumn` is the column name of the external id.
  * @param namesOf the values that two external ids of a file must not share, by column
  */
 export async function* checkRows<Item extends { externalPassId: string }>(
@@ -105,7 +105,10 @@ export const GROUP_COLUMN = 'groupKey'
 export interface OwnColumn {
   /** `undefined` if the command has no such column. */
   name: string | undefined
-  /** For the error if the column is missing: its purpose, and the flag that selects another one. */
+  /**
+   * Set if the column is required: its purpose, and the flag that selects another column. Both are for the error
+   * message.
+   */
   required?: readonly [what: string, flag: string] | undefined
 }
 

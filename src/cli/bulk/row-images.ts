@@ -5,7 +5,10 @@ import { MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 
-/** Images named by cells. Their ids are known before upload, so that rows can be checked and compared first. */
+/**
+ * Images that cells name. Their ids are known before the upload, so that rows can be checked, and compared with
+ * existing passes, before anything is uploaded.
+ */
 export interface RowImages {
   /**
    * Returns the id of an image, which depends only on its bytes.

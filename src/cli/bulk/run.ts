@@ -28,7 +28,10 @@ export interface BulkRun<Item> {
   onRows: (rows: (PlacedRow | FailedRow)[]) => void
 }
 
-/** The maximum interval between flushes to disk. A killed process loses nothing, since the system has all its writes. */
+/**
+ * The maximum interval between flushes to disk. A killed process loses nothing, because the operating system already
+ * has its writes.
+ */
 const SYNC_EVERY_MS = 1_000
 
 /**

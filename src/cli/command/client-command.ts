@@ -97,7 +97,7 @@ export abstract class ClientCommand extends BaseCommand {
   }
 }
 
-/** Includes inherited static properties, which a copy of the class would lose. */
+/** Returns the static properties of a command, including inherited properties, which a copy of the class would lose. */
 function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>({ baseFlags, enableJsonFlag }: I) {
   return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }

@@ -194,7 +194,7 @@ export function inWords(name: string, separator = ' '): string {
 
 let segmenter: Intl.Segmenter | undefined
 
-/** Returns the longest prefix that fits, but at least one character, so that loops over the rest end. */
+/** Returns the longest prefix that fits, but at least one character, so that a loop over the remaining text ends. */
 function fitting(text: string, width: number): string {
   let kept = ''
   let left = width

@@ -17,8 +17,8 @@ export function commandLine(options: { without?: readonly string[]; argv?: reado
 }
 
 /**
- * Replaces tokens, because CI logs keep the output. Keep the flag with a placeholder: without it, the command would use
- * the token of a profile, perhaps of another workspace.
+ * Replaces tokens by a placeholder, because CI logs keep the output. Keeps the flag, because the command would
+ * otherwise use the token of a profile, perhaps of another workspace.
  */
 function withoutToken(words: string[]): string[] {
   return words.map((word, at) => {
@@ -36,7 +36,7 @@ export function startNewLine(): void {
 }
 
 /**
- * Listens for Ctrl-C until it is disposed. The first one aborts the signal and calls `stop`. The second one calls
+ * Listens for Ctrl-C until it is disposed. The first Ctrl-C aborts the signal and calls `stop`. The second Ctrl-C calls
  * `end` and ends the process.
  */
 export function onInterrupt(stop?: () => void, end?: () => void): Disposable & { signal: AbortSignal } {

@@ -72,7 +72,7 @@ export interface Door {
   stop(): Promise<readonly string[]>
 }
 
-/** The delay before the previous decision is cleared. Most decisions arrive sooner, so that the screen does not flicker. */
+/** The delay before the previous decision is cleared. Most decisions arrive sooner, so the screen does not flicker. */
 const SOON_MS = 300
 
 export async function createDoor(options: DoorOptions): Promise<Door> {

@@ -92,7 +92,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else door.notify('There is no accepted scan to undo.')
   }
 
-  /** Shows the members of the group that can be accepted together. The second press confirms. */
+  /** Shows the members of the group that can be accepted together. A second press of the key confirms. */
   function group(): void {
     if (panel?.kind === 'group') {
       void letIn(panel.open, panel.open.length)

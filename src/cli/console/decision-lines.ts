@@ -24,7 +24,7 @@ const SIGN_WIDTH = 10
 /** The minimum height of the area for a sign: five lines and margins. */
 const SIGN_HEIGHT = 7
 const SIGN_COLUMNS = 60
-/** The age after which a decision is dimmed, because its person has already entered. */
+/** The age after which a decision is dimmed, because the person has usually entered by then. */
 const FRESH_MS = 10_000
 
 /** The maximum difference between the clocks of a door and its server. */

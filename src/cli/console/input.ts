@@ -25,7 +25,10 @@ const SAME_ENTER_MS = 100
 const ESCAPE_TIMEOUT_MS = 100
 /** The time after which an incomplete sequence is discarded. */
 const BROKEN_MS = 500
-/** Typing takes at least 80 ms per key; the slowest scanners take 20 ms. */
+/**
+ * The average time per character from which input counts as typed. Typing takes at least 80 ms per key, and the slowest
+ * scanners take 20 ms.
+ */
 const TYPED_MS_PER_CHARACTER = 35
 const BY_HAND_MS = 80
 /** The longest gap within a scan, such as on a slow network. */

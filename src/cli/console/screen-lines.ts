@@ -126,7 +126,10 @@ function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line
   return filled(` ${joined(facts, width - 1)}`, width, { bold: true })
 }
 
-/** Returns the typed text, which is always visible: a stray character before a payload would invalidate it. */
+/**
+ * Returns the line of typed text. It is always visible, because a stray character before a payload would invalidate the
+ * payload.
+ */
 function typedLine({ typed, panel, door }: View, width: number): Line {
   if (typed !== '' && (panel === null || panel.kind === 'choose' || panel.kind === 'undo')) {
     return filled(` › ${cut(printable(typed), width - 5)}▏`, width)

@@ -21,7 +21,7 @@ export interface Answer {
 const MAX_BYTES = 16 * 1024 * 1024
 const TIMEOUT_MS = 15_000
 
-/** Follows no redirects. @throws CliError CONNECTION_FAILED */
+/** Sends a request. Follows no redirects. @throws CliError CONNECTION_FAILED */
 export async function call(url: string, { method = 'GET', headers = {}, json, signal }: Call = {}): Promise<Answer> {
   try {
     const answer = await request(url, {

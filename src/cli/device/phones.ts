@@ -74,8 +74,8 @@ export interface WatchOptions {
 const RECONNECT_MS = 500
 
 /**
- * Receives pushes and checks for changes after each, and after each reconnection, since pushes in between might be
- * lost. Resolves when the signal aborts.
+ * Receives pushes. Checks for changes after each push, and after each reconnection, because pushes can be lost while
+ * disconnected. Resolves when the signal aborts.
  */
 export async function watch(phone: Phone, options: WatchOptions): Promise<void> {
   await Promise.all(phone.sources().map((source) => follow(phone, source, options)))

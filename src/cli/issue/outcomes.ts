@@ -34,8 +34,8 @@ export function toRequestedPass(item: PassCreate, { variables }: IssueColumns): 
 }
 
 /**
- * Returns the result of a row whose pass already exists. Adds link cells only if the pass matches the row: otherwise
- * the links could belong to another holder.
+ * Returns the result of a row whose pass already exists. Adds link cells only if the pass matches the row, because the
+ * links of another pass could belong to another holder.
  */
 export function resultOfExisting(
   pass: Pass,
@@ -63,7 +63,7 @@ export function voidPass(passId: string): string {
 }
 
 export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables' | 'groupKey'> {
-  /** The names of the compared variables: a file does not set variables that it has no column for. */
+  /** The names of the compared variables. A file leaves variables without a column unchanged. */
   names: readonly string[]
 }
 

@@ -4,8 +4,7 @@ import { chooseColumns, type ListShape, read } from './shape.ts'
 
 /**
  * Formats rows as CSV with the requested columns, or all of them. Set `header` to `false` when rows are already
- * written.
- * Separate from the table so that the CSV library is loaded only when needed.
+ * written. In a separate module, so that the CSV library is loaded only when needed.
  */
 export function csvOf<T>(
   shape: ListShape<T>,

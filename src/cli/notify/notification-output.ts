@@ -61,7 +61,7 @@ export function warnOfPast({ sendAt }: MessageCreate, now: Date, note: (message:
   if (sendAt !== undefined && new Date(sendAt) <= now) note('Warning: --at is in the past: the message is sent now.')
 }
 
-/** Parses texts by language, which precedes the first equals sign. The server validates the languages. */
+/** Parses texts by language. The language precedes the first equals sign. The server validates the languages. */
 function textsIn(flag: string, given: string[] | undefined): WrittenText | undefined {
   if (!given) return undefined
   const texts = new Map<string, string>()
@@ -130,7 +130,9 @@ export async function forecastBroadcast(
   throw new Error('The server sent the broadcast, although this was a dry run')
 }
 
-/** Ignores a 429 or 503 of a count, so that a broadcast to more passes than the server counts in time can be sent. */
+/**
+ * Ignores a 429 or 503 of a count, because a broadcast can be sent even if the server cannot count its passes in time.
+ */
 export function ignoreUnavailable(error: unknown): undefined {
   if (error instanceof ApiError && (error.status === 429 || error.status === 503)) return undefined
   throw error

@@ -30,7 +30,7 @@ export interface ScanExportOptions {
   server: string
   /** The client for calls before the first page, with few retries. */
   client: Client
-  /** Creates the client for pages, which retries through a restart of the server. */
+  /** Creates the client for pages, whose retries outlast a restart of the server. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   stop: AbortSignal
   note: (message: string) => void

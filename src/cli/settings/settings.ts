@@ -106,7 +106,7 @@ export function overridingVariables(environment: Environment = process.env): str
   return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
 }
 
-/** Returns a signing secret. The variable keeps it out of the process list. */
+/** Returns a signing secret from the flag or the variable. The variable keeps the secret out of the process list. */
 export function webhookSecret(flag: string | undefined, environment: Environment = process.env): string | undefined {
   return flag || environment.PASSES_WEBHOOK_SECRET || undefined
 }

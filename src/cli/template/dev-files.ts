@@ -43,7 +43,7 @@ export class DevFiles {
     }
   }
 
-  /** Adds positions in the last text to notes. */
+  /** Adds to each issue its position in the text that was read last. */
   async locate<T extends Issue>(notes: readonly T[]) {
     return locateIssues(this.#file?.text ?? '', notes)
   }

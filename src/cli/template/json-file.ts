@@ -4,7 +4,7 @@ import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { CliError, readNamed } from '../command/cli-error.ts'
 import { describeFailure, locateIssues, placeOf } from '../command/failure.ts'
 
-/** A JSON file with its original text, in which issues are located. */
+/** A JSON file with its original text, to find the positions of issues. */
 export interface JsonFile<T> {
   path: string
   text: string

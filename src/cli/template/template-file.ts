@@ -228,7 +228,7 @@ export interface ImageFile {
   bytes: Uint8Array
 }
 
-/** Errors name the `use` of the image, such as its role. @throws CliError */
+/** Reads an image. Errors name the `use` of the image, such as its role. @throws CliError */
 export async function readImage(path: string, use?: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
   const what = use === undefined ? path : `${path} (${use})`

@@ -9,11 +9,11 @@ import { CliError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 import { requirePublishable, type TemplateFile } from './template-file.ts'
 
-/** Options of a push. If a concurrent push conflicts, it restarts immediately, at most five times in total. */
+/** Options of a push. If another push conflicts, this push restarts immediately, at most five times in total. */
 export interface PushOptions {
   /** The template to change. By default the one with the key of the file; if there is none, a new template is created. */
   templateId?: string | undefined
-  /** The project to assign; `null` for none. By default that of the file, if set. */
+  /** The project to assign; `null` for none. By default, the project in the file, if the file has one. */
   projectId?: string | null | undefined
   /** Whether the version is published, irreversibly. Otherwise it stays a draft. */
   publish: boolean

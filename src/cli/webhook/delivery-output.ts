@@ -68,7 +68,7 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
   return [facts, attempts, ...payload].join('\n\n')
 }
 
-/** The timeout of an attempt on the server is 15 s; allow more for a busy worker. */
+/** The time to wait for an attempt. The server's timeout of an attempt is 15 s, and a busy worker needs more time. */
 const TIMEOUT_MS = 20_000
 const POLL_MS = 100
 

@@ -30,7 +30,7 @@ const Identifiers = Pass.pick({
   projectId: true,
 })
 
-/** The data of an event that the first wallet of a platform added a pass, or that the last one removed it. */
+/** The data of the events for the first wallet of a platform that adds a pass, and for the last one that removes it. */
 const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).extend({
   platform: Platform,
   devices: Count.describe(

@@ -77,7 +77,7 @@ async function findProject(
   return findCandidate(await collect(listCandidates('project', client, signal)), 'project', text)
 }
 
-/** Returns `null` without a project, or if the token cannot read projects. */
+/** Returns the name of a project; `null` without a project, or if the token cannot read projects. */
 async function projectName(client: Client, id: string | undefined): Promise<string | null> {
   if (id === undefined) return null
   const reply = await ask((callOptions) => client.projects.get({ params: { id } }, callOptions))

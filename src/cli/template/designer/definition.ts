@@ -57,7 +57,7 @@ const ownKeys = new Set([
 
 export interface ReadDefinition {
   passType: PassType
-  /** Without its images. `apple` can have values that publishing rejects. */
+  /** The definition without its images. `apple` can have values that publishing rejects. */
   definition: DefinitionInput
   report: Report
   /** The identifiers of the template. */

@@ -66,7 +66,7 @@ function filled(key: string, value: unknown, scope: Scope): unknown {
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** Facts with placeholders, as in a definition, or filled. */
+/** The facts of an event or a trip, with placeholders or filled. */
 interface Facts {
   event?: EventFacts | About['event']
   trip?: TripFacts | About['trip']

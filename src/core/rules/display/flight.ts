@@ -170,8 +170,8 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
 /**
- * Returns the local time at the airport: in the zone of the airport, else with the offset of the text, else in that of
- * the definition. Returns `undefined` if none is known.
+ * Returns the local time at the airport: in the zone of the airport, else with the offset of the text, else in the zone
+ * of the definition. Returns `undefined` if none is known.
  */
 export function localTime(
   text: string | undefined,

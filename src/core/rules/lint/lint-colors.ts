@@ -44,7 +44,7 @@ const COLORED = { foreground: 'Values', label: 'Labels' }
 type ColorRole = keyof Card['colors']
 
 interface Variant {
-  /** A phrase with the keys of the state. Empty if there is only one. */
+  /** A phrase with the keys of the state. Empty if there is only one state. */
   state: string
   colors: Card['colors']
   /** The source of the strip, if it is one of the choices. */
@@ -73,13 +73,13 @@ function isOverride({ apple }: Definition, role: ColorRole): boolean {
   return apple?.[`${role}Color`] !== undefined
 }
 
-/** The height of a strip that is 375 wide, in each style whose primary field is over the strip. */
+/** The height of a strip that is 375 points wide, in each style whose primary field is over the strip. */
 const stripHeights: Partial<Record<PassType, number>> = { coupon: 144, storeCard: 144, eventTicket: 98 }
 
 /** The maximum number of pairs of colors and strips that are checked, because each pair reads all cells of a strip. */
 const MAX_PAIRS = 100
 
-/** WCAG 2 requires less contrast of text with at least this size, in points of an iPhone. */
+/** The text size, in points of an iPhone, from which WCAG 2 requires less contrast. */
 const LARGE = 24
 const MIN_CONTRAST_OF_LARGE = 3
 
@@ -154,7 +154,9 @@ function textBox(
   return { left: isRtl ? 1 - end : start, right: isRtl ? 1 - start : end, top: 0.5 - half, bottom: 0.5 + half }
 }
 
-/** Yields the cells of a mosaic in a part of the strip. The strip fills its frame, so that two of its sides are cropped. */
+/**
+ * Yields the cells of a mosaic in a part of the strip. The strip fills its frame, so two of its sides can be cropped.
+ */
 function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, box: Box): Generator<Uint8Array> {
   const ratio = width / height / (375 / frameHeight)
   const rows = indexes(box.top, box.bottom, Math.min(1, ratio), MOSAIC.rows)

@@ -65,7 +65,10 @@ function fillWithin<T>(value: T, scope: Scope): T {
   return isChanged ? (Object.fromEntries(filled) as T) : value
 }
 
-/** The filled texts of a scope, by template. The languages of a pass share a scope and most of its texts. */
+/**
+ * The filled texts of a scope, by template. They are cached, because all languages of a pass use the same scope, and
+ * most texts are the same.
+ */
 const filledByScope = new WeakMap<Scope, Map<unknown, unknown>>()
 
 function oncePerScope<T>(template: T, scope: Scope, make: (template: T, scope: Scope) => T): T {
@@ -138,7 +141,10 @@ interface StringInValue {
   path: (string | number)[]
 }
 
-/** Mutates one path and copies it only for strings, since drafts hold thousands of other values. */
+/**
+ * Collects the strings in a value. Changes one path in place and copies it only for strings, because drafts hold
+ * thousands of other values.
+ */
 function collectStrings(value: unknown, path: (string | number)[], found: StringInValue[]): void {
   if (typeof value === 'string') found.push({ text: value, path: [...path] })
   else if (value !== null && typeof value === 'object') {

@@ -123,7 +123,7 @@ function advice(declared: Map<string, VariableDefinition>, cause: Oversize['caus
     : `set a smaller maxLength of the variable ${name}${times} at up to ${variable.maxLength} characters each`
 }
 
-/** Converts oversizes to issues of a request. Each is at the value with the largest share. */
+/** Converts oversizes to issues of a request. The path of each issue is the value with the largest share. */
 export function toValueIssues(oversizes: Oversize[]): Issue[] {
   return oversizes.map(({ path, bytes, max, cause }) => ({
     path: cause ? pathOfValue(cause.name) : [],
