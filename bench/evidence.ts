@@ -72,7 +72,7 @@ async function openSide(url: string, isChained: boolean): Promise<Side> {
   return { server, client: startLoadClient(server), database: openDatabase(url), rates: [], cpu: [] }
 }
 
-/** Discards the entries to chain with a trigger. Scans still send them. */
+/** Creates a trigger that discards the entries to chain, which scans still insert. */
 async function withoutChains(db: Database['writer'], dialect: Database['dialect']): Promise<void> {
   if (dialect === 'sqlite') {
     await db.raw('create trigger no_chains before insert on chain_pending begin select raise(ignore); end')

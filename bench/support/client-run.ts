@@ -5,7 +5,7 @@ import type { BenchServer } from './server.ts'
 
 const program = new URL('../../bin/run.js', import.meta.url).pathname
 
-/** Runs a command of the client with --json. On exit, it reports its peak memory as measured by the kernel. */
+/** Runs a command of the client with --json. Returns its result and its peak memory, as the kernel measures it. */
 export async function runClient<T>(
   args: string[],
   { url, token }: BenchServer,

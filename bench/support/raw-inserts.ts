@@ -64,7 +64,7 @@ async function insertPrepared(tx: Knex, table: string, rows: Record<string, unkn
 }
 
 /**
- * Returns a function that removes the columns from a row that an insert does not set: generated columns, and the
+ * Returns a function that copies a row without the columns that an insert does not set: generated columns, and the
  * position in a sequence.
  */
 async function givenTo({ reader }: Database) {

@@ -8,8 +8,8 @@ const LEAST_ROUNDS = 3
 const PATIENCE_SECONDS = 60
 
 /**
- * Yields the numbers of rounds from 0. Only the first three can start after two minutes. Prints a message if there are
- * fewer rounds than requested.
+ * Yields the numbers of rounds from 0. After two minutes, only the first three rounds can still start. Prints a message
+ * if there are fewer rounds than requested.
  */
 export function* rounds(count = ROUNDS): Generator<number> {
   const startedAt = performance.now()

@@ -7,7 +7,7 @@ import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
 /** The properties of a pass from which the package or the object of a platform is built. */
 export interface WalletPass {
-  /** The ID of the current holder's copy, from which new objects are named. */
+  /** The ID of the copy of the pass that the current holder has. The IDs of new objects contain it. */
   id: string
   /** The serial number at Apple if another provider issued the pass. If omitted, the serial number is the ID. */
   serialNumber?: string

@@ -156,8 +156,9 @@ function styleFields(card: Card): JsonObject {
 }
 
 /**
- * Places the fields of a classic style on a poster, which has no secondary and auxiliary fields. Publishing rejects a
- * design with more fields than the poster has places (poster-check.ts). The alignment of a primary field is not valid.
+ * Places the fields of a classic style on a poster, which has no secondary and auxiliary fields. Removes the alignment
+ * of the primary fields, which a poster does not allow. Publishing rejects a design with more fields than the poster
+ * has places (poster-check.ts).
  */
 export function posterFields(classic: JsonObject): JsonObject {
   const { headerFields, primaryFields, secondaryFields, auxiliaryFields, backFields } = classic as FieldGroups
@@ -224,7 +225,7 @@ function appleBarcode({ message, altText }: Card['barcode'], format: BarcodeForm
   }
 }
 
-/** Returns the NFC content of a card for iPhones. Phones reject an empty message. */
+/** Returns the NFC content of a card for iPhones. Returns none for an empty message, because phones reject it. */
 export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject {
   if (!nfc || nfc.message.trim() === '') return {}
   const { message, publicKey: encryptionPublicKey, requiresAuthentication } = nfc

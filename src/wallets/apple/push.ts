@@ -35,14 +35,16 @@ export interface ApplePushOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/** Apple allows 1,000 streams per connection. The library does not limit their number, so these limits do. */
+/**
+ * The limits that keep a connection within the 1,000 streams that Apple allows. The library does not limit the streams.
+ */
 const TOKENS_PER_CALL = 250
 const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000
 
 /**
- * The payload of a pass push is an empty object. If the payload is exactly {}, the library sends no body, and Apple
- * rejects such a push.
+ * A push for a pass. Its payload is an empty object with a space, because the library sends no body for exactly {}, and
+ * Apple rejects a push without a body.
  */
 class PassChanged extends Notification {
   compile(): string {

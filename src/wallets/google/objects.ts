@@ -66,7 +66,7 @@ function portrait(issuer: GoogleIssuer, card: Card) {
 }
 
 /**
- * Returns the state of the object. Without it, the pass would stay valid for up to a day after its time interval,
+ * Returns the state of the object. Without a state, the pass would stay valid for up to a day after its time interval,
  * because Google expires passes with a delay.
  */
 function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {

@@ -21,7 +21,7 @@ export function applyOverrides(
   return withoutEmpty({ ...merge(resource, allowed, type), id: resource.id })
 }
 
-/** The keys with the content of a module, by the list of the modules. */
+/** The keys that hold the content of an item, by the key of the list. */
 const contents = new Map([
   ['textModulesData', ['body', 'localizedBody']],
   ['uris', ['uri']],

@@ -44,8 +44,8 @@ export async function shareEmulator<Addresses extends object>(
   let closeOwn: () => Promise<void> = async () => undefined
 
   /**
-   * Connects to the leader, or becomes the leader. Resolves to the promise that the leader ended, or to `undefined` if
-   * both attempts failed.
+   * Connects to the leader, or becomes the leader. Resolves to a promise that resolves when the leader has ended, or to
+   * `undefined` if both attempts failed.
    */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()

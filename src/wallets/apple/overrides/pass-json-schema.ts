@@ -42,7 +42,7 @@ export const Color = text.refine(
 /** Apple's limit for images that a phone fetches. */
 const MAX_REMOTE_IMAGE_BYTES = 2_097_152
 
-/** Requires the slashes, without which only browsers find the host. */
+/** Whether a URL is https. Requires the slashes, without which only browsers find the host. */
 function isSecure(value: string): boolean {
   return URL.canParse(value) && /^https:\/\//i.test(value)
 }
@@ -261,7 +261,7 @@ export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true
 }
 
-/** Finds keys that pass.json does not have, at any depth. Other values of a wrong type are not entered. */
+/** Finds keys that pass.json does not have, at any depth. Does not search values of a wrong type. */
 export function* unknownKeys(
   value: unknown,
   type: z.ZodType = Overrides,

@@ -205,7 +205,7 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
   return `/${kind}${role}/${encodeURIComponent(id)}`
 }
 
-/** Convert the state to upper case, because older objects have a state in lower case. */
+/** An object or a class. Its state is converted to upper case, because older objects have a state in lower case. */
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
 /**
