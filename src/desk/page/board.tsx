@@ -173,7 +173,8 @@ export function Board({ projectId }: { projectId: string }) {
                     <Prose>{textOf(body)}</Prose>
                     {filter && (
                       <Prose>
-                        <code>{describeFilter(filter)}</code>
+                        {`${words.filter}: `}
+                        <code dir="ltr">{describeFilter(filter)}</code>
                       </Prose>
                     )}
                   </>

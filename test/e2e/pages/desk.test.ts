@@ -57,7 +57,11 @@ describe.skipIf(skipReason !== undefined)(
       await client.scans.create({ body: { passId: passes[0]!.id } })
       await client.broadcasts.create({
         params: { id: projectId },
-        body: { body: 'The doors open half an hour later. '.repeat(20), platforms: ['apple'] },
+        body: {
+          body: 'The doors open half an hour later. '.repeat(20),
+          platforms: ['apple'],
+          filter: { label: ['Guest 0', 'Guest 1', 'Łódź'] },
+        },
       })
       await eventually(async () => {
         const { items } = await client.passes.list({ query: { status: 'ISSUED' } })
@@ -156,6 +160,8 @@ describe.skipIf(skipReason !== undefined)(
       expect(shown).toMatchObject({ issued: 12, voided: 1, scans, accepted: 12, denied: scans - 12, 'gate "East"': 0 })
       expect(shown).toMatchObject({ doors: DOORS, failingDeliveries: 1, expected: 11 })
       await page.getByText(`Shown: 20 / ${DOORS}`, { exact: true }).waitFor()
+      const filters = await page.locator('.prose', { hasText: 'Filter:' }).allTextContents()
+      expect(filters).toEqual(['Filter: label="Guest 0" label="Guest 1" label=Łódź'])
       expect(await page.locator('.board').innerText()).not.toMatch(/DISPATCHED|[a-z]_[a-z]/)
       expect(await page.locator('.bar rect').count()).toBeGreaterThanOrEqual(48)
       expect(await page.getByText(/zone/i).count()).toBe(0)

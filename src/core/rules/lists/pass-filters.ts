@@ -22,8 +22,11 @@ export const passFilterNames = [
   'createdUntil',
 ] as const
 
-/** Returns a filter in the notation of the command line: name=value, separated by spaces. */
+/** Returns a filter in the notation of the command line: name=value, separated by spaces. Values with spaces are quoted. */
 export function describeFilter(filter: Record<string, string | string[] | undefined>): string {
-  const pairs = Object.entries(filter).flatMap(([name, values]) => [values ?? []].flat().map((one) => `${name}=${one}`))
+  const written = (value: string) => (/[\s"]/.test(value) ? JSON.stringify(value) : value)
+  const pairs = Object.entries(filter).flatMap(([name, values]) =>
+    [values ?? []].flat().map((value) => `${name}=${written(value)}`),
+  )
   return pairs.join(' ')
 }
