@@ -30,7 +30,7 @@ export interface Source<F, T> {
    * seconds.
    */
   isTouchedBy?: (type: Envelope['type']) => boolean
-  /** Whether it also changes without events, so that it is polled in any case. */
+  /** Whether the data also changes without events, so that the source is always polled. */
   isPolled?: true
   load(facts: F): Promise<T>
 }
@@ -52,7 +52,7 @@ export const zoneSources = {
   zones: source({
     scope: 'scans:read',
     isTouchedBy: byScans,
-    /** Adjustments and resets have no event. */
+    /** Poll the zones, because adjustments and resets have no event. */
     isPolled: true,
     load: ({ api, projectId }: ZoneFacts) => listAll(api.zones.list, { projectId }),
   }),

@@ -22,7 +22,7 @@ const HALF_DAY_MS = 43_200_000
 /** The minimum length of a curve, in minutes. */
 const SHORTEST = 240
 
-/** The latest curves, which polls within the same minute use again. */
+/** The latest curves, which polls within the same minute reuse. */
 const latest = new WeakMap<Api, { key: string; curves: ZoneCurve[] }>()
 
 /**
@@ -42,7 +42,7 @@ export async function loadCurves(api: Api, projectId: string, minute: string): P
   return curves
 }
 
-/** A response has fewer items than a day has minutes, so this reads two halves. */
+/** Loads the curve of a zone in two halves, because a response has fewer items than a day has minutes. */
 async function loadCurve(api: Api, id: string, minute: string): Promise<ZoneCurve> {
   const at = (halvesBefore: number) => new Date(Date.parse(minute) - halvesBefore * HALF_DAY_MS).toISOString()
   const read = (from: string, to: string) => api.zones.occupancy({ params: { id }, query: { by: 'minute', from, to } })
@@ -58,7 +58,10 @@ async function loadCurve(api: Api, id: string, minute: string): Promise<ZoneCurv
   }
 }
 
-/** Removes the minutes before the first movement, the same number of all curves, so that their times are comparable. */
+/**
+ * Removes the minutes before the first movement in any zone. All curves lose the same number of minutes, so that their
+ * times are comparable.
+ */
 function withoutIdleStart(curves: ZoneCurve[]): ZoneCurve[] {
   const idle = curves.map(({ minutes }) => {
     const first = minutes.findIndex(({ entries, exits, inside }) => entries > 0 || exits > 0 || inside !== 0)
@@ -81,12 +84,12 @@ export function shareOf({ inside, capacity }: Pick<Zone, 'inside' | 'capacity'>)
   return capacity === null ? null : Math.floor((Math.max(0, inside) * 100) / capacity) / 100
 }
 
-/** A part of a curve. */
+/** Consecutive minutes of a curve, added up. */
 export interface Stretch {
   at: string
   entries: number
   exits: number
-  /** The number inside at the end. */
+  /** The number inside at the end of these minutes. */
   inside: number
 }
 

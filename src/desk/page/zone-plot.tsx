@@ -12,15 +12,15 @@ type Scale = ReturnType<typeof scaleLinear<number, number>>
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** The length of a bar. */
+/** The time that a bar covers, in milliseconds. */
 const BAR_MS = 1_800_000
 
 /** The share of the height that bars of entries and exits get. */
 const FLOWS_SHARE = 0.3
 
 /**
- * The people inside a zone over a day against its capacity. Below, bars count entries upwards and exits downwards. Its
- * accessible name has the sums.
+ * The people inside a zone over a day against its capacity. Below, bars count entries upwards and exits downwards. The
+ * accessible name of the plot has the sums.
  */
 export function ZonePlot({ zone, curve: { minutes, entries, exits } }: { zone: Zone; curve: ZoneCurve }) {
   const { isWall, language } = useDesk()
@@ -150,7 +150,10 @@ function pointsOf(minutes: readonly Minute[], last: { end: number; inside: numbe
   ]
 }
 
-/** Returns at most four whole numbers, with space for `most`, or only one. */
+/**
+ * Returns the whole numbers that label the axis: at most four, and at most `most`; only 0 if more numbers would be
+ * needed.
+ */
 function ticksOf(y: Scale, most: number): number[] {
   const choices = [3, 2, 1].map((count) => y.ticks(count).filter(Number.isInteger))
   return choices.find((ticks) => ticks.length <= Math.min(4, most)) ?? [0]

@@ -11,7 +11,10 @@ import { PlotLegend, ZonePlot } from './zone-plot.tsx'
 
 type ZoneAnswers = Pick<Answers<typeof zoneSources>, keyof typeof zoneSources>
 
-/** The zones of a project with their curves; nothing if it has none. A wall of all topics has no space for the curves. */
+/**
+ * The zones of a project with their curves; nothing if the project has no zones. A wall of all topics has no space for
+ * the curves.
+ */
 export function Zones({ answers, rows }: { answers: ZoneAnswers; rows: number }) {
   const { isWall, language } = useDesk()
   const { words } = language
@@ -84,7 +87,8 @@ function ZoneTile({ zone, answers }: { zone: Zone; answers: ZoneAnswers }) {
   const curve = curveOf(zone, answers)
   const expected = knownValue(answers.passTotals)?.livePassCount
   const Heading = isWall ? 'h2' : 'h3'
-  // The curve ends with the last full minute, and more people can be inside now.
+  // Compare with the current number, because the curve ends with the last full minute, and more people can be inside
+  // now.
   const peak =
     curve && (zone.inside > curve.peak ? number(zone.inside) : `${number(curve.peak)} · ${time(curve.peakAt)}`)
   const of = (name: string, label: string, value: number | string | undefined) => ({
@@ -170,10 +174,11 @@ function stateOf(fullness: Exclude<Fullness, 'free'>, words: DeskWords): string 
   return fullness === 'full' ? words.full : words.nearlyFull
 }
 
-/** A bar of the share in use, which the numbers have as text. */
+/** A bar of the used share of the capacity. Screen readers skip it, because the numbers have the same share as text. */
 function Gauge({ zone }: { zone: Zone }) {
   const share = shareOf(zone)
-  // The tile of a zone without a capacity keeps the space, so that the plots of a row are at the same height.
+  // Keep the space of the bar in the tile of a zone without a capacity, so that the plots of a row are at the same
+  // height.
   return (
     <svg
       class={share === null ? 'gauge unlimited' : 'gauge'}

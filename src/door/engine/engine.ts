@@ -29,10 +29,10 @@ export interface DoorEngine {
   setMovement(movement: DoorMovement | null): Promise<void>
   /**
    * Counts people who enter (positive) or leave (negative) the zone of this door without a scan, also offline.
-   * @returns null if there is no zone, or if it could not be stored
+   * @returns null if there is no zone, or if the count could not be stored
    */
   adjust(delta: number): Promise<Adjustment | null>
-  /** Takes back an adjustment, once. Returns false if that could not be stored. */
+  /** Reverses an adjustment, once. Returns false if the reversal could not be stored. */
   undoAdjustment(adjustment: Adjustment): Promise<boolean>
   /**
    * Evaluates a scan. The decision is on disk before the promise resolves. The promise is never rejected. Scans take

@@ -153,7 +153,10 @@ async function fetchList(options: {
     }
   }
 
-  /** Store resets before the list, so that its movements from before them never count. */
+  /**
+   * Stores the zones with their resets. Call it before the list is stored, so that movements from before a reset never
+   * count.
+   */
   function learnZones({ zones = [] }: SnapshotPage): Promise<void> {
     return store.learnZones(zones, { at: now().toISOString(), areAll: true })
   }

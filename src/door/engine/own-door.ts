@@ -24,7 +24,7 @@ export function createOwnDoor(
   { keep, onUnsent, onZone }: OwnDoorOptions,
 ): OwnDoor {
   const { storesMovement } = environment.settings
-  /** The number of changes on this phone. A response to an earlier request does not have the last one. */
+  /** The number of changes on this phone. A response does not contain the changes that were made after its request. */
   let changes = 0
 
   /** Stores the server's properties of this door. */
@@ -45,7 +45,8 @@ export function createOwnDoor(
     const reply = await server.updateDoor(id, movement ?? { zoneId: null }, signal)
     const now = identity()
     const isCurrent = now?.token === known.token && now.door.movement === movement
-    // If the server rejects it, for example because the zone was deleted, its own zone and direction apply.
+    // Treat the movement as sent even if the server rejects it, for example because the zone was deleted: in that case,
+    // the zone and direction of the server apply.
     if (reply.kind !== 'timeout' && isCurrent) await keep({ token: now.token, door: now.door })
     return reply
   }

@@ -139,7 +139,8 @@ export function createScanner(
       connection()?.lost()
       return undefined
     }
-    // The zone was deleted, so nothing was recorded. The server counts without a zone until this door notices.
+    // Scan again without the zone, which was deleted, so that the server recorded nothing. Scans have no zone until
+    // this door learns of the deletion.
     if (movement && reply.kind === 'rejection' && reply.code === 'NOT_FOUND') {
       return askServer({ ...attempt, movement: undefined }, door)
     }

@@ -104,7 +104,8 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
     }
     const found = await discovery(config.issuer, config.clientId, metadata, undefined, options)
     const server = found.serverMetadata()
-    // The issuer of Entra ID for several tenants. An administrator of any tenant could sign in with any address.
+    // Reject the issuer of Entra ID for several tenants, because an administrator of any tenant could sign in with any
+    // address.
     if (server.issuer.includes('{')) throw new ProviderError('unavailable', 'issuer_of_several_tenants')
     return server
   }
@@ -198,7 +199,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         const isLogout = typeof events === 'object' && events !== null && LOGOUT_EVENT in events
         const isTyped =
           protectedHeader.typ === undefined || /^(application\/)?(logout\+)?jwt$/i.test(protectedHeader.typ)
-        // An ID token has a nonce and no event. It must not work as a logout token.
+        // Reject an ID token, which has a nonce and no event, as a logout token.
         if (!isLogout || !isTyped || nonce !== undefined) throw new ProviderError('rejected', 'not_a_logout_token')
         const providerSession = typeof sid === 'string' ? sid : undefined
         if (subject === undefined && providerSession === undefined) throw new ProviderError('rejected', 'nobody_named')
@@ -212,7 +213,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         if (!server.end_session_endpoint) return null
         return buildEndSessionUrl(clientOf(server), { post_logout_redirect_uri: returnUrl }).href
       } catch {
-        // The session of this server has ended. The provider is unavailable, so there is no address to open.
+        // Return no address, because the provider is unavailable. The session of this server has already ended.
         return null
       }
     },

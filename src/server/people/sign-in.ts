@@ -40,7 +40,7 @@ export function openSignIn(
     const pending: PendingSignIn = JSON.parse(unseal(sealed, SEAL_ROW, [current, ...previous], 'sign-ins'))
     return at.getTime() - pending.startedAt <= SIGN_IN_SECONDS * 1000 ? pending : undefined
   } catch {
-    // A forged cookie, or one of another server key, is the same as none.
+    // Treat a forged cookie, or a cookie of another server key, as no cookie.
     return undefined
   }
 }
@@ -118,7 +118,10 @@ async function listWorkspaces(
   return names
 }
 
-/** Returns the roles that the groups of a person give. A group with the name of a role gives it in `default`. */
+/**
+ * Returns the roles that the groups of a person give. A group with the name of a role gives this role in the workspace
+ * `default`.
+ */
 async function findClaimedRoles(
   store: Store,
   groups: readonly string[],

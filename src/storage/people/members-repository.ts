@@ -6,7 +6,7 @@ import { Repository } from '../db/repository.ts'
 const MEMBER = mapping({
   id: text,
   workspaceId: text,
-  /** In the form of `comparableEmail`. */
+  /** The address in the form of `comparableEmail`. */
   email: text,
   role: plain<PersonRole>(),
   /** The projects in which the role applies; null for the whole workspace. */

@@ -14,7 +14,7 @@ const PERSON = mapping({
   issuer: text,
   /** The ID of the person at the issuer. */
   subject: text,
-  /** In the form of `comparableEmail`. */
+  /** The address in the form of `comparableEmail`. */
   email: text,
   /** The roles that the provider claimed at the last sign-in. */
   claimedRoles: json<ClaimedRole[]>(),

@@ -20,7 +20,7 @@ const SESSION = mapping({
   providerSession: optionalText,
   createdAt: time,
   lastUsedAt: time,
-  /** The absolute end. An idle session ends earlier. */
+  /** The latest end of the session. An idle session ends earlier. */
   expiresAt: time,
 })
 

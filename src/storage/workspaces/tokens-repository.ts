@@ -196,7 +196,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
     const door = doorOf(row)
     tokens.set(row.digest, {
       ...TOKEN.read(row),
-      // Scans of doors do not add stored data.
+      // Read no usage for doors, because their scans do not add stored data.
       workspace: toWorkspace(row, door ? NO_USAGE : usage.get(row.workspace_id)),
       door,
     })

@@ -104,7 +104,7 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   const { waits, ...rest } = entry
   await tx.put('journal', [{ ...rest, recordedAt, rejection, isOfAnother }])
   if (rejection !== undefined) {
-    // The correction of an adjustment that did not happen must not happen either.
+    // Remove the correction of a rejected adjustment, because it must not be applied without the adjustment.
     if (entry.adjustment) await removeSeqs(tx, 'journal', await tx.find('journal', 'externalRef', undoRefOf(entry)))
     if (entry.undoes) await rejectUndo(tx, entry, { message: rejection, isOfAnother })
   }

@@ -16,7 +16,7 @@ export interface Identity {
   isMovementUnsent?: boolean | undefined
 }
 
-/** A zone in a response of the server. That of a scan has fewer properties. */
+/** A zone in a response of the server. The zone of a scan has fewer properties. */
 export type ServerZone = Pick<Zone, 'id' | 'name' | 'inside' | 'capacity'> & Partial<Pick<Zone, 'whenFull' | 'resetAt'>>
 
 /** The ID of a list and its time. */
@@ -133,7 +133,7 @@ export interface EngineStore {
   undo(decision: Decision, entry: JournalEntry): Promise<void>
   decision(externalRef: string): Promise<Decision | undefined>
 
-  /** Stores zones of the server, or all of them. */
+  /** Stores zones of the server. With `areAll`, removes the other zones. */
   learnZones(zones: readonly ServerZone[], options: { at: string; areAll: boolean }): Promise<void>
   /** Stores a count without a scan. */
   adjust(entry: JournalEntry): Promise<void>

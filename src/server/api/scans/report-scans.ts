@@ -66,7 +66,10 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
   )
 }
 
-/** Returns a report with its zone. A door that decided without a zone can have one by now, which must not count the scan. */
+/**
+ * Returns a report with its zone. If the door decided without a zone, the report gets none, even if the door has a zone
+ * by now.
+ */
 function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
   return scan.zoneId === undefined && scan.direction === undefined ? scan : inZone(scan, context)
 }

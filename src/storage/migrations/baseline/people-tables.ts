@@ -6,7 +6,7 @@ export async function createPeople(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.text('issuer').notNullable()
     table.text('subject').notNullable()
-    // In the form in which addresses are compared, as in members.
+    // The address in the form in which addresses are compared, as in `members`.
     table.text('email').notNullable().index()
     // The roles that the provider claimed at the last sign-in, as a JSON list.
     table.text('claimed_roles').notNullable()
