@@ -72,7 +72,7 @@ export interface DoorEngine {
 
 /** The operator's settings for scans, as in POST /v1/scans. */
 export interface ScanOptions {
-  /** YYYY-MM-DD, to evaluate for another date. */
+  /** The date as YYYY-MM-DD for which the scan is evaluated, if not for the time of the scan. */
   validityDate?: string | undefined
   scanContextKey?: string | undefined
 }

@@ -153,10 +153,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (error instanceof StorageFullError) set('storage_full', { code: 'storage_full' })
   }
 
-  /**
-   * Asks the browser to keep the stored data. A browser that refused at first can agree later, after some use or on the
-   * home screen.
-   */
+  /** Asks the browser to keep the stored data. A browser that refused at first can agree after some use. */
   async function askToKeep(): Promise<void> {
     known.isPersistent = await environment.persist()
     publish()

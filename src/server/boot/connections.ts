@@ -50,7 +50,7 @@ interface Receiving {
   bytesThen: number
 }
 
-/** The return value with which Node's own listener tells the parser that no more HTTP follows. */
+/** The value that Node's own listener returns to the parser if no more HTTP follows. */
 const NO_MORE_HTTP = 2
 
 /**

@@ -68,7 +68,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // If a language is given, it was chosen by the Accept-Language header of the visitor.
+      // Vary by Accept-Language if a language is given, because it was chosen by this header.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }

@@ -19,7 +19,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const [view, setView] = useState<'facts' | 'gate' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
   const count = (value: number) => numberFormat(locale).format(value)
-  // Pending scans are uploaded first, so this can take a while.
+  // Show that this takes a while, because pending scans are uploaded first.
   const end = () => {
     if (isEnding) return
     setEnding(true)
