@@ -14,8 +14,8 @@ import { finish, median, rounds, spread } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 
 /**
- * The number of passes in the project of the broadcast. It is higher than the number of passes that are notified during
- * the scans of a sample.
+ * The number of passes in the project of the broadcast. It is so high that the broadcast lasts longer than the scans of
+ * a sample.
  */
 const PASSES = Number(process.env.PASSES_BENCH_ROWS ?? 10_000)
 const SCANS = 500

@@ -162,7 +162,9 @@ function channels(color: string): [number, number, number] {
 /** Modules of a two-dimensional code, row by row: `true` is dark. */
 export type Modules = boolean[][]
 
-/** The maximum message length. Longer ones do not fit any terminal and are slow to encode. */
+/**
+ * The maximum message length. Longer messages are not encoded, because encoding is slow and the code fits no terminal.
+ */
 const MAX_LENGTH = 1000
 
 async function symbolLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {

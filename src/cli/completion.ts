@@ -135,10 +135,13 @@ interface Offer {
 /** The age below which cached names are current, so that new rows are found soon. */
 const FRESH_MS = 30_000
 
-/** The age after which cached names are ignored. Younger ones are used while the server is unreachable. */
+/** The age after which cached names are ignored. Younger names are used while the server is unreachable. */
 const KEPT_MS = 24 * 3_600_000
 
-/** The timeout of the server call. The user waits at the prompt, and the start of the program also takes time. */
+/**
+ * The timeout of the server call. It is short, because the user waits at the prompt, and the start of the program also
+ * takes time.
+ */
 const TIMEOUT_MS = 400
 
 function profileNames(): Offer[] {

@@ -46,7 +46,7 @@ export function parseUuid(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** A block of random bytes. One system call returns enough for hundreds of IDs and codes. */
+/** A block of random bytes, because one system call for a block is faster than a call for each ID or code. */
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 
@@ -67,8 +67,8 @@ export function takeRandom(size: number): Buffer {
 }
 
 /**
- * The length of `deviceDigest`: enough to distinguish the devices of a pass. A whole device ID would let anyone list the passes
- * on the phone.
+ * The length of `deviceDigest`: enough to distinguish the devices of a pass. The API does not show whole device IDs,
+ * because anyone who knows the ID of a phone can list its passes.
  */
 const DIGEST_CHARACTERS = 12
 

@@ -171,7 +171,7 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-/** The minimum length of an id prefix. Shorter texts are treated as mistyped names. */
+/** The minimum length of an id prefix, so that a short mistyped name is not taken for an id. */
 export const SHORTEST_PREFIX = 4
 const MAX_LISTED = 10
 

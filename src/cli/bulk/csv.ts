@@ -19,7 +19,7 @@ export interface CsvFile {
   rows: AsyncIterable<CsvRow>
 }
 
-/** The size limit of a row. A longer row probably contains an unclosed quote. */
+/** The maximum size of a row, because a longer row probably contains an unclosed quote. */
 const MAX_ROW_BYTES = 1024 * 1024
 const MAX_HEADER_BYTES = 64 * 1024
 

@@ -43,7 +43,10 @@ export function changeEach<Item extends { externalPassId: string }, Name extends
   }
 }
 
-/** Statuses of errors that concern one pass. Any other error, such as missing permission, would affect every row. */
+/**
+ * The statuses of errors that concern one pass. Any other error stops the run, because it would affect every row, such
+ * as a missing permission.
+ */
 const rowStatuses = [400, 404, 409, 412]
 
 interface ChangeOptions {
@@ -81,7 +84,7 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
   }
 }
 
-/** The maximum size of ids in a URL. Servers and proxies limit the request line to 8 or 16 KB. */
+/** The maximum size of ids in a URL, because servers and proxies limit the request line to 8 or 16 KB. */
 const MAX_BYTES = 6_000
 
 /** Returns the passes with these external ids, by external id. Omits ids without a pass. */

@@ -35,8 +35,8 @@ const BY_HAND_MS = 80
 const PAUSE_MS = 300
 const LONGEST_LINE = 100_000
 /**
- * The first character that can be part of a payload. The control characters after it are separators of GS1, too. Other
- * control characters, such as Ctrl-L and Ctrl-Z, would silently corrupt the next payload.
+ * The lowest character that can start a payload. U+001C to U+001F are separators of GS1. Lower control characters, such
+ * as Ctrl-L and Ctrl-Z, are ignored before a payload, because they would silently corrupt it.
  */
 const FIRST_OF_PAYLOAD = '\u001C'
 
@@ -114,8 +114,8 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // Assume typing only after two bursts of a single character. A slow network can interrupt a scan once after its first
-    // character, or after several.
+    // Assume typing only after two bursts of a single character, because a slow network can interrupt a scan once,
+    // after its first character or later.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {
       earlier = (earlier + recent).slice(0, LONGEST_LINE)

@@ -76,7 +76,7 @@ export const badgeWords: Record<BadgeWord, string> = {
 
 export type Bell = (outcome: Outcome) => void
 
-/** The interval between bells. Terminals merge bells that are closer together. */
+/** The interval between bells, because terminals merge bells that are closer together. */
 const BETWEEN_MS = 150
 
 /** Creates a terminal bell: one for accepted, none for outcomes without a decision, three otherwise. */

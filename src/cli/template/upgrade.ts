@@ -135,7 +135,7 @@ export function showUpgrade(upgrade: Upgrade): string {
   ])
 }
 
-/** The maximum number of distinct reasons to show. Reasons that contain values differ for each pass. */
+/** The maximum number of distinct reasons to show, because reasons that contain values differ for each pass. */
 const MAX_REASONS = 20
 
 /** Lists the reasons of failures, the most frequent first; `undefined` if there are none. */

@@ -68,7 +68,7 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
   return [facts, attempts, ...payload].join('\n\n')
 }
 
-/** The time to wait for an attempt. The server's timeout of an attempt is 15 s, and a busy worker needs more time. */
+/** The time to wait for an attempt. It is longer than the server's timeout of 15 s, because a worker can be busy. */
 const TIMEOUT_MS = 20_000
 const POLL_MS = 100
 

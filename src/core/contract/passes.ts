@@ -39,7 +39,7 @@ export const PassPreview = z.strictObject({
 })
 export type PassPreview = z.output<typeof PassPreview>
 
-/** A JSON object, kept as received. Zod's own record would drop a key named __proto__. */
+/** A JSON object, kept as received. It does not use zod's own record, which would drop a key named __proto__. */
 const Variables = z
   .custom<Record<string, unknown>>(
     (value) => value !== null && typeof value === 'object' && !Array.isArray(value),

@@ -49,8 +49,8 @@ export interface AppleWalletOptions {
 }
 
 /**
- * Limits the memory that a download of images in many languages needs. A poster that compresses badly has 12 MiB in all
- * scales.
+ * The maximum size of images by default, which limits the memory of a download with images in many languages. A poster
+ * that compresses badly has 12 MiB in all scales.
  */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 

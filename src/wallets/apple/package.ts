@@ -196,7 +196,7 @@ const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
 
 /**
- * The minimum length of a text that is deflated. For a shorter text, deflating would take as long, but save less than a
+ * The minimum length of a text that is deflated. Deflating a shorter text would take as long, but save less than a
  * network packet.
  */
 const DEFLATED_FROM = 4_096

@@ -71,7 +71,8 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// The latest time that a Date can have. With a later expiry, the Date would be invalid and its key would never expire.
+// The latest time that a Date can have. A later expiry is rejected, because its Date would be invalid and the key would
+// never expire.
 const LAST_MOMENT = 8.64e15
 
 /** A time in milliseconds since 1970, which Google writes as a number or as text. */

@@ -110,8 +110,7 @@ function row(fields: CardField[], native: NativeField | undefined) {
   return { oneItem: { item: first } }
 }
 
-// Google requires a language for each value. The language of our values is unknown, but Google shows a value in any
-// case.
+// The language of values, which Google requires. The real language is unknown, but Google shows a value in any case.
 const LANGUAGE = 'en'
 
 export function localized(value: string) {

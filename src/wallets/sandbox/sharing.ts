@@ -125,7 +125,8 @@ interface LeaderElection extends Omit<Claim, 'number'> {
 }
 
 /**
- * The timeout for the response of the leader, in milliseconds. If its process still exists, the request is repeated.
+ * The timeout for the response of the leader, in milliseconds. After the timeout, the request is repeated if the
+ * process of the leader still exists.
  */
 const TIMEOUT_MS = 2_000
 

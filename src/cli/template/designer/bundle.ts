@@ -30,7 +30,10 @@ const MAX_FILES = 500
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_JSON_BYTES = 1024 * 1024
-/** A template of Pass Designer has a depth of less than 10. A deeper one could overflow the stack. */
+/**
+ * The maximum depth of a template, because a deeper template could overflow the stack. Pass Designer writes templates
+ * with a depth of less than 10.
+ */
 const MAX_DEPTH = 32
 
 /** @throws CliError if the path is not a template of Pass Designer, or the template is too large */

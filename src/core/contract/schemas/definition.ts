@@ -233,7 +233,10 @@ export const Design = z.strictObject({
 })
 export type Design = z.output<typeof Design>
 
-/** The keys of pass.json that the service sets. An override would break the pass or its updates. */
+/**
+ * The keys of pass.json that the service sets, and that cannot be overridden, because an override would break the pass
+ * or its updates.
+ */
 const appleReserved = [
   'formatVersion',
   'passTypeIdentifier',

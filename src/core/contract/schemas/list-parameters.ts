@@ -6,7 +6,7 @@ import { Timestamp } from './common.ts'
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-/** The digits of a number up to 9007199254740991. A separate check rejects larger numbers of 16 digits. */
+/** The digits of a number up to 9007199254740991. Another check rejects larger numbers with 16 digits. */
 const DIGITS = '\\d{1,16}'
 
 /** Returns the schema of an integer parameter. Clients can pass a number. */
@@ -31,7 +31,7 @@ export function integerParam(minimum: number, maximum: number) {
   )
 }
 
-/** The maximum number of values of one parameter. The database checks each value for each row. */
+/** The maximum number of values of one parameter, because the database checks each value for each row. */
 export const MAX_ALTERNATIVES = 20
 
 /** The maximum number of values of a substring filter, which costs more than other filters. */

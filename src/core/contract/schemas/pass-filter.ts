@@ -5,7 +5,7 @@ import { checkPassFilters, createdWindow, passFilters } from './pass-list-query.
 
 const Parsed = z.strictObject(passFilters).superRefine(checkPassFilters)
 
-/** An empty list is rejected: it could mean no pass or every pass. */
+/** Reject an empty list, because it could mean no pass or every pass. */
 const Values = z.union([z.string(), z.array(z.string()).min(1)], { error: 'Must be a string or a list of strings' })
 
 type Name = keyof typeof passFilters
@@ -15,8 +15,8 @@ const values = Object.fromEntries(
 )
 
 /**
- * The filter of passes in a request body. The keys are the filters of GET /v1/passes, without status, and the values follow the
- * same rules. A list of values means any of them.
+ * The filter of passes in a request body. The keys are the filters of GET /v1/passes, without status, and the values
+ * follow the same rules. A list matches passes with any of its values.
  */
 export const PassFilter = z
   .strictObject(values as Record<Name, z.ZodOptional<typeof Values>>)

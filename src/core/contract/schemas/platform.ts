@@ -24,7 +24,10 @@ export const messagedPlatforms = platforms.filter((platform) => platform !== 'ap
 /** The platform that shows at most 3 notifications of a pass in 24 hours. */
 export const CAPPED_PLATFORM = 'google' as const satisfies Platform
 
-/** The requests per second that each identity sends to a messaged platform. Google accepts about 20. */
+/**
+ * The requests per second that each identity sends to a messaged platform, slightly fewer than the 20 that Google
+ * accepts.
+ */
 export const REQUESTS_PER_SECOND = 18
 
 /** Returns the seconds to send the requests of one identity, if no other requests wait. */

@@ -108,7 +108,7 @@ function outsideWindow(age: number, toleranceSeconds: number): Rejection {
   }
 }
 
-/** The maximum size of a body for which the cause of a mismatch is searched. Larger bodies are never sent. */
+/** The maximum size of a body for which the cause of a mismatch is searched. The server never sends larger bodies. */
 const MAX_EXPLAINED_BYTES = 256 * 1024
 
 /** Removes newlines at the end. A regular expression would take quadratic time for many newlines. */

@@ -19,7 +19,8 @@ export function sharedColor(color: ColorChoice | undefined): string | undefined 
 }
 
 /**
- * The maximum number of variants. Three choices of 100 states each would otherwise make a million and block the server.
+ * The maximum number of variants, because three choices of 100 states each would make a million variants and block the
+ * server.
  */
 const MAX_VARIANTS = 1000
 

@@ -4,7 +4,7 @@ import type { Issue } from '../../errors.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 import { type About, aboutOf } from './about.ts'
 
-/** The maximum length of a text. Lists of thousands of passes hold the view of each pass. */
+/** The maximum length of a text, because lists of thousands of passes contain the door view of each pass. */
 const MAX_LENGTH = 500
 
 type DoorDefinition = Pick<Definition, 'door' | 'variables' | 'event' | 'trip'>

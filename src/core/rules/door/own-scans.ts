@@ -80,8 +80,8 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * The period before the generation of a list from which the list can lack scans, in milliseconds. The list is read page
- * by page while scans continue.
+ * The period before the generation of a list from which the list can lack scans, in milliseconds, because the list is
+ * read page by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 

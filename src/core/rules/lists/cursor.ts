@@ -26,7 +26,10 @@ const FINGERPRINT_BYTES = 9
 const HEAD_BYTES = 39
 const NUMBER_BYTES = 8
 
-/** The maximum size of a key in a cursor. A sealed cursor then has at most 504 characters. The API accepts 512. */
+/**
+ * The maximum size of a key in a cursor, in bytes. With such a key, a sealed cursor has at most 504 characters. The API
+ * accepts 512 characters.
+ */
 export const MAX_KEY_BYTES = 320
 
 /** The number of characters of any text that certainly fit. */

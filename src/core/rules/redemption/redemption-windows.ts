@@ -24,7 +24,10 @@ export interface Window extends Range {
 /** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-/** The cached windows of policies. An evaluation needs them several times, and a replay evaluates one policy often. */
+/**
+ * The windows of policies. They are cached, because an evaluation needs them several times, and a replay evaluates one
+ * policy often.
+ */
 const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
 
 export function windowsOf(policy: RedemptionPolicy | null): readonly Window[] {

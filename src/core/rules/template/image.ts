@@ -1,11 +1,11 @@
 /** The image types that can be uploaded. The bytes decide, not the type that the client sent. */
 export type ImageType = 'image/png' | 'image/jpeg'
 
-/** The maximum number of pixels. No wallet shows more. */
+/** The maximum number of pixels, more than any wallet shows. */
 export const MAX_PIXELS = 16_000_000
 /**
- * The maximum width and height. An image that is millions of pixels high or wide costs far more than a square one of
- * the same size.
+ * The maximum width and height, because an image that is millions of pixels high or wide costs far more than a square
+ * image with the same number of pixels.
  */
 const MAX_SIDE = 16_384
 
@@ -101,8 +101,8 @@ function isAncillary(firstLetter: number): boolean {
 }
 
 /**
- * The maximum number of scans. Each scan of a progressive image is a pass over all its pixels and can be as small as 12
- * bytes. Programs write at most 18 scans (four colors, each in steps) and usually 10.
+ * The maximum number of scans, because each scan of a progressive image is a pass over all its pixels and can be as
+ * small as 12 bytes. Programs write at most 18 scans (four colors, each in steps) and usually 10.
  */
 const MAX_SCANS = 32
 /** The limit for profiles, EXIF, and text, which decoders copy and parse. */

@@ -10,7 +10,10 @@ export const MAX_PLACEHOLDERS = 5_000
 /** The maximum number of names and values in the overrides of a platform, at any depth. */
 export const MAX_OVERRIDE_VALUES = 2_000
 
-/** The maximum of currencies times languages. Each needs a separate formatter, which is slow to create. */
+/**
+ * The maximum of currencies times languages, because each combination needs a separate formatter, which is slow to
+ * create.
+ */
 export const MAX_CURRENCY_FORMATS = 200
 
 /** Checks the work to render a definition (decisions/0016), which its size does not show. Run it first. */

@@ -80,8 +80,8 @@ export function rejection(status: number, headers: Record<string, unknown>, text
   })
 }
 
-// Google returns 403 if an object has too many notifying messages, and documents 403 and 429 for its general rate
-// limits.
+// The reasons that mean `quota`. Google returns them with 403 if an object has too many notifying messages, and
+// documents 403 and 429 for its general rate limits.
 const quotaReasons = new Set(['quotaExceeded', 'rateLimitExceeded', 'userRateLimitExceeded'])
 
 function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
