@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts'
 import { clientGuards } from './guards-clients.ts'
+import { peopleGuards } from './guards-people.ts'
 import { serverGuards } from './guards-server.ts'
 import { storageGuards } from './guards-storage.ts'
 
@@ -291,6 +292,7 @@ export const faults: Fault[] = [
   },
 
   ...serverGuards,
+  ...peopleGuards,
   ...storageGuards,
   ...clientGuards,
 ]

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 import type { OidcConfig } from '../../src/server/config.ts'
@@ -17,9 +17,8 @@ const REDIRECT_URI = 'https://passes.example/desk/callback'
 /** A real OpenID Connect provider on loopback. The current account is signed in without a prompt. */
 export class TestProvider {
   account: Account = { sub: '1', email: 'anna@example.com', email_verified: true }
-  /** Changes a response of the token endpoint. */
-  onTokens: (body: Record<string, unknown>) => Record<string, unknown> | Promise<Record<string, unknown>> = (body) =>
-    body
+  /** Replaces the ID tokens of responses. */
+  changeIdToken: ((idToken: string) => Promise<string>) | undefined
   /** Whether the provider closes each connection without a response. */
   isDown = false
   url = ''
@@ -29,6 +28,7 @@ export class TestProvider {
   private readonly server = createServer((request, response) => {
     if (this.isDown) return void request.socket.destroy()
     if (request.url!.startsWith('/interaction/')) return void this.signIn(request, response)
+    if (request.url === '/token') this.changeTokens(response)
     this.provider.callback()(request, response)
   })
 
@@ -97,6 +97,18 @@ export class TestProvider {
         return grant
       },
     })
+  }
+
+  private changeTokens(response: ServerResponse): void {
+    const end = response.end.bind(response)
+    response.end = ((body: string) => {
+      const tokens = JSON.parse(body)
+      void Promise.resolve(this.changeIdToken?.(tokens.id_token) ?? tokens.id_token).then((idToken) => {
+        const changed = JSON.stringify({ ...tokens, id_token: idToken })
+        response.setHeader('content-length', Buffer.byteLength(changed))
+        end(changed)
+      })
+    }) as never
   }
 
   private async signIn(...[request, response]: Parameters<Parameters<typeof createServer>[1] & object>): Promise<void> {

@@ -4,6 +4,7 @@ import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
+import { signedIn, silentProvider } from '../../support/sessions.ts'
 import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
 import { png } from './templates/pictures.ts'
 
@@ -69,11 +70,13 @@ const tables = [
 ]
 
 describe.each(oneDialect)('on %s', (dialect) => {
-  const api = useApi(dialect)
+  const api = useApi(dialect, { oidc: () => silentProvider })
   let owner: TestWorkspace
   let stranger: TestWorkspace
   /** A token of the owner's workspace that is bound to another project of that workspace. */
   let neighbour: TestWorkspace
+  /** A person who owns the project of `neighbour`, and signed in. */
+  let person: TestWorkspace
   /** A door of the project of `neighbour`. */
   let door: TestWorkspace
   /** One id of each kind of row. */
@@ -84,6 +87,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     stranger = await api.workspace()
     const { id: nextDoor } = await makeProject(owner, 'Next door')
     neighbour = new TestWorkspace(api, owner.id, await api.token(owner.id, { projectIds: [nextDoor] }))
+    person = await signedIn(api, owner.id, [{ role: 'owner', projectIds: [nextDoor] }])
     // The first request of a token changes the time of its last use.
     await neighbour.ok(contract.tokens.current, {})
     const project = await makeProject(owner)
@@ -134,6 +138,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     routesWithIds.flatMap((one) => [
       { ...one, who: 'a stranger' as const },
       { ...one, who: 'a token of another project' as const },
+      { ...one, who: 'a person of another project' as const },
       { ...one, who: 'a door of another project' as const },
     ]),
   )('$name returns $who 404 for every foreign ID and changes nothing', async ({ name, route, who }) => {
@@ -141,10 +146,11 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const intruder = {
       'a stranger': stranger,
       'a token of another project': neighbour,
+      'a person of another project': person,
       'a door of another project': door,
     }[who]
     const isBeyond =
-      (intruder === neighbour && route.scope?.startsWith('webhooks:')) ||
+      ((intruder === neighbour || intruder === person) && route.scope?.startsWith('webhooks:')) ||
       (intruder === door && (!route.forDoors || name === 'doors.update'))
     for (const [kind, id] of Object.entries(ids)) {
       const body = bodies[name]

@@ -1,4 +1,4 @@
-import { importJWK, SignJWT } from 'jose'
+import { decodeJwt, importJWK, SignJWT } from 'jose'
 import type { DestinationStream } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Grant } from '../../../src/core/rules/people/person-roles.ts'
@@ -46,6 +46,7 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
   beforeEach(() => {
     provider.account = { sub: '1', email: 'anna@example.com', email_verified: true }
     provider.isDown = false
+    provider.changeIdToken = undefined
   })
 
   const nameOf = async ({ id }: TestWorkspace) => (await api.services.store.workspaces.findByNameOrId(id))!.name
@@ -325,6 +326,52 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect((await signIn()).status).toBe(303)
   })
 
+  test('accepts an ID token only with its signature, nonce, audience, issuer, and time', async () => {
+    await member('anna@example.com', 'reader')
+    const now = Math.floor(Date.now() / 1000)
+    const sign = (alg: string, key: Parameters<SignJWT['sign']>[0], claims: object) =>
+      new SignJWT({ ...claims }).setProtectedHeader({ alg, kid: provider.key.kid as string }).sign(key)
+    const changed = (claims: object) => async (token: string) =>
+      sign('RS256', await importJWK(provider.key, 'RS256'), { ...decodeJwt(token), ...claims })
+    const unsecured = (token: string) => {
+      const [, payload] = token.split('.')
+      return Promise.resolve(`${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`)
+    }
+    const attacks = [
+      changed({ nonce: 'another' }),
+      changed({ nonce: undefined }),
+      changed({ aud: 'another' }),
+      changed({ iss: 'https://login.example' }),
+      changed({ exp: now - 300 }),
+      unsecured,
+      (token: string) => sign('HS256', Buffer.from('client-secret-of-passes'), decodeJwt(token)),
+      async (token: string) => sign('RS256', await importJWK({ ...new TestProvider().key }, 'RS256'), decodeJwt(token)),
+      async (token: string) => `${token.slice(0, -6)}AAAAAA`,
+    ]
+    for (const [n, attack] of attacks.entries()) {
+      provider.changeIdToken = attack
+      const answer = await signIn()
+      expect(answer.status, `${n}: ${answer.text}`).toBe(400)
+      expect(cookiesOf(answer).has(SESSION), String(n)).toBe(false)
+    }
+    // Clocks can differ by half a minute.
+    for (const claims of [{ exp: now - 30 }, { iat: now + 30, exp: now + 600 }]) {
+      provider.changeIdToken = changed(claims)
+      expect((await signIn()).status).toBe(303)
+    }
+  })
+
+  test('another server rejects a revoked session within two seconds', async () => {
+    await member('anna@example.com', 'reader')
+    const { cookie } = await session()
+    const second = api.createApp(api.services)
+    const read = () => second.fetch(new Request('https://passes.example/v1/projects', { headers: { cookie } }))
+    expect((await read()).status).toBe(200)
+    await revokeSessions(api.services.store, workspace.id, 'anna@example.com', api.now)
+    api.advance(2)
+    expect((await read()).status).toBe(401)
+  })
+
   test('signs in with a key that the provider rotated in', async () => {
     await member('anna@example.com', 'reader')
     await session()
@@ -377,5 +424,28 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect(done.headers.get('cache-control')).toBe('no-store')
     api.advance(2)
     expect((await get('/v1/projects', cookie)).status).toBe(401)
+  })
+})
+
+describe.each(oneDialect)('without a provider, on %s', (dialect) => {
+  const api = useApi(dialect)
+
+  test('a cookie has no effect, and the routes of sign-in do not exist', async () => {
+    const cookie = `${SESSION}=${'A'.repeat(43)}`
+    const [sent, without] = [
+      await api.send('GET', '/v1/projects', { headers: { cookie } }),
+      await api.send('GET', '/v1/projects'),
+    ]
+    expect(sent).toMatchObject({ status: 401, body: { errorCode: 'UNAUTHORIZED' } })
+    expect((sent.body as { message: string }).message).toBe((without.body as { message: string }).message)
+    for (const [method, path, status] of [
+      ['GET', '/desk/login', 404],
+      ['GET', '/desk/callback', 404],
+      ['GET', '/desk/session', 404],
+      ['POST', '/desk/logout', 405],
+      ['POST', '/desk/backchannel-logout', 405],
+    ] as const) {
+      expect((await api.send(method, path, { headers: { cookie } })).status, path).toBe(status)
+    }
   })
 })
