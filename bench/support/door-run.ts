@@ -74,7 +74,8 @@ export async function findFaults(
   const byRef = new Map(rows.map((row) => [row.external_ref, row]))
   const evaluated = shown.filter(({ failure }) => failure === null)
   const lost = evaluated.filter(({ externalRef, result }) => {
-    // If the server denied a scan that the door had already admitted, the ledger has both entries.
+    // Prefer the entry with the suffix: if the server denied a scan that the door had already admitted, the ledger has
+    // both entries.
     const row = byRef.get(`${externalRef}+acted`) ?? byRef.get(externalRef)
     return !row || (row.result === 'accepted') !== (result === 'accepted')
   })

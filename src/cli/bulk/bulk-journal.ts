@@ -21,7 +21,7 @@ export interface JournalHead {
 /** A checkpoint of a run. All rows before it are complete; rows after it are sent again. */
 export interface JournalEntry {
   rows: number
-  /** The offset of the end of those rows in the input, in bytes. */
+  /** The offset of the end of the completed rows in the input, in bytes. */
   bytes: number
   counts: Record<string, number>
   failing: number

@@ -53,7 +53,7 @@ const ESCAPE = '\u001B'
 export function createInputReader(report: (input: Input) => void): InputReader {
   /** The text before the last pause. */
   let earlier = ''
-  /** The text since then: a scan, or recently typed keys. */
+  /** The text since the last pause: a scan, or recently typed keys. */
   let recent = ''
   let recentSince = 0
   /** The characters at the end of `recent` that arrived in quick succession. */

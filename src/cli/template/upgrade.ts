@@ -20,7 +20,7 @@ export interface UpgradePlan {
   google: number
 }
 
-/** A void pass never changes again. */
+/** Exclude void passes, because they never change again. */
 const changeable = passStatuses.filter((status): status is Exclude<Pass['status'], 'VOID'> => status !== 'VOID')
 
 /** Counts the passes that an upgrade would change. */

@@ -151,7 +151,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     })),
     relevantDate: optional(design.relevantDate),
     ...zones,
-    // Remove unsafe links, which passes that were created before the check of links can have.
+    // Remove unsafe links, because passes that were created before links were checked can have some.
     links: design.links
       .map((link) => ({ label: filled(link.label), url: filled(link.url) }))
       .filter(({ url }) => isSafeLink(url)),

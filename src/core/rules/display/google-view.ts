@@ -7,7 +7,7 @@ import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-va
 import { nearestLanguage } from './language-match.ts'
 import { nativeRows, walletLabel } from './native-rows.ts'
 
-/** The number of texts that Google shows below the front of an object, and the number of links. */
+/** The maximum number of texts that Google shows below the front of an object, and the maximum number of links. */
 export const MAX_GOOGLE_MODULES = 10
 
 /** The view of an object and its class in Google Wallet, read from their JSON as Google reads it. */

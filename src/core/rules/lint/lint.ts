@@ -121,7 +121,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   const { kind, card, view } = google
   const { header, primary, secondary, auxiliary, back } = card.fields
   const front = [header, primary, secondary, auxiliary].flat().filter(saysSomething)
-  // The first primary field of a generic pass is its title.
+  // Exclude the title, which is the first primary field of a generic pass.
   const title = kind === 'generic' ? primary[0] : undefined
   const modules = [...front, ...back].filter((field) => field !== title && field.value.trim() !== '')
   if (modules.length > MAX_GOOGLE_MODULES) {

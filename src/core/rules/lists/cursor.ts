@@ -32,7 +32,7 @@ const NUMBER_BYTES = 8
  */
 export const MAX_KEY_BYTES = 320
 
-/** The number of characters of any text that certainly fit. */
+/** The maximum number of characters with which any text fits into a cursor. */
 export const MAX_KEY_CHARACTERS = MAX_KEY_BYTES / 4
 
 /** Returns the sortable form of a text that can change: the text itself if a cursor can hold it, else its beginning. */

@@ -148,7 +148,8 @@ function placeOf(path: Oversize['path']): string {
  */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const findOversizes = compileSizes(rendered)
-  // Check a scope once for all languages, which share the scope, because sizes include all languages.
+  // Skip a scope that has passed this check: the sizes include all languages, and all languages of a pass share the
+  // scope.
   if (fitting.get(scope) === findOversizes) return
   const oversizes = findOversizes(bytesIn(scope))
   const [first] = oversizes
