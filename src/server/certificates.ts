@@ -57,7 +57,7 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
   }
 }
 
-/** Warns now and once a day. */
+/** Logs warnings about certificates that expire soon, now and once a day. */
 export function watchCertificates(
   certificates: () => Certificate[],
   { clock, log }: { clock: () => Date; log: Logger },

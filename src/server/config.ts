@@ -68,7 +68,7 @@ export interface Config {
   /** The folder of the Apple and Google badges of hosted pages. */
   badgesFolder?: string | undefined
   retention: RetentionDays
-  /** For development: webhooks over plain http, and to hosts of the private network. */
+  /** Whether webhooks over plain http, and to hosts of the private network, are allowed, for development. */
   allowInsecureWebhooks: boolean
   /** The number of proxies in front of the server whose X-Forwarded-For is trusted. */
   trustedProxies: number

@@ -31,7 +31,7 @@ export interface Link {
    * older links.
    */
   generation: number
-  /** Rounded up to a whole second. */
+  /** The expiry, which the token rounds up to a whole second. */
   expiresAt: Date
 }
 

@@ -4,7 +4,7 @@ import type { CleanUp } from './databases.ts'
 
 /** A fixed address whose server can be replaced, like a host name or a proxy. */
 export interface Address {
-  /** Without a trailing slash. */
+  /** The address without a trailing slash. */
   url: string
   /** Forwards new connections to another server. */
   lead(to: string): void

@@ -14,7 +14,7 @@ const isSqliteOnly = process.env.PASSES_TEST_DATABASES === 'sqlite'
 /** The databases for tests of storage: `describe.each(dialects)`. Every guarantee is tested on both. */
 export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sqlite', 'postgres']
 
-/** For tests whose SQL other tests run on both databases: one database, or both in the long form. */
+/** The databases for tests whose SQL other tests run on both databases: one database, or both in the long form. */
 export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
 
 /** Receives the work to do when a resource is no longer needed. Default: at the end of the test. */

@@ -1,8 +1,9 @@
 import { createServer } from 'node:net'
 
 /**
- * Below the ports that the system gives to outgoing connections, so that no other program takes a port while its server
- * is stopped. Each process has its own hundred ports, so that two runs do not collide.
+ * The first port of this process. It is below the ports that the system gives to outgoing connections, so that no other
+ * program takes a port while its server is stopped. Each process has its own hundred ports, so that two runs do not
+ * collide.
  */
 const FIRST_PORT = 11_000 + (process.pid % 180) * 100
 let given = 0

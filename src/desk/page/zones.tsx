@@ -226,7 +226,7 @@ function curveOf({ id }: Zone, answers: ZoneAnswers): ZoneCurve | undefined {
   return knownValue(answers.curves)?.find(({ zoneId }) => zoneId === id)
 }
 
-/** Returns the mean over the last full minutes. */
+/** Returns the mean number of entries per minute over the last full minutes. */
 function entriesPerMinute({ minutes }: ZoneCurve): number {
   return sumOf(minutes.slice(-PACE_MINUTES), ({ entries }) => entries) / PACE_MINUTES
 }

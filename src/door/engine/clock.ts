@@ -34,7 +34,7 @@ export function createDoorClock(
 ): DoorClock {
   let bounds: { low: number; high: number } | undefined
   let offsetMs = learnedMs
-  /** Added to the phone's clock so that it continues after it was set back. */
+  /** The milliseconds that are added to the phone's clock, so that the time continues after the clock was set back. */
   let setBackMs = 0
   let last = { wall: source.wallMs(), monotonic: source.monotonicMs() }
 

@@ -90,7 +90,10 @@ function problemsOf(
   return found.toSorted((a, b) => GRAVITY.indexOf(a.code) - GRAVITY.indexOf(b.code))
 }
 
-/** Stored separately from the database: whether this phone is a door, and its number of pending entries. */
+/**
+ * The facts that are stored separately from the database: whether this phone is a door, and its number of pending
+ * entries.
+ */
 interface Marker {
   door: string | null
   pending: number

@@ -127,7 +127,7 @@ export type ScanFailure =
 
 /** `message` is from the server, in English. */
 export interface ClaimFailure {
-  /** For an invitation: `used_up`, `ended`, or `unknown_code`. */
+  /** The reason. For an invitation, it is `used_up`, `ended`, or `unknown_code`. */
   code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
   message: string
 }

@@ -112,7 +112,7 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
       if (isAcquired) heldUntil = at.getTime() + LEASE_SECONDS * 1000
       return isAcquired
     },
-    /** Lets another process acquire it immediately. */
+    /** Lets another process acquire the lease immediately. */
     async release(): Promise<void> {
       heldUntil = undefined
       await store.transaction((tx) => tx.leases.release(name, holder))

@@ -15,7 +15,7 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * By platform, a function that opens an identity of the database. If `before` is given, this open identity continues
+ * The functions that open an identity of the database, by platform. If `before` is given, this open identity continues
  * with the new keys. A platform without an opener has only the identity of the server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }

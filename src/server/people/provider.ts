@@ -260,7 +260,8 @@ function toProviderError(error: unknown): ProviderError {
   }
   const { code, name, message } = error as { code?: unknown; name?: string; message?: string }
   if (typeof code === 'string') return new ProviderError(UNAVAILABLE.test(code) ? 'unavailable' : 'rejected', code)
-  // undici reports each failure of the connection as a TypeError, and a timeout as an abort.
+  // Recognize a failure of the connection, which undici reports as a TypeError, and a timeout, which it reports as an
+  // abort.
   const isNetwork = message === 'fetch failed' || name === 'TimeoutError' || name === 'AbortError'
   return new ProviderError(isNetwork ? 'unavailable' : 'rejected', isNetwork ? 'no_response' : (name ?? 'unknown'))
 }

@@ -17,7 +17,7 @@ export interface Bundle {
   file: Buffer
   /** The number of passes that were processed, which is lower than requested if the file is full. */
   taken: number
-  /** Must be called when the file was sent. Until then, its bytes count toward the limit of bundles. */
+  /** Releases the file. Call it when the file was sent. Until then, its bytes count toward the limit of bundles. */
   leave(): void
 }
 

@@ -7,7 +7,7 @@ import type { Outcome } from '../../core/rules/sending/retries.ts'
 export type Outbound = ReturnType<typeof createOutbound>
 
 export interface OutboundOptions {
-  /** For development: also allows plain http and hosts of the private network. */
+  /** Whether plain http and hosts of the private network are allowed, for development. */
   allowInsecure: boolean
   /** Resolves a name to all of its addresses. Default: DNS. */
   resolve?: (hostname: string) => Promise<string[]>

@@ -3,7 +3,7 @@ const ENTRY_BYTES = 200
 
 interface Kept<Value> {
   bytes: number
-  /** In order of use, the most recent last. */
+  /** The values in the order of their last use, the most recent last. */
   entries: Map<string, Value>
 }
 

@@ -11,7 +11,7 @@ const CLASS = mapping({
   templateVersionId: text,
   keyDigest: text,
   classValues: json<ClassClaim['values']>(),
-  /** Incremented with every change of the values. */
+  /** The number of the version, which is incremented with every change of the values. */
   version: number,
   /** The version that was last sent to Google; null if none was. */
   sentVersion: optionalNumber,

@@ -9,8 +9,8 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
 }
 
 /**
- * Also adds the increment of `wallet_version`, which orders the versions that phones show, and of `modified_at`, which consists
- * of whole seconds and strictly increases.
+ * Like `withVersionBump`, but also adds the increment of `wallet_version`, which orders the versions that phones show,
+ * and of `modified_at`, which consists of whole seconds and strictly increases.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {

@@ -4,7 +4,7 @@ import { Repository } from '../db/repository.ts'
 
 /** An image without its bytes. */
 export interface StoredImage {
-  /** Derived from the workspace and the bytes (see `contentId`). */
+  /** The ID, which is derived from the workspace and the bytes (see `contentId`). */
   id: string
   contentType: Image['contentType']
   /** The width in pixels. */

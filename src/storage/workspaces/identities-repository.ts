@@ -23,7 +23,7 @@ export const SERVER_IDENTITY = 'server'
 const IDENTITY = mapping({
   id: text,
   platform: plain<Platform>(),
-  /** Unique on the server. */
+  /** The name, which is unique on the server. */
   name: text,
   /** A retired identity issues no new passes but maintains its existing ones. */
   status: plain<'active' | 'retired'>(),
@@ -37,7 +37,7 @@ const IDENTITY = mapping({
   expiresAt: optionalTime,
   /** The certificates and keys, sealed with the server key; null if the identity uses the account of the machine. */
   sealed: optionalText,
-  /** Incremented with every change. */
+  /** A number that is incremented with every change. */
   version: number,
   createdAt: time,
   updatedAt: time,

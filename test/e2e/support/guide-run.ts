@@ -114,7 +114,7 @@ async function setUp({ env }: GuideOptions) {
   const environment: Record<string, string> = {
     PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
     HOME: folder,
-    // Wide enough for all values.
+    // Use a terminal that is wide enough for all values.
     COLUMNS: '200',
     XDG_CONFIG_HOME: join(folder, 'config'),
     PASSES_PORT: String(await freePort()),

@@ -23,7 +23,7 @@ export interface RunOptions {
 
 export interface Run {
   exitCode: number
-  /** Without the last line break. */
+  /** The text on stdout without the last line break. */
   stdout: string
   stderr: string
 }

@@ -199,7 +199,7 @@ export interface Meta {
   clockOffset: number
   /** `slot` is the table of items that has the list. */
   list: ListHead & { size: number; slot: Slot }
-  /** Since this phone became a door. */
+  /** The counts since this phone became a door. */
   counts: Counts
   zones: readonly KnownZone[]
 }

@@ -88,7 +88,7 @@ const SHARED =
   'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
   'another provider (passes identity add … --workspace).'
 
-/** By device, the number of passes in rows of an import that are accepted but not stored yet. */
+/** The number of passes by device, in rows of an import that are accepted but not stored yet. */
 export type NamedDevices = Map<string, number>
 
 /**

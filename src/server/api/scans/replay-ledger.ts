@@ -92,7 +92,7 @@ function tooLong(): ApiError {
 
 interface PassLedger {
   pass: ReplayedPass
-  /** In no particular order. */
+  /** The entries of the passes, in no particular order. */
   entries: ReplayEntry[]
 }
 

@@ -218,7 +218,7 @@ function readCursor(
   return pageCursor
 }
 
-/** The maximum number of passes whose variables are in memory together. Variables can be large. */
+/** The maximum number of passes that are read at once, because their variables can be large. */
 const DOORS_AT_ONCE = 100
 
 type DoorDefinition = Pick<Definition, 'variables' | 'door' | 'event' | 'trip'> & {

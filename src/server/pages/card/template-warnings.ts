@@ -37,7 +37,7 @@ export async function findTemplateWarnings(
 }
 
 export interface WarningFacts {
-  /** In all languages, or in one. Warnings are about the default language. */
+  /** The definition in all languages, or in one. Warnings are about the default language. */
   definition: Definition | WrittenDefinition
   passType: PassType
   images: LintFacts['images']

@@ -31,7 +31,7 @@ export interface GroupPageFacts {
   language: PageLanguage
   phone: VisitorPhone
   isInApp: boolean
-  /** By platform, the indexes of the passes at which the buttons start. A button adds several passes. */
+  /** The indexes of the passes at which the buttons of each platform start. A button adds several passes. */
   firsts: Record<Platform, number[]>
   /** The number of passes to add at once, if it is below the maximum. */
   each: number | undefined

@@ -214,7 +214,7 @@ async function createDoors(db: Knex): Promise<void> {
   await db.schema.createTable('doors', (table) => {
     table.uuid('id').primary().references('tokens.id')
     table.uuid('workspace_id').notNullable()
-    // Kept after the project is deleted.
+    // No foreign key, because the door remains after its project is deleted.
     table.uuid('project_id').notNullable().index()
     table.text('gate').notNullable()
     table.uuid('zone_id')

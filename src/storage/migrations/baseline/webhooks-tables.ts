@@ -21,11 +21,12 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.text('secret').notNullable()
     // A JSON list of {secret, until}, newest first.
     table.text('retired_secrets').notNullable().defaultTo('[]')
-    // Raised when the endpoint is disabled. Deliveries with an older generation are never sent.
+    // A number that is raised when the endpoint is disabled. Deliveries with an older generation are never sent.
     table.integer('generation').notNullable()
     // The time of the first failure since the last success.
     table.bigInteger('failing_since')
-    // Raised when a pending delivery is erased, so that a sender discards the deliveries that it has already read.
+    // A number that is raised when a pending delivery is erased, so that a sender discards the deliveries that it has
+    // already read.
     table.integer('erasures').notNullable().defaultTo(0)
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
@@ -190,7 +191,8 @@ export async function createJobs(db: Knex): Promise<void> {
   // One row per API server, written only by that server.
   await db.schema.createTable('instances', (table) => {
     table.uuid('id').primary()
-    // Raised with every write, so that other servers detect by their own clocks that the server is alive.
+    // A number that is raised with every write, so that other servers detect by their own clocks that the server is
+    // alive.
     table.bigInteger('heartbeat').notNullable()
     // The number of accepted requests by rate-limit key, as JSON.
     table.text('usage').notNullable()

@@ -18,7 +18,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.bigInteger('expires_at')
     table.bigInteger('links_closed_at')
     table.boolean('offline_scanning').notNullable().defaultTo(true)
-    // Raised by each change of webhook subscriptions.
+    // A number that is raised by each change of webhook subscriptions.
     table.integer('webhook_epoch').notNullable().defaultTo(0)
     addIdentities(table)
   })
@@ -89,7 +89,7 @@ async function createIdentities(db: Knex): Promise<void> {
     table.bigInteger('expires_at')
     // Certificates and keys, encrypted with the server key; null if the identity uses the account of the machine.
     table.text('sealed')
-    // Raised by each change, so that servers reload the identity.
+    // A number that is raised by each change, so that servers reload the identity.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable().index()
     table.bigInteger('updated_at').notNullable()

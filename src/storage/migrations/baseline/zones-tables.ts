@@ -5,7 +5,7 @@ export async function createZones(db: Knex): Promise<void> {
   await db.schema.createTable('zones', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
-    // Kept after the project is deleted.
+    // No foreign key, because the zone remains after its project is deleted.
     table.uuid('project_id').notNullable()
     table.text('name').notNullable()
     table.integer('capacity')
@@ -17,7 +17,8 @@ export async function createZones(db: Knex): Promise<void> {
     // The number of resets.
     table.integer('segment').notNullable()
     table.bigInteger('reset_at')
-    // Raised by each change other than a scan, so that a scan detects that its facts about the zone are outdated.
+    // A number that is raised by each change other than a scan, so that a scan detects that its facts about the zone
+    // are outdated.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
