@@ -6,7 +6,7 @@ import { formatRows } from './bulk/csv.ts'
 import { UsageError } from './command/cli-error.ts'
 import { type Column, count, localZone, table } from './command/output.ts'
 
-export function zoneOf({ zone }: { zone?: string | undefined }): string {
+export function timeZoneOf({ 'time-zone': zone }: { 'time-zone'?: string | undefined }): string {
   return zone ?? localZone()
 }
 

@@ -5,7 +5,7 @@ import { PAST, pastFlag } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { count, details, localTimeOr } from '../command/output.ts'
-import { zoneOf } from '../figures-output.ts'
+import { timeZoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showLimits, showProject } from '../records.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
@@ -152,7 +152,7 @@ export const commands: ResourceCommands = {
       })(),
       from: pastFlag(`Start of the first period: ${PAST} (default: 30 days ago).`),
       to: pastFlag('End of the last period (default: now).'),
-      zone: Flags.string({
+      'time-zone': Flags.string({
         summary: 'Time zone of the periods, such as Europe/Berlin (default: that of this computer).',
       }),
       figure: Flags.string({
@@ -167,11 +167,11 @@ export const commands: ResourceCommands = {
     },
     async call({ projects }, { args: { id }, flags: { by, to, ...flags } }) {
       const from = flags.from ?? new Date(Date.now() - 30 * 86_400_000).toISOString()
-      return projects.figures({ params: { id }, query: { by, from, to, zone: zoneOf(flags) } })
+      return projects.figures({ params: { id }, query: { by, from, to, zone: timeZoneOf(flags) } })
     },
     async print(figures, { flags }) {
       const { drawFigure, figuresCsv, figuresTable, sparklines } = await import('../figures-output.ts')
-      const canvas = { zone: zoneOf(flags), width: terminalWidth() }
+      const canvas = { zone: timeZoneOf(flags), width: terminalWidth() }
       if (flags.csv) return figuresCsv(figures).trimEnd()
       if (flags.figure) return drawFigure(figures, flags.figure, canvas)
       return flags.table ? figuresTable(figures, canvas) : sparklines(figures, canvas.width)

@@ -7,7 +7,7 @@ import { PAST, pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { idArg, namedFlag, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { duration } from '../command/output.ts'
-import { showByTime, zoneOf } from '../figures-output.ts'
+import { showByTime, timeZoneOf } from '../figures-output.ts'
 import { showReplay, showScan, showStats, showStatsByGate, showStatsByProject } from '../records.ts'
 import { ledgerFlags, ledgerQuery } from '../scan-list/formats.ts'
 import { readJsonFile } from '../template/json-file.ts'
@@ -55,7 +55,7 @@ export const commands: ResourceCommands = {
         exclusive: ['group-by'],
         dependsOn: ['from'],
       })(),
-      zone: Flags.string({
+      'time-zone': Flags.string({
         summary: 'With --by: time zone of the periods, such as Europe/Berlin (default: that of this computer).',
         dependsOn: ['by'],
       }),
@@ -73,7 +73,7 @@ export const commands: ResourceCommands = {
           scanContextUntil: flags['context-until'],
           groupBy: flags['group-by'],
           by: flags.by,
-          zone: flags.by && zoneOf(flags),
+          zone: flags.by && timeZoneOf(flags),
           gate: flags.gate,
         },
       }),
@@ -81,7 +81,7 @@ export const commands: ResourceCommands = {
       if (!('items' in stats)) return showStats(stats)
       if (isByGate(stats)) return showStatsByGate(stats, terminalWidth())
       return isByTime(stats)
-        ? showByTime(stats, zoneOf(flags), terminalWidth())
+        ? showByTime(stats, timeZoneOf(flags), terminalWidth())
         : showStatsByProject(stats, terminalWidth())
     },
   }),

@@ -8,7 +8,7 @@ import { named, namedArg, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
-import { zoneOf as timeZoneOf } from '../figures-output.ts'
+import { timeZoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
@@ -150,7 +150,7 @@ export const commands: ResourceCommands = {
       by: Flags.option({ summary: 'Length of a period.', options: occupancyUnits, default: 'hour' as const })(),
       from: pastFlag(`Start of the first period: ${PAST} (default: 24 hours ago).`),
       to: pastFlag('End of the last period (default: now).'),
-      zone: Flags.string({ summary: 'Time zone of the shown times (default: that of this computer).' }),
+      'time-zone': Flags.string({ summary: 'Time zone of the shown times (default: that of this computer).' }),
       watch: Flags.boolean({
         summary: 'Keep running until Ctrl-C, and show the number when it changes.',
         exclusive: ['json', 'from', 'to', 'by'],
