@@ -25,7 +25,10 @@ export function inDialect(db: Knex, ways: Partial<Ways<unknown>>): unknown {
 }
 
 /** Returns a locking clause for a select in SQL text. On SQLite, the transaction itself is the lock. */
-export function rowLock(db: Knex, clause: 'for share' | 'for update' | 'for update skip locked'): string {
+export function rowLock(
+  db: Knex,
+  clause: 'for share' | 'for no key update' | 'for update' | 'for update skip locked',
+): string {
   return isPostgres(db) ? clause : ''
 }
 

@@ -107,7 +107,7 @@ export class Zones extends Repository {
     await runPrepared(this.db, 'lock-zones', values, () => {
       const named = `${isAmong(this.db, 'id', 'ids')} and ${isAmong(this.db, 'when_full', 'behaviors', 'text')}`
       return `select id from zones where workspace_id = :workspaceId and ${named}
-        order by when_full, id ${rowLock(this.db, 'for update')}`
+        order by when_full, id ${rowLock(this.db, 'for no key update')}`
     })
   }
 
@@ -128,8 +128,10 @@ export class Zones extends Repository {
     return true
   }
 
-  /** Deletes the zones of a project. */
+  /** Deletes the zones of a project. Locks them first, because the update has no order. */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
+    const ids = await this.existing(workspaceId).where({ project_id: projectId }).pluck('id')
+    await this.lock(workspaceId, ids, ['deny', 'warn'])
     await this.existing(workspaceId)
       .where({ project_id: projectId })
       .update({ deleted_at: at.getTime(), version: this.db.raw('version + 1') })

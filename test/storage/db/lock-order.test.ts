@@ -54,6 +54,36 @@ test('locks devices in a consistent order on PostgreSQL', async () => {
   for (let n = 0; n < 10; n += 1) await Promise.all(works.map((work) => work()))
 })
 
+test('on PostgreSQL, deletes the zones of a project while a transaction with scans locks its zones', async () => {
+  const { store, other, workspaceId, projectId } = await openHeldPasses(0)
+  const insert = (whenFull: 'warn' | 'deny') => {
+    const fields = { name: whenFull, capacity: 1, whenFull }
+    return store.transaction((tx) => tx.zones.insert(workspaceId, projectId, fields, start))
+  }
+  // An update without an order would lock the zone with `warn` first.
+  const ids = [(await insert('warn')).id, (await insert('deny')).id]
+  let deleting: Promise<void> | undefined
+  await store.transaction(async (tx) => {
+    await tx.zones.lock(workspaceId, ids, ['deny'])
+    deleting = other.transaction((tx) => tx.zones.endProject(workspaceId, projectId, later(1)))
+    await eventually(async () => expect(await locksWaitedFor(other.database)).toHaveLength(1))
+    await tx.zones.lock(workspaceId, ids, ['warn'])
+  })
+  await deleting
+  expect(await store.zones.listOfProject(workspaceId, projectId)).toEqual([])
+})
+
+test('on PostgreSQL, a movement can be inserted while its zone is locked', async () => {
+  const { store, other, workspaceId, projectId } = await openHeldPasses(0)
+  const fields = { name: 'Hall', capacity: 1, whenFull: 'deny' } as const
+  const zone = await store.transaction((tx) => tx.zones.insert(workspaceId, projectId, fields, start))
+  await store.transaction(async (tx) => {
+    await tx.zones.lock(workspaceId, [zone.id], ['deny'])
+    // A foreign key of a movement takes this lock.
+    await other.database.writer.raw('select id from zones where id = ? for key share', [zone.id])
+  })
+})
+
 test('on PostgreSQL, a draft can be edited while its template is locked for publishing', async () => {
   const { store, other, workspaceId, templateId } = await openHeldPasses(0)
   const draft = await store.transaction((tx) =>
