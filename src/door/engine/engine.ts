@@ -106,7 +106,7 @@ export interface Decision extends Outcome {
 
 /**
  * The reason that there is no decision.
- * - `storage_full`: it could not be stored, so it must not admit anyone
+ * - `storage_full`: the decision could not be stored, so it must not admit anyone
  * - `no_list`: the server does not respond, and there is no list
  * - `not_claimed`: this phone is not a door, or no longer one
  * - `invalid_code`: empty or too long, so not the code of a pass

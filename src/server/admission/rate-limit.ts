@@ -14,11 +14,11 @@ export interface Limits {
    * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
    */
   token: Limit
-  /** Requests without a token, by client address. */
+  /** The limits of requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
-  /** Removals of a pass from its last Apple wallet, by pass. */
+  /** The limit of removals of a pass from its last Apple wallet, by pass. */
   removals: Limit
-  /** Concurrent requests without a token. */
+  /** The limit of concurrent requests without a token. */
   publicGate: PublicGate
   /** The buckets of tokens, whose usage is shared with other servers; undefined if the limit is disabled. */
   buckets: Buckets | undefined

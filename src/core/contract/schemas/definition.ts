@@ -233,10 +233,7 @@ export const Design = z.strictObject({
 })
 export type Design = z.output<typeof Design>
 
-/**
- * The keys of pass.json that the service sets, and that cannot be overridden, because an override would break the pass
- * or its updates.
- */
+/** The keys of pass.json that the service sets. An override is rejected, because it would break the pass. */
 const appleReserved = [
   'formatVersion',
   'passTypeIdentifier',
