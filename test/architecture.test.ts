@@ -71,6 +71,7 @@ const serverFolders: Record<string, string[]> = {
     'inbound',
     'platforms',
     'pages',
+    'people',
     'api',
     'boot',
   ],

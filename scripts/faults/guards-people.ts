@@ -1,7 +1,7 @@
 import type { Fault } from './fault.ts'
 
-const signIn = ['test/server/people/sign-in.test.ts']
-const roles = ['test/server/people/route-roles.test.ts']
+const signIn: Fault['tests'] = ['test/server/people/sign-in.test.ts']
+const roles: Fault['tests'] = ['test/server/people/route-roles.test.ts']
 
 /** Faults of the sign-in, sessions, and roles of people. */
 export const peopleGuards: Fault[] = [

@@ -64,7 +64,7 @@ export interface SignInChecks {
 export type Provider = ReturnType<typeof createProvider>
 
 /** The difference between the clocks of this server and the provider that tokens tolerate, in seconds. */
-const CLOCK_TOLERANCE_SECONDS = 60
+export const CLOCK_TOLERANCE_SECONDS = 60
 
 /** The time for which the endpoints of the provider are cached. Keys are read for each sign-in. */
 const METADATA_MS = 3_600_000
@@ -133,6 +133,9 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
   }
 
   return {
+    /** Returns the endpoints and capabilities of the provider. @throws ProviderError */
+    metadata: () => onProvider(findServer),
+
     /** Returns the address at which a person signs in. @throws ProviderError */
     signInUrl: ({ state, nonce, codeVerifier }: SignInChecks) =>
       onProvider(async () =>

@@ -48,7 +48,7 @@ export interface People {
 }
 
 /** Returns the address to which the provider redirects after a sign-in. */
-function redirectUriOf(publicUrl: string): string {
+export function redirectUriOf(publicUrl: string): string {
   return `${publicUrl}${deskPath}/callback`
 }
 

@@ -1,11 +1,13 @@
 import { decodeJwt, importJWK, SignJWT } from 'jose'
 import type { DestinationStream } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Grant } from '../../../src/core/rules/people/person-roles.ts'
 import { createLogger } from '../../../src/server/log.ts'
+import { checkSignIn } from '../../../src/server/operator/doctor/sign-in-checks.ts'
 import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
 import { addMember, listMembers, removeMember, revokeSessions } from '../../../src/server/operator/manage-members.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
+import { testConfig } from '../../support/config.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { TestProvider } from '../../support/oidc.ts'
 import { makeProject } from '../fixtures.ts'
@@ -425,6 +427,27 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     api.advance(2)
     expect((await get('/v1/projects', cookie)).status).toBe(401)
   })
+})
+
+test('doctor checks the issuer, the redirect address, and the clock', async () => {
+  const now = new Date()
+  const databaseUrl = 'sqlite:none.db'
+  const statuses = async (publicUrl: string, at = now) => {
+    const checks = await checkSignIn(testConfig({ databaseUrl, oidc: provider.config(), publicUrl }), () => at)
+    return checks.map(({ name, status }) => `${name}: ${status}`)
+  }
+  const [issuer, address, clock] = ['Issuer: PASSED', 'Redirect address: PASSED', 'Clock: PASSED']
+  expect(await statuses('https://passes.example')).toEqual([issuer, address, clock])
+  expect(await statuses('https://other.example')).toEqual([issuer, 'Redirect address: FAILED', clock])
+  const late = new Date(now.getTime() + 300_000)
+  expect(await statuses('https://passes.example', late)).toEqual([issuer, address, 'Clock: FAILED'])
+  provider.isDown = true
+  onTestFinished(() => {
+    provider.isDown = false
+  })
+  const unknown = ['Issuer: FAILED', 'Redirect address: SKIPPED', 'Clock: SKIPPED']
+  expect(await statuses('https://passes.example')).toEqual(unknown)
+  expect(await checkSignIn(testConfig({ databaseUrl }), () => now)).toEqual([])
 })
 
 describe.each(oneDialect)('without a provider, on %s', (dialect) => {

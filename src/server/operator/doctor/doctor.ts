@@ -6,6 +6,7 @@ import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from '
 import { checkDatabase, openExisting } from './database-checks.ts'
 import { checkGoogle, type GoogleOptions } from './google-checks.ts'
 import { checkIdentities, checkPauses } from './identity-checks.ts'
+import { checkSignIn } from './sign-in-checks.ts'
 import { checkWork } from './work.ts'
 
 export interface DoctorOptions {
@@ -37,6 +38,7 @@ export async function diagnose(options: DoctorOptions): Promise<Check[]> {
       ...(await checkIdentities(config, usable && createStore(usable), clock())),
       ...(await checkPauses(config)),
       ...publicUrl.checks,
+      ...(await checkSignIn(config, clock)),
       ...(await checkWork(usable, clock())),
     ]
   } finally {
