@@ -64,7 +64,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
   }
 
   return {
-    // Copy the changed items, because this phone continues to change its own list.
+    // Copy the changed items, because this phone continues to change its list.
     shared: () => ({ head: own!.head, list: createDoorList([...own!.changed.items()]) }),
     identity: async () => token,
     async setIdentity(next) {

@@ -19,8 +19,8 @@ export function isPayload(text: string): boolean {
 }
 
 /**
- * The maximum number of decisions in an upload that has priority. It suffices for a door that reconnects and uploads
- * its last decisions between two scans.
+ * The maximum number of decisions in an upload that has priority. This is enough for the last decisions of a door that
+ * reconnects between two scans.
  */
 export const MAX_LOCKED_REPORTS = 10
 

@@ -7,7 +7,7 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
   return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
 }
 
-/** Caches formats, since creating one takes far longer than using it. */
+/** Caches formats, because creating a format takes far longer than using it. */
 function cached<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
   return (language: string, options = {} as Options): Format => {

@@ -22,7 +22,7 @@ const waiting: (() => void)[] = []
 
 /**
  * Waits until other due work is done. Only one waiting task resumes per round of the event loop, so that ten heavy
- * requests delay a light one no longer than a single one does.
+ * requests delay a light request no longer than one heavy request does.
  */
 function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

@@ -46,7 +46,10 @@ export interface FleetOptions {
   speed?: number
   /** The maximum number of concurrent queries; 32 by default, which is the server's limit per address. */
   connections?: number
-  /** Verifies packages against this root, reads their revision, and follows them to another service. */
+  /**
+   * The root certificate against which packages are verified. If it is set, phones also read the revision of packages,
+   * and follow packages to another service.
+   */
   rootPem?: string
   /** Called with each verified package. */
   onPackage?: (content: PassJson) => void

@@ -73,10 +73,10 @@ export interface JournalOptions {
 }
 
 /**
- * Opens or creates the journal of a run, and locks it. Truncates it after an invalid line, such as one that a crash
- * cut off. Replaces a journal of other work if that work is complete or has no rows.
- * @throws FileInUseError if another run holds the lock; CliError if, without `restart`, it holds unfinished work of
- * another kind or version of this program, or is not a journal
+ * Opens or creates the journal of a run, and locks it. Removes an invalid line and everything after it, such as a line
+ * that a crash cut off. Replaces a journal of other work if that work is complete or has no rows.
+ * @throws FileInUseError if another run holds the lock; CliError if the file is not a journal, or if, without
+ * `restart`, it holds unfinished work of another kind or version of this program
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
   const { restart, note } = options

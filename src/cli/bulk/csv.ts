@@ -118,7 +118,7 @@ async function* rowsOf(
 
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
-    // Find an unclosed quote: unless the file doubles a quote at the start of a cell, the cell was not closed properly
+    // Find an unclosed quote. Unless the file doubles a quote at the start of a cell, the cell was not closed properly
     // and can contain the next rows.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'

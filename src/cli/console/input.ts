@@ -44,11 +44,11 @@ const ESCAPE = '\u001B'
 
 /**
  * Creates a reader that turns terminal input into lines and keys, and reports each before it continues. A hardware
- * scanner types the payload and Enter, often in one chunk with other input: chunk boundaries have no meaning, and
- * escape sequences never become part of a line.
+ * scanner types the payload and Enter, often in one chunk with other input. Therefore, chunk boundaries have no
+ * meaning, and escape sequences never become part of a line.
  *
- * A scan is a burst of characters that ends with Enter. Characters typed before it are not part of it: they end at a
- * pause of 300 ms, or at the next character if they arrived one at a time.
+ * A scan is a burst of characters that ends with Enter. Characters that were typed before the scan are not part of it.
+ * They end at a pause of 300 ms, or, if they arrived one at a time, at the next character.
  */
 export function createInputReader(report: (input: Input) => void): InputReader {
   /** The text before the last pause. */

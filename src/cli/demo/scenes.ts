@@ -49,8 +49,8 @@ export async function untilIssued(passId: string, server: DemoServer): Promise<s
 type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
 
 /**
- * Runs the door chapter of the demo: a ticket is accepted, rejected, reversed, and accepted again; a phone becomes a
- * door and accepts it as well; the ledger is exported to a file.
+ * Runs the door chapter of the demo. A ticket is accepted, rejected, reversed, and accepted again. A phone becomes a
+ * door and accepts the ticket as well. The ledger is exported to a file.
  */
 export async function showDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
   const client = createClient(server)
@@ -185,7 +185,7 @@ export function installOnPhones(
   )
 }
 
-/** Resolves when each phone has the change. @throws CliError if one does not receive it in time */
+/** Resolves when each phone has the change. @throws CliError if a phone does not receive the change in time */
 export async function watchChange(files: readonly DeviceFile[], change: () => Promise<unknown>): Promise<Arrival[]> {
   const stop = new AbortController()
   const timer = setTimeout(() => stop.abort(), TIMEOUT_MS)

@@ -32,7 +32,7 @@ export interface ShownList<T> extends Output {
   noun: readonly [one: string, many: string]
   /** The hint if there are no rows at all. */
   empty: string
-  /** The filters of the list. If one is set, the message for an empty list mentions it. */
+  /** The filters of the list. If a filter is set, the message for an empty list mentions it. */
   query?: object
 }
 

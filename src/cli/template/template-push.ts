@@ -81,7 +81,7 @@ async function pushOnce(client: Client, file: TemplateFile, options: PushOptions
   }
 }
 
-/** Uploads images. Their ids depend on the bytes, so that existing ones are not duplicated. */
+/** Uploads images. Images that exist are not duplicated, because the ids depend on the bytes. */
 async function uploadImages(client: Client, { images }: TemplateFile) {
   const ids = new Map<string, string>()
   for (const { name, bytes, contentType } of images) {

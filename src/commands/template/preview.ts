@@ -50,7 +50,7 @@ export default class TemplatePreview extends ClientCommand {
     if (preview instanceof Uint8Array) throw new TypeError('The server returned a file')
     if (!this.jsonEnabled()) {
       const { drawLooks, previewedByApple } = await import('../../cli/device/phone-output.ts')
-      // Cast the card, because the contract does not define it. It has the format that the server renders.
+      // Cast the card to the format that the server renders, because the contract does not define this format.
       const given = preview.card as unknown as CardJson
       // Also apply Apple overrides, by reading the pass that Apple devices would receive.
       const looks = previewedByApple(preview.apple, given.language)

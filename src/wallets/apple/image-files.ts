@@ -60,10 +60,10 @@ function fileName(role: AppleImageRole, scale: ImageSize['scale']): string {
 type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 
 /**
- * Returns the images of a card as sets that several packages share: one set with the images that all passes of a
- * version show, and one set for each image of this pass alone, because sets of combinations would seldom be reused. An
- * image that differs by language is in the folder of each language, because a phone that finds the image at the top of
- * the package ignores the folders. The icon is also at the top, since a phone may reject the pass without it.
+ * Returns the images of a card as sets that several packages share. One set has the images that all passes of a version
+ * show. Each image of this pass alone has its own set, because sets of combinations would seldom be reused. An image
+ * that differs by language is in the folder of each language, because a phone that finds the image at the top of the
+ * package ignores the folders. The icon is also at the top, because a phone can reject a pass without it.
  */
 export function toImageSets(
   card: ShownImages & Pick<Card, 'colors'>,

@@ -111,9 +111,9 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
 }
 
 /**
- * Adds a field with the text of the last notification to the back of each style. Phones show the text because this field
- * changed. Its key is the same in all styles, so that a phone that shows another style after an update of iOS does not
- * announce it again.
+ * Adds a field with the text of the last notification to the back of each style. Phones show the text because this
+ * field changed. The key of the field is the same in all styles, so that a phone that shows another style after an
+ * update of iOS does not announce the text again.
  */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown

@@ -165,7 +165,7 @@ const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
 interface RootKeys {
   /**
-   * Returns the keys. Fetches them again when their cache time is over; if that fails, the old keys stay in use.
+   * Returns the keys. Fetches them again when their cache time is over. If the fetch fails, the old keys stay in use.
    * @throws GoogleApiError if no keys were ever fetched
    */
   current(): Promise<SigningKey[]>
@@ -174,7 +174,7 @@ interface RootKeys {
 }
 
 export interface RootKeysOptions {
-  /** The URL of the keys; Google's by default. It is read again for each request. */
+  /** The URL of the keys; Google's by default. The property is read again for each request. */
   url?: string
   dispatcher?: Dispatcher
   clock: () => Date

@@ -10,8 +10,8 @@ export type GoogleResource = { id: string } & Record<string, unknown>
 export interface GoogleIssuer {
   issuerId: string
   /**
-   * The base URL of images, without a trailing slash. If it is not https, resources contain no images, because Google
-   * rejects images that it cannot fetch.
+   * The base URL of images, without a trailing slash. If the URL is not https, resources contain no images, because
+   * Google rejects resources with images that it cannot fetch.
    */
   publicUrl: string
 }

@@ -7,8 +7,8 @@ import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { serveLocally } from './local-server.ts'
 
 /**
- * An emulator that several processes with the same folder share. One of them (the leader) runs it; when that process
- * ends, another one takes over (decisions/0027).
+ * An emulator that several processes with the same folder share. The leader, one of these processes, runs the emulator.
+ * When the leader ends, another process takes over (decisions/0027).
  */
 export interface SharedEmulator<Addresses> {
   find(): Addresses | undefined

@@ -125,7 +125,10 @@ function nilIds(images: object): Record<string, unknown> {
   )
 }
 
-/** Removes the value at a path. If it is missing, removes the item or key that requires it. Returns the removed path. */
+/**
+ * Removes the value at a path. If the value is missing, removes the item or key that requires the value. Returns the
+ * removed path.
+ */
 function remove(root: object, path: Issue['path']): Issue['path'] {
   for (let length = path.length; length > 1; length -= 1) {
     const holder = path.slice(0, length - 1).reduce<unknown>((value, key) => Object(value)[key], root)

@@ -89,7 +89,9 @@ export const FieldDefinition = z.strictObject({
   key: FieldKey,
   label: translatable(text(0, 255)).default(''),
   value: translatable(text(0, 10_000)),
-  /** The type of the value, so that wallets format it for their holder. Default: text. 15 as percent is 15 %. */
+  /**
+   * The type of the value, by which wallets format the value for their holder. Default: text. 15 as percent is 15 %.
+   */
   as: ValueKind.optional(),
   /** The currency of an amount: an ISO 4217 code, or the placeholder of a variable. */
   currency: text(1, 255).optional(),
@@ -137,7 +139,7 @@ export const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
-/** These keys distinguish a choice from a record of languages. */
+/** The keys that distinguish a choice from a record of languages. */
 const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
 
 /** An image: the same in each language, or one per language. */
@@ -252,8 +254,8 @@ export const AppleOverrides = withoutProto(
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
     /**
-     * Whether to use a poster: of iOS 18 for an event ticket, of iOS 27 for a generic pass, a store card, and a coupon.
-     * Older phones show the classic style.
+     * Whether to use a poster. An event ticket has a poster since iOS 18. A generic pass, a store card, and a coupon
+     * have one since iOS 27. Older phones show the classic style.
      */
     poster: z.boolean().optional(),
   }),

@@ -25,7 +25,7 @@ export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   }
 }
 
-/** The place of each time of a trip. The time is shown in the local time of its place. */
+/** The stop of a trip in whose local time each time of the trip is shown. */
 const placeOfTime = { boardsAt: 'from', departsAt: 'from', arrivesAt: 'to' } as const
 const tripTimes = Object.keys(placeOfTime) as (keyof typeof placeOfTime)[]
 

@@ -84,8 +84,8 @@ const LARGE = 24
 const MIN_CONTRAST_OF_LARGE = 3
 
 /**
- * The share of the area behind a text in which the contrast can be too low, because a photo has light and dark spots,
- * and a word stays readable if a few of its letters are faint.
+ * The share of the area behind a text in which the contrast can be too low. Some low contrast is allowed, because a
+ * photo has light and dark spots, and a word stays readable if a few letters are faint.
  */
 const FAINT_SHARE = 0.25
 

@@ -7,8 +7,8 @@ import type { Issue } from '../../errors.ts'
 const SUSPECT = /(?:^|[:,[\s])-?(?:\d{16}|\d[\d.]*[eE])/
 
 /**
- * Yields the numbers of a well-formed JSON text that JSON readers might change, with their paths: integers beyond 2^53,
- * which lose digits, and numbers too large for a double, which become null.
+ * Yields the numbers of a well-formed JSON text that JSON readers might change, with their paths. Integers beyond 2^53
+ * lose digits, and numbers too large for a double become null.
  */
 export function* findLossyNumbers(json: string): Generator<Issue> {
   if (!SUSPECT.test(json)) return

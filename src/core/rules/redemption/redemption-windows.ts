@@ -104,8 +104,8 @@ export interface Placement {
   /** The time of the scan in the ledger (`scannedAt`). */
   at: Date
   /**
-   * The time that determines activation and period: `at`, or with a validity date the start of the selected window or date,
-   * because the time of day does not affect the decision in that case.
+   * The time that determines activation and period. This is `at`, or with a validity date the start of the selected
+   * window or date, because the time of day does not affect the decision in that case.
    */
   asOf: Date
   /** The window that a validity date selects. */
@@ -113,8 +113,9 @@ export interface Placement {
 }
 
 /**
- * Returns the possible times of an attempt: the real time, or with a validity date the real time of day on that date, clamped
- * into a window that starts on the date. There is one time for each such window, ordered by start.
+ * Returns the possible times of an attempt. Without a validity date, this is the real time. With a validity date, there
+ * is a time for each window that starts on the date, ordered by start: the real time of day on that date, clamped into
+ * the window.
  */
 export function placesInTime(
   policy: RedemptionPolicy | null,

@@ -1,6 +1,6 @@
 /**
- * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. It omits different names in
- * different releases.
+ * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. Different releases
+ * omit different names.
  */
 const OTHER_NAMES = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca

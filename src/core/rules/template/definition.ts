@@ -56,7 +56,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
   const found = new Set<string>()
   for (const language of languagesOf(written)) {
     if (language === languageOf(inItsLanguage)) continue
-    // Omit the parts that are the same in each language, because they were checked with the first one.
+    // Omit the parts that are the same in each language, because the check of the first language covered them.
     const { apple: _, redemption: __, google, ...translated } = translatedPart(written, language)
     const definition = { ...translated, google: { classKey: google?.classKey } }
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {

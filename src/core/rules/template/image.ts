@@ -32,8 +32,8 @@ function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
 }
 
 /**
- * Parses the parts of a PNG or JPEG file without decoding them, in one pass over its bytes, because the size of a file
- * does not limit the cost of decoding it. A file that passes can still fail to decode.
+ * Parses the parts of a PNG or JPEG file without decoding them, in one pass over its bytes, because even a small file
+ * can be costly to decode. A file that passes can still fail to decode.
  */
 export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   const contentType = imageTypeOf(bytes)

@@ -31,7 +31,7 @@ function wellFormed(value: unknown): unknown {
 }
 
 /**
- * Converts the filled overrides of a definition to the types of pass.json: texts become numbers or booleans, colors
+ * Converts the filled overrides of a definition to the types of pass.json. Texts become numbers or booleans, colors
  * become `rgb(…)`, and each relevant date gets both of Apple's keys (`date` and `relevantDate`). Empty texts are
  * omitted where Apple accepts no empty text (dates, colors, URLs). Values that cannot be converted stay unchanged.
  */

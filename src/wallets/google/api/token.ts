@@ -37,8 +37,8 @@ export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
       }
     },
     forget(token) {
-      // If several callers report the same token, only the first report discards it. The later ones must not discard
-      // its successor.
+      // If several callers report the same token, only the first report discards it. Later reports must not discard the
+      // new token.
       if (token !== latest) return
       latest = undefined
       source = undefined

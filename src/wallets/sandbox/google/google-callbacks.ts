@@ -93,8 +93,8 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
 }
 
 function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
-  // Escape equals signs, as Google does, to reveal receivers that parse and serialize the key before they verify it:
-  // the text of such a receiver differs from the signed text.
+  // Escape equals signs, as Google does. Receivers must not parse and serialize the key before they verify it, because
+  // their text would differ from the signed text.
   const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }
