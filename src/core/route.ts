@@ -16,8 +16,8 @@ export const scopes = [
 export type Scope = (typeof scopes)[number]
 
 /**
- * Webhooks receive the events of the whole workspace, so a token or a role that is limited to projects cannot have the
- * scopes of webhooks.
+ * Whether a scope is for webhooks. Webhooks receive the events of the whole workspace, so a token or a role that is
+ * limited to projects cannot have such a scope.
  */
 export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 

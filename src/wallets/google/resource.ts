@@ -11,7 +11,7 @@ export interface GoogleIssuer {
   issuerId: string
   /**
    * The base URL of images, without a trailing slash. If the URL is not https, resources contain no images, because
-   * Google rejects resources with images that it cannot fetch.
+   * Google rejects images that it cannot fetch.
    */
   publicUrl: string
 }

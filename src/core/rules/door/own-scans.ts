@@ -54,7 +54,7 @@ export interface OwnScan extends ListedScan {
   movement?: OwnMovement | undefined
 }
 
-/** A reversed scan, identified by its time, and its movement in a zone, identified by the time of that. */
+/** A reversed scan, identified by its time. The movement of the scan is identified by the time of the movement. */
 export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt' | 'movement'>
 
 /** Returns an accepted decision as a scan that counts for later scans of its pass. */
