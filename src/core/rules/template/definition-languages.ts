@@ -206,7 +206,7 @@ function isNeverOnIphones(path: Path): boolean {
   return path[0] === 'door' || path.at(-1) === 'address'
 }
 
-/** Yields each missing translation of a text or an image that has some. */
+/** Yields each missing translation of a text or an image that has other translations. */
 export function* missingTranslations(
   written: WrittenDefinition,
 ): Generator<{ what: 'text' | 'image'; path: Path; language: string }> {
