@@ -5,7 +5,7 @@ import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
+import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
 /** A member or person with sessions, as `member list` shows them. */
@@ -58,16 +58,19 @@ export const commands: ResourceCommands = {
       }),
       workspace: workspaceFlag,
     },
-    async run({ args, flags }) {
-      const { getOrCreateWorkspace, withStore } = await operator()
+    async run({ args, flags, note }) {
+      const { databaseToMake, getOrCreateWorkspace, withNewStore } = await operator()
       const { addMember } = await members()
       const { role, project } = flags
       const email = parseEmail(args.email)
       const now = new Date()
-      return withStore(flags.database, async (store) => {
+      const newFile = databaseToMake(flags.database)
+      const added = await withNewStore(flags.database, async (store) => {
         const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
         return { workspace, ...(await addMember(store, workspace.id, { email, role, project }, now)) }
       })
+      if (newFile) note(madeDatabase(newFile))
+      return added
     },
     value: ({ member: { id, email, role, projectIds, workspaceId } }) => ({ id, email, role, projectIds, workspaceId }),
     print: ({ member, workspace }) =>
