@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { type Project, ProjectColor } from '../../core/contract/projects.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
-import { PAST, pastFlag } from '../arguments/list-flags.ts'
+import { formerly, PAST, pastFlag } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { count, details, localTimeOr } from '../command/output.ts'
@@ -154,6 +154,7 @@ export const commands: ResourceCommands = {
       to: pastFlag('End of the last period (default: now).'),
       'time-zone': Flags.string({
         summary: 'Time zone of the periods, such as Europe/Berlin (default: that of this computer).',
+        ...formerly('zone'),
       }),
       figure: Flags.string({
         summary: 'Name of the only figure to draw, such as issued, installed.apple, or scans.valid.',

@@ -3,7 +3,7 @@ import { Flags } from '@oclif/core'
 import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
 import { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
-import { PAST, pastFlag, repeatable } from '../arguments/list-flags.ts'
+import { formerly, PAST, pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { idArg, namedFlag, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { duration } from '../command/output.ts'
@@ -58,6 +58,7 @@ export const commands: ResourceCommands = {
       'time-zone': Flags.string({
         summary: 'With --by: time zone of the periods, such as Europe/Berlin (default: that of this computer).',
         dependsOn: ['by'],
+        ...formerly('zone'),
       }),
       gate: Flags.string({
         summary: 'With --by: only scans at this gate. Repeatable.',
