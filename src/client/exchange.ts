@@ -137,7 +137,7 @@ const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors
 
 const PIECE_BYTES = 64 * 1024
 
-/** Sends a large body in chunks, so that the timeout of the response starts only after the last one. */
+/** Splits a large body into chunks, so that the timeout of the response starts only after the last chunk was sent. */
 function pieces(body: Buffer): Buffer | Readable {
   if (body.length <= PIECE_BYTES) return body
   const starts = Array.from({ length: Math.ceil(body.length / PIECE_BYTES) }, (_, index) => index * PIECE_BYTES)

@@ -13,7 +13,7 @@ import { type Push, receivePushes } from './pushes.ts'
 export interface FleetCounts {
   /** Pushes that phones received; one push can announce several changes. */
   pushes: number
-  /** The number of ignored pushes for a pass type without a pass on the phone. */
+  /** The number of pushes that phones ignored, because they hold no pass of the pass type. */
   strayPushes: number
   /** Successful queries for changes (`asked`), downloaded packages (`fetched`), and 304 responses (`unchanged`). */
   asked: number

@@ -34,7 +34,8 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
       return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
     }
     case 'percent': {
-      // Divide by 100, because an iPhone multiplies by 100. Write a fraction as text, because an iPhone would round it.
+      // Divide by 100, because an iPhone multiplies by 100. Write a fraction as text, because an iPhone shows no
+      // fraction of a percent.
       const value = exactNumber(text)
       return value === undefined || !Number.isInteger(value)
         ? asText

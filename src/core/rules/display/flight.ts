@@ -148,8 +148,9 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
 }
 
 /**
- * Returns a function that reports whether a text is the same for all passes of a class. Without a class key, only a
- * text without placeholders is the same.
+ * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, all
+ * its placeholders must be in the default key (`sharedNames`). With `google.classKey`, only a placeholder that is
+ * unique for each pass must be in the key.
  */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)

@@ -6,8 +6,9 @@ import { type WalletLabel, walletLabel } from './native-rows.ts'
 import { firstScheme } from './poster.ts'
 
 /**
- * Returns what iPhones since iOS 26 show of a flight instead of its fields, as fields of the classic style; `null` if they
- * show the classic style. Apple describes the content of the newer layout, but not its measures (decisions/0031).
+ * Returns the fields of the layout in which iPhones since iOS 26 show a flight, in the form of the classic style.
+ * Returns `null` if iPhones show the classic style. Apple describes the content of the newer layout, but not its
+ * measures (decisions/0031).
  */
 export function readSemanticFields(
   passJson: Record<string, unknown>,

@@ -84,8 +84,9 @@ function movementsOf(
 }
 
 /**
- * Returns the movement before a listed one that the door reversed. The list has only the last movement, but movements
- * alternate, and a use from before an entry was also that of the exit before it.
+ * Returns the movement before a listed movement that the door reversed. It is derived from the listed movement, because
+ * the list has only the last movement. The movements of a pass alternate. A use that is older than an entry also
+ * belonged to the exit before the entry.
  */
 function movementBefore({ direction, at, use }: KnownMovement): KnownMovement {
   const isOlder = use !== null && Date.parse(use.scannedAt) < at.getTime()

@@ -57,7 +57,10 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }
 
-/** A reading in another direction is a new scan, and so is the next one in the previous direction. */
+/**
+ * Whether two attempts are movements of the same direction in the same zone, or both no movements. A reading in another
+ * direction is a new scan.
+ */
 function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {
   return a?.zoneId === b?.zoneId && a?.direction === b?.direction
 }

@@ -3,7 +3,7 @@ const MAX_CHARACTERS = 254
 
 /**
  * Returns an email address in the form in which addresses are compared: ASCII letters in lower case. Other letters stay
- * as they are, because the lower case of some of them is an ASCII letter, so that two addresses could become equal.
+ * as they are, because some of them have an ASCII letter as lower case, which would make two addresses equal.
  * @returns undefined if the text is not an address
  */
 export function comparableEmail(text: string): string | undefined {

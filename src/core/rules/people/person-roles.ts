@@ -1,6 +1,6 @@
 import { isWebhooksScope, type Role, type Route, type Scope, scopes } from '../../route.ts'
 
-/** The roles of people who sign in. Each is a set of the scopes of tokens. */
+/** The roles of people who sign in. Each role is a set of the scopes of tokens. */
 export const personRoles = ['owner', 'editor', 'support', 'door-lead', 'reader'] as const
 export type PersonRole = (typeof personRoles)[number]
 
