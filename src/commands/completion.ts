@@ -34,8 +34,8 @@ type Shell = (typeof shells)[number]
 
 /** If nothing is offered, each script falls back to file names. */
 const scripts: Record<Shell, (program: string) => string> = {
-  // Remove colons from the word breaks, because webhook addresses contain colons. Offer no names after a quote that
-  // could end the quote or be executed in it, because bash inserts completions after a quote without escaping.
+  // Remove colons from the word breaks, because webhook addresses contain colons. After a quote, bash inserts
+  // completions without escaping, so do not offer names that could end the quote or be executed in it.
   bash: (program) => `COMP_WORDBREAKS=\${COMP_WORDBREAKS//:/}
 _${program}_complete() {
   local offer word=\${COMP_WORDS[COMP_CWORD]}

@@ -133,7 +133,9 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   }
 }
 
-/** Returns the time spent waiting for input. Gaps between characters cannot be measured while the console draws. */
+/**
+ * Returns the time spent waiting for input, because gaps between characters cannot be measured while the console draws.
+ */
 function waitedMs(): number {
   return performance.eventLoopUtilization().idle
 }

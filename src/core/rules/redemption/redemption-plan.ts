@@ -74,7 +74,10 @@ export interface RedemptionHistory {
   inContext: number
   contextFirstAt: Date | null
   contextLastAt: Date | null
-  /** The nearest scans without a validity date before and after the attempt. `previousAt` can be the same time. */
+  /**
+   * The nearest scans without a validity date before and after the attempt. `previousAt` can equal the time of the
+   * attempt.
+   */
   previousAt: Date | null
   nextAt: Date | null
   /** The counts, by the key of the counted range. */

@@ -83,7 +83,7 @@ export function sampleImage(source: string, { variables }: Pick<WrittenDefinitio
   return variable?.example ?? variable?.default
 }
 
-/** Returns the ID of each image that a role of a definition in one language has, with samples for variables. */
+/** Returns the ID of each image that a role can have in a definition in one language, with samples for variables. */
 export function sampleImages(definition: Definition, role: ImageRole): string[] {
   const sources = [...sourcesOf(definition.design.images[role])]
   return sources.flatMap(({ text }) => sampleImage(text, definition) ?? [])
