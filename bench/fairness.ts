@@ -183,6 +183,7 @@ function newPass(externalPassId: string, version: { id: string; templateId: stri
     templateVersion: version.version,
     projectId: null,
     redemption: null,
+    hasBalances: false,
     expiresAt: null,
     scanCode: id,
     appleToken: id,

@@ -98,6 +98,7 @@ async function measure(name: string) {
     templateVersion: 1,
     projectId: null,
     redemption: null,
+    hasBalances: false,
     expiresAt: null,
     scanCode: id,
     appleToken: id,

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type * as balances from '../core/contract/balances.ts'
 import type * as broadcasts from '../core/contract/broadcasts.ts'
 import type { Contract } from '../core/contract/contract.ts'
 import type * as notifications from '../core/contract/notifications.ts'
@@ -15,6 +16,7 @@ import type { Route, RouteCall, RouteResult } from '../core/route.ts'
  * of the client contains these types written out, without the schemas.
  */
 
+export type { BalanceEntry, BalanceEntryResult, PassBalance, PassBalances } from '../core/contract/balances.ts'
 export type {
   Broadcast,
   BroadcastForecast,
@@ -55,6 +57,7 @@ export type {
   ScanStatsByProject,
   ScanStatsByTime,
 } from '../core/contract/scans.ts'
+export type { BalanceDefinition, BalanceKind, BalanceRule } from '../core/contract/schemas/balances.ts'
 export type { ErrorBody, ErrorBodyWithoutCode, Page, PassStatus } from '../core/contract/schemas/common.ts'
 export type {
   AppleOverrides,
@@ -66,7 +69,6 @@ export type {
   GoogleKind,
   GoogleOverrides,
   ImageChoice,
-  Nfc,
   PassType,
   ValueKind,
   VariableDefinition,
@@ -76,6 +78,7 @@ export type {
   WrittenDefinition as Definition,
 } from '../core/contract/schemas/definition.ts'
 export type { Languages } from '../core/contract/schemas/language-tags.ts'
+export type { Nfc } from '../core/contract/schemas/nfc.ts'
 export type { PassFilter } from '../core/contract/schemas/pass-filter.ts'
 export type { Platform } from '../core/contract/schemas/platform.ts'
 export type { RedemptionPolicy, RedemptionTemplate } from '../core/contract/schemas/redemption.ts'
@@ -87,6 +90,7 @@ export type {
   LedgerReason,
   LedgerResult,
   PassSummary,
+  ScanBalance,
   ScanContext,
   ScanItem,
   ScanMetadata,
@@ -121,6 +125,10 @@ export type TripFacts = z.output<typeof about.TripFacts>
 export type Stop = z.output<typeof about.Stop>
 /** A field of a definition. */
 export type FieldDefinition = z.output<typeof definition.FieldDefinition>
+/** The request to change a balance. */
+export type BalanceEntryCreate = z.input<typeof balances.BalanceEntryCreate>
+/** The request to reverse an entry of a balance. */
+export type BalanceEntryReversal = z.input<typeof balances.BalanceEntryReversal>
 /** The request to send a broadcast. */
 export type BroadcastCreate = z.input<typeof broadcasts.BroadcastCreate>
 /** The request to send a notification. */

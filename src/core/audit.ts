@@ -6,6 +6,7 @@ const verbs = {
   'template-version': ['create', 'update', 'delete', 'publish'],
   image: ['create'],
   pass: ['create', 'import', 'export', 'update', 'rotate-code', 'transfer', 'void', 'revoke-links', 'erase', 'nudge'],
+  balance: ['add', 'reverse'],
   notification: ['create', 'cancel'],
   broadcast: ['create', 'cancel'],
   webhook: ['create', 'update', 'delete', 'enable', 'disable', 'test', 'rotate-secret'],

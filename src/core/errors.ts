@@ -30,7 +30,7 @@ export const errorTable = {
   MISSING_REQUIRED_FIELD: [400, 'The body has no field. Send at least one.'],
   INVALID_FORMAT: [400, 'The body is not well-formed JSON in UTF-8.'],
   SYSTEM_VARIABLE_READONLY: [400, 'Variable names with a dot are reserved for the system and cannot be written.'],
-  NOT_FOUND: [404, 'Project, zone, scan, delivery, image or route not found.'],
+  NOT_FOUND: [404, 'Project, zone, scan, balance, entry of a balance, delivery, image or route not found.'],
   PASS_NOT_FOUND: [404, 'Pass not found.'],
   TEMPLATE_NOT_FOUND: [404, 'Template or template version not found, or the template has no published version.'],
   WEBHOOK_NOT_FOUND: [404, 'Webhook not found.'],

@@ -1,4 +1,5 @@
 import { ApiError } from '../core/errors.ts'
+import { BalanceEntries } from './balances/balance-entries-repository.ts'
 import type { Connections, Database } from './db/database.ts'
 import type { Connected, ProjectScope } from './db/repository.ts'
 import { DeviceLists } from './devices/device-lists.ts'
@@ -93,6 +94,7 @@ const repositories = {
   scanStats: ScanStats,
   replays: Replays,
   acceptedScans: AcceptedScans,
+  balanceEntries: BalanceEntries,
   zones: Zones,
   movements: Movements,
   occupancies: Occupancies,

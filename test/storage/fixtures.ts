@@ -83,6 +83,7 @@ export function newPass(version: PublishedVersion, fields: Partial<NewPass> = {}
     projectId: version.projectId,
     variables: { seat: 'A1' },
     redemption: null,
+    hasBalances: false,
     expiresAt: null,
     scanCode,
     appleToken: randomBytes(24).toString('hex'),

@@ -482,6 +482,7 @@ const change = {
   label: 'x',
   variables: { seat: 'Z9' },
   redemption: null,
+  hasBalances: false,
   expiresAt: null,
   status: 'QUEUED' as const,
   identifierDigest: Buffer.from('x'),

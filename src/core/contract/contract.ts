@@ -1,4 +1,5 @@
 import type { Route } from '../route.ts'
+import { balances } from './balances.ts'
 import { broadcasts } from './broadcasts.ts'
 import { deliveries, events } from './deliveries.ts'
 import { doors } from './doors.ts'
@@ -25,6 +26,7 @@ export const contract = {
   upgrades,
   images,
   passes,
+  balances,
   notifications,
   broadcasts,
   webhooks,

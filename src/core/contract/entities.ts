@@ -1,5 +1,13 @@
 import { z } from 'zod'
 import {
+  BalanceEntry,
+  BalanceEntryCreate,
+  BalanceEntryResult,
+  BalanceEntryReversal,
+  PassBalance,
+  PassBalances,
+} from './balances.ts'
+import {
   Broadcast,
   BroadcastCreate,
   BroadcastForecast,
@@ -55,6 +63,7 @@ import {
   ScanStatsByTime,
 } from './scans.ts'
 import { EventFacts, Stop, TripFacts } from './schemas/about.ts'
+import { BalanceDefinition, BalanceKind, BalanceRule } from './schemas/balances.ts'
 import { ErrorBody, ErrorBodyWithoutCode, ErrorCode, PassStatus, pageOf } from './schemas/common.ts'
 import {
   AppleOverrides,
@@ -67,7 +76,6 @@ import {
   GoogleKind,
   GoogleOverrides,
   ImageChoice,
-  Nfc,
   PassType,
   ValueKind,
   VariableDefinition,
@@ -76,6 +84,7 @@ import {
   WarningCode,
 } from './schemas/definition.ts'
 import { Languages } from './schemas/language-tags.ts'
+import { Nfc } from './schemas/nfc.ts'
 import { PassFilter } from './schemas/pass-filter.ts'
 import { Platform } from './schemas/platform.ts'
 import { RedemptionPolicy, RedemptionTemplate } from './schemas/redemption.ts'
@@ -87,6 +96,7 @@ import {
   LedgerReason,
   LedgerResult,
   PassSummary,
+  ScanBalance,
   ScanContext,
   ScanItem,
   ScanMetadata,
@@ -106,6 +116,7 @@ import { WhenFull, Zone, ZoneOccupancy } from './zones.ts'
 
 /** The items of lists. The page of each is named after its item, such as PassPage. */
 const items = {
+  BalanceEntry,
   Broadcast,
   Delivery,
   DeviceLog,
@@ -148,6 +159,10 @@ export const entities: Record<string, z.ZodType> = {
   ...pages,
   ...events,
   AppleOverrides,
+  BalanceDefinition,
+  BalanceEntryResult,
+  BalanceKind,
+  BalanceRule,
   BatchResult,
   BatchResults,
   BroadcastForecast,
@@ -190,6 +205,8 @@ export const entities: Record<string, z.ZodType> = {
   Nfc,
   NotificationStatus,
   OfflineResults,
+  PassBalance,
+  PassBalances,
   PassFilter,
   PassPreview,
   PassStatus,
@@ -208,6 +225,7 @@ export const entities: Record<string, z.ZodType> = {
   RedemptionPolicy,
   RedemptionTemplate,
   Scan: ScanRecord,
+  ScanBalance,
   ScanContext,
   ScanMetadata,
   ScanReasonCode,
@@ -245,6 +263,8 @@ export const entities: Record<string, z.ZodType> = {
 
 /** The schemas of request bodies and their parts, by their name in /openapi.json. */
 export const requestEntities: Record<string, z.ZodType> = {
+  BalanceEntryCreate,
+  BalanceEntryReversal,
   BroadcastCreate,
   NotificationCreate: MessageCreate,
   OfflineScan,

@@ -14,6 +14,7 @@ const changedFields = [
   'templateVersionId',
   'scanCode',
   'groupKey',
+  'balances',
   'manual_requeue',
 ] as const
 

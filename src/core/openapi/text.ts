@@ -30,6 +30,12 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
       'Creation is idempotent, and each update creates a revision. The status of a pass is QUEUED, then ISSUING, ' +
       'then ISSUED or FAILED, and at the end EXPIRED or VOID.',
   },
+  balances: {
+    name: 'Balances',
+    description:
+      'Points, stamps, and credit of passes, as the definition of the template declares them. The value of a balance ' +
+      'is its start plus the sum of its entries.',
+  },
   notifications: { name: 'Notifications', description: 'Messages to the wallets that hold one pass.' },
   broadcasts: { name: 'Broadcasts', description: 'One message to the issued passes of a project.' },
   webhooks: {

@@ -1,4 +1,5 @@
 import type { AllHandlers } from '../http/mount.ts'
+import { balances } from './balances/balances-handlers.ts'
 import { doors } from './doors/doors-handlers.ts'
 import { broadcasts } from './messages/broadcasts-handlers.ts'
 import { notifications } from './messages/notifications-handlers.ts'
@@ -24,6 +25,7 @@ export const handlers: AllHandlers = {
   upgrades,
   images,
   passes,
+  balances,
   notifications,
   broadcasts,
   webhooks,

@@ -266,7 +266,7 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
   if (pass.scanPayload !== null) return pass.scanPayload
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
   if (!definition) throw new OperatorError(`The template version of pass ${pass.id} is missing: run passes doctor.`)
-  return barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
+  return barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
 }
 
 /**

@@ -35,7 +35,7 @@ export function planChange(
   const facts = { ...pass, label: body.label ?? pass.label, variables }
   const resolved = compileVersion(version, wallets)(facts)
   if ('issues' in resolved) throw validationError(resolved.issues)
-  const scope = buildScope(version.definition.variables, facts, resolved.expiresAt)
+  const scope = buildScope(version.definition, facts, resolved.expiresAt)
   return {
     ...resolved,
     label: facts.label,
@@ -60,7 +60,7 @@ function groupAfter(
   { version, before, scope }: Versions & { scope: Scope },
 ): PassGroup | null {
   const { workspaceId, projectId, group } = pass
-  const scopeBefore = buildScope(before.definition.variables, pass, pass.expiresAt)
+  const scopeBefore = buildScope(before.definition, pass, pass.expiresAt)
   const isOfTemplate = (group?.key ?? null) === groupKeyOf(before.definition, scopeBefore)
   const key = asked === undefined && isOfTemplate ? groupKeyOf(version.definition, scope) : asked
   if (key === undefined || key === group?.key) return group

@@ -152,8 +152,8 @@ function claimsOf({
 }: ClassChange): Record<'before' | 'after', ClassClaim> | undefined {
   const { definition, passType } = version
   const claimOf = (scope: Scope) => claimClass(definition, passType, scope, pass.googleIdentityId)
-  const after = claimOf(buildScope(definition.variables, facts, expiresAt))
-  return after && { after, before: claimOf(buildScope(definition.variables, pass, pass.expiresAt))! }
+  const after = claimOf(buildScope(definition, facts, expiresAt))
+  return after && { after, before: claimOf(buildScope(definition, pass, pass.expiresAt))! }
 }
 
 /** Clears the values of a class if all of its passes are erased. */

@@ -49,6 +49,8 @@ interface UpdateCause {
   /** The same correlation ID for all passes, or a function that returns the ID of a pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
+  /** The time of the updates. Default: immediately. */
+  runAt?: Date
 }
 
 /**
@@ -60,7 +62,7 @@ export async function queueWalletUpdates(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
-  { at, correlationId, isBulk = false }: UpdateCause,
+  { at, correlationId, isBulk = false, runAt = at }: UpdateCause,
 ): Promise<void> {
   const holders = await tx.heldPasses.findHolders(workspaceId, passIds)
   for (const platform of platforms) {
@@ -70,6 +72,7 @@ export async function queueWalletUpdates(
       subject,
       correlationId: typeof correlationId === 'function' ? correlationId(subject) : correlationId,
       isBulk,
+      runAt,
     }))
     await tx.jobs.insertOnce(jobs, at)
   }

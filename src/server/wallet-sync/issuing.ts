@@ -1,6 +1,7 @@
 import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { groupBy, runsOf } from '../../core/group-by.ts'
+import { balanceTexts } from '../../core/rules/balances/balances.ts'
 import { renderCard, renderImages } from '../../core/rules/display/card.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
@@ -296,8 +297,8 @@ function cacheTemplateCards(): TemplateCardsOf {
   }
 }
 
-function scopeOf(pass: StoredPass, { variables }: Pick<Definition, 'variables'>) {
-  return buildScope(variables, pass, pass.expiresAt)
+function scopeOf(pass: StoredPass, definition: Definition) {
+  return buildScope(definition, pass, pass.expiresAt)
 }
 
 /**
@@ -311,6 +312,7 @@ export async function renderTemplateCards(
   const scope = new Map([['template.name', templateName]])
   if (projectName !== null) scope.set('project.name', projectName)
   for (const { name, default: fallback } of definition.variables) if (fallback !== undefined) scope.set(name, fallback)
+  for (const [name, value] of balanceTexts(definition, null)) scope.set(name, value)
   for (const [name, value] of Object.entries(values)) scope.set(name, value)
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt: null, voided: false })

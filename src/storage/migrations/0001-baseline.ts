@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { createBalances } from './baseline/balances-tables.ts'
 import { createCounters, createFigures, createUsage } from './baseline/counters-tables.ts'
 import { createMessages } from './baseline/messages-tables.ts'
 import { createPasses, setStatistics } from './baseline/passes-tables.ts'
@@ -19,6 +20,7 @@ export async function up(db: Knex): Promise<void> {
   await createWallets(db)
   await createScans(db)
   await createZones(db)
+  await createBalances(db)
   await createMessages(db)
   await createWebhooks(db)
   await createJobs(db)

@@ -44,6 +44,7 @@ export function asFormer(
     scanPayload: null,
     expiresAt: null,
     redemption: null,
+    balanceSums: null,
     message: null,
   }
   return {

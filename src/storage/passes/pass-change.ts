@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/schemas/common.ts'
+import type { BalanceSums } from '../../core/rules/balances/balances.ts'
 import { type Row, updateRows } from '../db/bulk-rows.ts'
 import { type PassContent, type StoredPass, toContentColumns, toStoredStatus } from './pass-row.ts'
 
@@ -91,6 +92,7 @@ const UPGRADED = {
   group_key: 'text',
   redemption: 'text',
   has_windows: 'boolean',
+  has_balances: 'boolean',
   expires_at: 'bigint',
   expiry_date: 'text',
 } as const
@@ -121,6 +123,25 @@ export async function writeUpgrades(
   }
   const values = { at: at.getTime(), second: secondOf(at) }
   return updateRows(db, workspaceId, { name: 'upgrade-passes', table: 'passes', set: UPGRADED, computed, values }, rows)
+}
+
+/** Writes the sums of the balances of locked passes in one statement. Wallets that hold the passes will show them. */
+export async function writeBalanceSums(
+  db: Knex,
+  workspaceId: string,
+  changes: { passId: string; sums: BalanceSums }[],
+  at: Date,
+): Promise<void> {
+  const rows = changes.map(({ passId, sums }) => ({ id: passId, set: { balance_sums: JSON.stringify(sums) } }))
+  const computed = {
+    version: 'version + 1',
+    wallet_version: 'wallet_version + 1',
+    updated_at: ':at',
+    modified_at: NEXT_MODIFIED_AT,
+  }
+  const values = { at: at.getTime(), second: secondOf(at) }
+  const set = { balance_sums: 'text' } as const
+  await updateRows(db, workspaceId, { name: 'write-balance-sums', table: 'passes', set, computed, values }, rows)
 }
 
 export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {

@@ -2,12 +2,14 @@ import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/schemas/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import type { ErrorCode } from '../../core/errors.ts'
+import type { BalanceSums } from '../../core/rules/balances/balances.ts'
 import { foldCase } from '../../core/rules/lists/search.ts'
 import type { PassGroup } from '../../core/rules/pass/groups.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { boundColumn } from '../db/dialect.ts'
 import {
+  flag,
   json,
   mapping,
   nullable,
@@ -43,6 +45,9 @@ const PASS = mapping({
   projectId: optionalText,
   variables: json<Variables>(),
   redemption: nullable(json<RedemptionPolicy>()),
+  hasBalances: flag,
+  /** Null before the first entry. */
+  balanceSums: nullable(json<BalanceSums>()),
   expiresAt: optionalTime,
   scanCode: text,
   /** The code of another provider's barcode; null if the template defines it. */
@@ -103,6 +108,7 @@ export type NewPass = Pick<
   | 'projectId'
   | 'variables'
   | 'redemption'
+  | 'hasBalances'
   | 'expiresAt'
   | 'scanCode'
   | 'appleToken'
@@ -220,7 +226,7 @@ export function asStored(
   const { templateName, projectName, templateVersion } = pass
   const joined = { templateName, projectName, latestTemplateVersion: templateVersion, webServiceUrl: null }
   return toPass({
-    ...NOTHING_IMPORTED,
+    ...EMPTY_COLUMNS,
     ...toNewRow(workspaceId, pass, at),
     ...JOINED.write(joined),
     group_generation: groupGeneration,
@@ -228,7 +234,8 @@ export function asStored(
 }
 
 /** The columns that are empty in a new pass, unless it was imported. */
-const NOTHING_IMPORTED = {
+const EMPTY_COLUMNS = {
+  balance_sums: null,
   scan_payload: null,
   google_object_id: null,
   serial_number: null,
@@ -240,7 +247,7 @@ const NOTHING_IMPORTED = {
 /** The fields that an update can change. */
 export type PassContent = Pick<
   StoredPass,
-  'label' | 'variables' | 'redemption' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
+  'label' | 'variables' | 'redemption' | 'hasBalances' | 'expiresAt' | 'templateVersionId' | 'templateVersion'
 > &
   Pick<NewPass, 'googleClassId' | 'group'>
 
@@ -257,6 +264,7 @@ export function toContentColumns(content: PassContent) {
     variables: JSON.stringify(content.variables),
     redemption: content.redemption && JSON.stringify(content.redemption),
     has_windows: (content.redemption?.windows?.length ?? 0) > 0,
+    has_balances: content.hasBalances,
     expires_at: content.expiresAt?.getTime() ?? null,
     expiry_date: content.expiresAt && expiryDate(content.expiresAt, content.redemption),
   }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../core/contract/schemas/common.ts'
 import { platformFacts, platforms } from '../../core/contract/schemas/platform.ts'
+import type { BalanceSums } from '../../core/rules/balances/balances.ts'
 import { effectiveStatus } from '../../core/rules/pass/pass-status.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, idIsChosen, isAmong, toDate } from '../db/dialect.ts'
@@ -17,6 +18,7 @@ import {
   toHolderColumns,
   withVersionBump,
   withWalletVersionBump,
+  writeBalanceSums,
 } from './pass-change.ts'
 import {
   byExternalId,
@@ -163,6 +165,11 @@ export class Passes extends Repository {
     if (updated === 0) return
     await replaceIndex(this.db, workspaceId, [{ id, ...content }])
     await activateIdentifiers(this.db, workspaceId, inactive)
+  }
+
+  /** Writes the sums of the balances of passes that the caller has locked. */
+  async setBalanceSums(workspaceId: string, changes: { passId: string; sums: BalanceSums }[], at: Date): Promise<void> {
+    if (changes.length > 0) await writeBalanceSums(this.db, workspaceId, changes, at)
   }
 
   /** Voids passes and raises the wallet version of each. */

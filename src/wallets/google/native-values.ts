@@ -9,7 +9,8 @@ export interface NativeField {
 
 /**
  * Returns the field with the points of a loyalty card or the balance of a gift card. For points, this is the field that
- * the definition names, or else the first number in the primary fields, or else in the header fields. For a balance, it
+ * the definition names, or else the first balance of the pass, or else the first number in the primary fields, or else in the
+ * header fields. For a balance of a gift card, it
  * is the first amount of money in the primary or header fields. Returns `undefined` if the definition's overrides
  * already set the value.
  */
@@ -21,7 +22,7 @@ export function nativeField(card: Card): NativeField | undefined {
   if (kind === 'loyalty' && object.loyaltyPoints === undefined) {
     const field =
       points === undefined
-        ? inOrder.find(({ typed }) => typed?.as === 'number' || typed?.as === 'currency')
+        ? (balanceField(card) ?? inOrder.find(({ typed }) => typed?.as === 'number' || typed?.as === 'currency'))
         : [...inOrder, ...secondary, ...auxiliary].find(({ key }) => key === points)
     return field && { field, path: 'object.loyaltyPoints.balance' }
   }
@@ -30,6 +31,11 @@ export function nativeField(card: Card): NativeField | undefined {
     return field && { field, path: 'object.balance' }
   }
   return undefined
+}
+
+/** Returns the field of the front that shows the first balance, or else the balance itself. */
+function balanceField({ balance, fields: { header, primary, secondary, auxiliary } }: Card): CardField | undefined {
+  return balance && ([...primary, ...header, ...secondary, ...auxiliary].find(({ isBalance }) => isBalance) ?? balance)
 }
 
 /** Returns the part of the object that contains the value, or an empty object if Google does not accept the value. */

@@ -28,6 +28,7 @@ const bodies: Record<string, object> = {
   'zones.update': { name: 'Mine now' },
   'zones.reset': { reason: 'Mine now' },
   'zones.adjust': { delta: 1, reason: 'Mine now', externalRef: 'mine' },
+  'balances.createEntry': { delta: 1, externalRef: 'mine' },
   'webhooks.update': { url: 'https://mine.example' },
 }
 
@@ -67,6 +68,7 @@ const tables = [
   'door_invitations',
   'zones',
   'zone_adjustments',
+  'balance_entries',
 ]
 
 describe.each(oneDialect)('on %s', (dialect) => {

@@ -178,6 +178,7 @@ describe.each(dialects)('on %s', (dialect) => {
       templateVersion: 1,
       variables: {},
       redemption: null,
+      hasBalances: false,
       expiresAt: null,
       scanCode: 'x',
       appleToken: 'x',

@@ -60,6 +60,7 @@ describe.each(dialects)('on %s', (dialect) => {
                 label: 'x',
                 variables: {},
                 redemption: null,
+                hasBalances: false,
                 expiresAt: wanted === null ? null : later(moved),
                 templateVersionId: version.id,
                 templateVersion: version.version,

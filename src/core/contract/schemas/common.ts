@@ -8,24 +8,27 @@ import { passStatuses } from '../../rules/pass/pass-status.ts'
 
 type ParameterOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParameterOf<Rest> : never
 
-/** The schema of the parameters in a path, which are all IDs. */
+/** The schema of the parameters in a path, which are IDs and names. */
 type ParametersOf<Path> = [ParameterOf<Path>] extends [never]
   ? unknown
   : { params: z.ZodObject<Record<ParameterOf<Path>, typeof Uuid>, z.core.$strict> }
 
-/** Declares an endpoint with its exact type, for handlers and the client. Parameters are in braces: /v1/passes/{id}. */
+/**
+ * Declares an endpoint with its exact type, for handlers and the client. Parameters are in braces: /v1/passes/{id}.
+ * @param names the schemas of the parameters that are names, not IDs
+ */
 export function route<
   const M extends Method,
   const P extends Route['path'],
   const R extends Omit<Route, 'method' | 'path' | 'params'>,
->(method: M, path: P, definition: R) {
+>(method: M, path: P, definition: R, names: Record<string, z.ZodType<string>> = {}) {
   const segments = path.split('/')
-  const ids = segments.flatMap((segment, n) =>
-    segment.startsWith('{')
-      ? [[segment.slice(1, -1), Uuid.describe(`The ID of the ${singular(segments[n - 1]!)}.`)] as const]
-      : [],
-  )
-  const params = ids.length > 0 && { params: z.strictObject(Object.fromEntries(ids)) }
+  const parameters = segments.flatMap((segment, n) => {
+    if (!segment.startsWith('{')) return []
+    const name = segment.slice(1, -1)
+    return [[name, names[name] ?? Uuid.describe(`The ID of the ${singular(segments[n - 1]!)}.`)] as const]
+  })
+  const params = parameters.length > 0 && { params: z.strictObject(Object.fromEntries(parameters)) }
   return { method, path, ...params, ...definition } as R & { method: M; path: P } & ParametersOf<P>
 }
 

@@ -2,8 +2,10 @@ import { z } from 'zod'
 import { barcodeFormatNames } from '../../barcode-formats.ts'
 import { Uuid } from '../../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
+import { BalanceRules, Balances } from './balances.ts'
 import { text, withoutProto } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './language-tags.ts'
+import { Nfc } from './nfc.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 
 /**
@@ -294,17 +296,6 @@ export const GoogleOverrides = z.strictObject({
 })
 export type GoogleOverrides = z.output<typeof GoogleOverrides>
 
-/** The content that a phone sends to NFC readers: Apple's VAS and Google's Smart Tap. */
-export const Nfc = z.strictObject({
-  /** At most 64 bytes of ASCII. It can contain placeholders. */
-  message: text(1, 255),
-  /** The readers' key for iPhones: on the curve P-256, as an X.509 SubjectPublicKeyInfo in base64. */
-  publicKey: text(1, 255),
-  /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
-  requiresAuthentication: z.boolean().optional(),
-})
-export type Nfc = z.output<typeof Nfc>
-
 /** The details that the operator at the door sees. Wallets show none of them. */
 export const DoorInstructions = z.strictObject({
   /** The names of variables to show with their labels. */
@@ -327,6 +318,8 @@ export const Definition = z.strictObject({
   google: GoogleOverrides.optional(),
   expiresAt: text(1, 255).nullable().default(null),
   redemption: RedemptionTemplate.optional(),
+  balances: Balances.optional(),
+  balanceRules: BalanceRules.optional(),
   photo: text(1, 2048).optional(),
   door: DoorInstructions.optional(),
   event: EventFacts.optional(),

@@ -205,6 +205,14 @@ export const ScanZone = z.strictObject({
 })
 export type ScanZone = z.output<typeof ScanZone>
 
+/** A balance of the scanned pass. */
+export const ScanBalance = z.strictObject({
+  name: z.string(),
+  value: z.int().describe('The value at the time of the response.'),
+  delta: z.int().describe('The change by the scan; 0 if it did not change the balance.'),
+})
+export type ScanBalance = z.output<typeof ScanBalance>
+
 /** The response to a scan or a reversal. */
 export const ScanResponse = z.strictObject({
   result: ScanResult,
@@ -222,5 +230,6 @@ export const ScanResponse = z.strictObject({
     ),
   candidates: z.array(PassSummary).max(20).describe('The passes to choose from if several match.'),
   zone: ScanZone.optional().describe('Set if the scan has a zone that still exists.'),
+  balances: z.array(ScanBalance).optional().describe('Set if the pass has balances, in the order of the definition.'),
 })
 export type ScanResponse = z.output<typeof ScanResponse>

@@ -12,6 +12,7 @@ import type {
 } from '../../contract/schemas/definition.ts'
 import { fieldGroups, overridesOf } from '../../contract/schemas/definition.ts'
 import { isJsonObject } from '../../json.ts'
+import { balancePlaceholder } from '../balances/balances.ts'
 import { zoneOf } from '../redemption/redemption-windows.ts'
 import { isTimeZone, oneSpelling } from '../redemption/time-zones.ts'
 import { languageOf, UNSAID_LANGUAGE } from '../template/definition-languages.ts'
@@ -48,6 +49,8 @@ export interface Card extends About {
   /** The roles whose image differs from pass to pass. Passes of a version share the images of all other roles. */
   ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
+  /** The first balance of the pass. */
+  balance?: CardField
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
   /** The content for NFC readers. If the message is empty, wallets omit it. */
   nfc?: NonNullable<Definition['nfc']>
@@ -89,6 +92,8 @@ export interface CardField {
   /** The type and the raw text of a value that is not plain text. */
   typed?: ValueType & { text: string }
   align?: NonNullable<FieldDefinition['align']>
+  /** Set if the field shows the first balance as a number. */
+  isBalance?: true
   /** Contains `%@`, which the new value replaces. */
   changeMessage?: string
 }
@@ -116,6 +121,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const about = aboutOf(definition, scope)
   const zones = zonesOf(definition, about, scope)
   const locale = localeOf({ ...zones, ...(language !== undefined && { language }) })
+  const balance = balanceFieldOf(definition)
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
@@ -124,6 +130,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
         label: filled(field.label),
         ...shownValue(field, scope, { locale, timeZone: zoneOfTripTime(field.value, definition, about) }),
         ...(field.align !== undefined && { align: field.align }),
+        ...(balance && field.as === balance.as && field.value.trim() === balance.value && { isBalance: true }),
         ...(field.changeMessage !== undefined && { changeMessage: filled(field.changeMessage) }),
       })),
     ]),
@@ -136,6 +143,13 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     logoText: optional(design.logoText),
     colors: colorsOf(design.colors, scope),
     fields,
+    ...(balance && {
+      balance: {
+        key: balance.key,
+        label: filled(balance.label),
+        ...shownValue(balance, scope, { locale, timeZone: undefined }),
+      },
+    }),
     barcode: design.barcode
       ? {
           format: design.barcode.format,
@@ -164,6 +178,17 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     apple: appleKeys(about, posterKeys(passType, fillDeep(definition.apple ?? {}, scope))),
     google: fillDeep(definition.google ?? {}, scope),
   }
+}
+
+/** Returns a field that shows the first balance of the definition. */
+function balanceFieldOf({ balances = {} }: Definition): FieldDefinition | undefined {
+  const [first] = Object.entries(balances)
+  if (!first) return undefined
+  const [name, { label, kind, currency }] = first
+  const key = balancePlaceholder(name)
+  const type =
+    kind === 'currency' ? { as: kind, ...(currency !== undefined && { currency }) } : { as: 'number' as const }
+  return { key, label, value: `{{${key}}}`, ...type }
 }
 
 /** Renders only the images of a card, in the language of the definition. */

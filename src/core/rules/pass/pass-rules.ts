@@ -34,11 +34,11 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
     const issues = checkVariables(facts.variables)
     if (issues.length > 0) return { issues }
     // Check sizes before filling anything, to limit the work.
-    const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition.variables, facts))))
+    const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition, facts))))
     if (tooLarge.length > 0) return { issues: tooLarge }
     const resolved = resolvePolicies(definition, facts)
     if ('issues' in resolved || checks.length === 0) return resolved
-    const scope = buildScope(definition.variables, facts, resolved.expiresAt)
+    const scope = buildScope(definition, facts, resolved.expiresAt)
     const found = listIssues(checks.flatMap((check) => check(scope)))
     return found.length > 0 ? { issues: found } : resolved
   }

@@ -32,6 +32,8 @@ export interface FoundPass {
   isStaleCode?: boolean | undefined
   /** Set if the scan is a movement in a zone. */
   presence?: PresenceFacts | undefined
+  /** Whether a rule debits more from a balance than the pass has. */
+  isUncovered?: boolean | undefined
 }
 
 export interface ScanDecision {
@@ -50,6 +52,8 @@ export interface ScanDecision {
   presence: PresenceDecision | 'full' | null
   /** Whether the attempt is a re-entry, which continues the use of the last entry. */
   isReentry: boolean
+  /** Whether the attempt was denied because a balance is too low. */
+  isUncovered?: true
 }
 
 /** Decides an attempt with all checks of a scan in order. Servers and devices share this function. */
@@ -60,23 +64,28 @@ export function decideScan({ realTime, validityDate, matchCount, found }: ScanFa
     if (matchCount > 1) return { result: 'ambiguous', reasonCode: 'multiple_matches', ...nothing }
     return { result: 'unknown', reasonCode: 'no_match', ...nothing }
   }
-  const { plan, history, elsewhere, isStaleCode, presence: facts } = found
+  const { plan, history, elsewhere, isStaleCode, isUncovered, presence: facts } = found
   if (facts) return decideMovement(found, facts)
   const attempt = choosePlace(plan, history)
   const placed = { at: attempt.at, attempt, debit: debitOf(attempt, history), presence: null, isReentry: false }
   if (elsewhere) return { result: 'denied', reasonCode: 'wrong_scope', ...placed }
   if (isStaleCode) return { result: 'denied', reasonCode: 'stale_identifier', ...placed }
   const { result, reasonCode } = evaluateRedemption(attempt, history)
+  if (result === 'accepted' && isUncovered) return { ...UNCOVERED, ...placed }
   return { result, reasonCode, ...placed }
 }
 
+const UNCOVERED = { result: 'denied', reasonCode: 'quota_exhausted', isUncovered: true } as const
 const VALID = { result: 'accepted', reasonCode: 'valid' } as const
 
 /**
  * Decides a movement. A pass that is inside can always leave, regardless of its status, policy, and code. An entry must pass
- * the policy, except that a re-entry debits no use.
+ * the policy, except that a re-entry debits no use. Only an attempt that debits a use changes balances.
  */
-function decideMovement({ plan, history, elsewhere, isStaleCode }: FoundPass, facts: PresenceFacts): ScanDecision {
+function decideMovement(
+  { plan, history, elsewhere, isStaleCode, isUncovered }: FoundPass,
+  facts: PresenceFacts,
+): ScanDecision {
   const presence = evaluatePresence(facts)
   const isExit = facts.direction === 'out'
   const covered = isExit ? undefined : coveredPlace(plan, facts)
@@ -93,13 +102,15 @@ function decideMovement({ plan, history, elsewhere, isStaleCode }: FoundPass, fa
   if (presence === 'already_inside') return { result: 'duplicate', reasonCode: 'already_scanned', ...placed }
   const isUsed = isReentry ? undefined : findRejection(useChecks, attempt, history)
   if (isUsed) return { ...isUsed, ...placed }
+  if (isUncovered && debit) return { ...UNCOVERED, ...placed }
   if (facts.isFull) return { result: 'denied', reasonCode: 'quota_exhausted', ...placed, presence: 'full' }
   return { ...VALID, ...placed }
 }
 
 /** Returns the time of the use that caused the rejection, so that the caller can add the place of that use to the message. */
-export function decidingUse({ reasonCode, attempt, presence }: ScanDecision, { found }: ScanFacts): Date | null {
-  if (presence === 'already_inside' || presence === 'full') return null
+export function decidingUse(decision: ScanDecision, { found }: ScanFacts): Date | null {
+  const { reasonCode, attempt, presence, isUncovered } = decision
+  if (isUncovered || presence === 'already_inside' || presence === 'full') return null
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 

@@ -54,7 +54,7 @@ export function decisionMessage(
   { matchCount, found }: ScanFacts,
   { firstPlace, language = doorEnglish }: MessageOptions = {},
 ): string {
-  const { reasonCode, attempt } = decision
+  const { reasonCode, attempt, isUncovered } = decision
   const { words } = language
   if (!found || !attempt)
     return matchCount > 1 ? say(words.severalMatches, { count: number(matchCount, language) }) : words.noMatch
@@ -62,6 +62,7 @@ export function decisionMessage(
     const { projectName: project } = found.elsewhere
     return project === null ? words.noProject : say(words.otherProject, { project })
   }
+  if (isUncovered) return words.balanceTooLow
   const facts = { attempt, history: found.history, firstPlace, language }
   return presenceMessage(decision, facts, found.presence) ?? redemptionMessage(reasonCode, facts)
 }

@@ -100,6 +100,7 @@ const places: Places = {
   event: { name: 'text', venue: { name: 'text', address: 'text' } },
   trip: { from: { name: 'text' }, to: { name: 'text' } },
   door: { notice: 'text' },
+  balances: { '*': { label: 'text' } },
 }
 
 function mapTexts(written: WrittenDefinition, change: (text: WrittenText, path: Path) => string): Definition {
@@ -201,9 +202,9 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Whether iPhones never show the text: only doors show a notice, and only Android phones show an address. */
+/** Only doors show a notice, and only Android phones show an address and the label of a balance. */
 function isNeverOnIphones(path: Path): boolean {
-  return path[0] === 'door' || path.at(-1) === 'address'
+  return path[0] === 'door' || path[0] === 'balances' || path.at(-1) === 'address'
 }
 
 /** Yields each missing translation of a text or an image that has other translations. */

@@ -6,6 +6,8 @@ import {
   type WrittenDefinition,
 } from '../../contract/schemas/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
+import { balancePlaceholder, balanceTexts } from '../balances/balances.ts'
+import { checkBalances } from '../balances/check-balances.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
 import { checkNfc } from '../pass/nfc.ts'
@@ -85,6 +87,7 @@ function imagePlace(
 function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
+  yield* checkBalances(definition)
   yield* findTextIssues(definition)
   yield* checkPolicies(definition)
   yield* checkPolicyTexts(definition)
@@ -155,6 +158,7 @@ export function sampleScope(definition: Definition): Scope {
       const fallback = variable.default ?? sample.slice(0, variable.maxLength)
       return [variable.name, variable.example ?? fallback] as const
     }),
+    ...balanceTexts(definition, null),
   ])
 }
 
@@ -214,8 +218,9 @@ function checkFieldKeys({ design }: Definition): Issue[] {
 }
 
 function* checkPlaceholders(definition: Definition): Generator<Issue> {
-  const known = new Set<string>([...systemVariables, ...definition.variables.map((variable) => variable.name)])
-  const { variables: _, ...rendered } = definition
+  const { variables, balances, ...rendered } = definition
+  const placed = Object.keys(balances ?? {}).map(balancePlaceholder)
+  const known = new Set<string>([...systemVariables, ...variables.map((variable) => variable.name), ...placed])
   for (const { text, path } of stringsDeep(rendered)) {
     for (const name of placeholdersIn(text)) {
       if (!known.has(name)) yield { path, message: `Unknown placeholder {{${name}}}: ${KNOWN_PLACEHOLDERS}` }

@@ -5,6 +5,7 @@ import {
   type ValueKind,
 } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
+import { balanceNamed } from '../balances/balances.ts'
 import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/format-value.ts'
 import { lonePlaceholder, placeholdersIn } from './placeholder.ts'
 import { typedTexts } from './variable-uses.ts'
@@ -80,6 +81,9 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
     const name = lonePlaceholder(text.trim())
     const isMoment = key === 'value' && !isNumberKind(as) && as !== 'time'
     if (name === 'pass.expiresAt' && isMoment) continue
+    const balance = name === undefined ? undefined : balanceNamed(name)
+    const isBalance = balance !== undefined && Object.hasOwn(definition.balances ?? {}, balance)
+    if (isBalance && key === 'value' && isNumberKind(as)) continue
     const isSound = uses?.every((use) => declared.has(use.name))
     // Skip undeclared variables, which are reported elsewhere.
     if (isSound || placeholdersIn(text).some((other) => !declared.has(other) && !other.includes('.'))) continue

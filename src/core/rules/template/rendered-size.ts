@@ -1,5 +1,6 @@
 import type { Definition, VariableDefinition, WrittenDefinition } from '../../contract/schemas/definition.ts'
 import { ApiError, type Issue, issueDetails, MAX_ISSUES } from '../../errors.ts'
+import { balancePlaceholder, LONGEST_BALANCE } from '../balances/balances.ts'
 import { writtenOf } from './definition-languages.ts'
 import { literalPart, placeholdersIn, type Scope, type SystemVariable, stringsDeep } from './placeholder.ts'
 
@@ -100,6 +101,7 @@ export function checkSizes(definition: Definition): Issue[] {
   const longest = new Map<string, number>([
     ...Object.entries(SYSTEM_BYTES),
     ...definition.variables.map((variable) => [variable.name, longestBytes(variable)] as const),
+    ...Object.keys(definition.balances ?? {}).map((name) => [balancePlaceholder(name), LONGEST_BALANCE] as const),
   ])
   return compileSizes(definition)((name) => longest.get(name) ?? 0).map(({ path, bytes, max, cause }) => {
     const what = path.length > 0 ? 'Can be' : 'The whole card can be'

@@ -1,9 +1,10 @@
 import { DateTime } from 'luxon'
 import { z } from 'zod'
 import { Timestamp } from '../../contract/schemas/common.ts'
-import type { Definition, VariableDefinition } from '../../contract/schemas/definition.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
 import { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import { type Issue, type Parsed, parseAs } from '../../errors.ts'
+import { type BalanceSums, balanceTexts } from '../balances/balances.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope, type SystemVariable } from './placeholder.ts'
 import type { Variables } from './variables.ts'
@@ -11,6 +12,7 @@ import type { Variables } from './variables.ts'
 export interface Resolved {
   expiresAt: Date | null
   redemption: RedemptionPolicy | null
+  hasBalances: boolean
 }
 
 export interface PassFacts {
@@ -21,13 +23,14 @@ export interface PassFacts {
   /** The barcode content that another provider printed. It replaces the scan code and the barcode message. */
   scanPayload?: string | null
   variables: Variables
+  balanceSums?: BalanceSums | null
   templateName: string
   projectName: string | null
 }
 
 /** Returns the values of placeholders. @param expiresAt undefined before it is resolved */
 export function buildScope(
-  declared: readonly VariableDefinition[],
+  { variables: declared, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>,
   facts: PassFacts,
   expiresAt?: Date | null,
 ): Map<string, string> {
@@ -48,25 +51,26 @@ export function buildScope(
     const value = typeof stored === 'string' ? stored : fallback
     if (value !== undefined) scope.set(name, value)
   }
+  for (const [name, value] of balanceTexts(ofBalances, facts.balanceSums ?? null)) scope.set(name, value)
   return scope
 }
 
-/** Returns the examples of a definition, else its defaults. Variables without either are omitted. */
-export function exampleScope({ variables }: Pick<Definition, 'variables'>): Scope {
-  return new Map(
-    variables.flatMap(({ name, example, default: fallback }) => {
-      const value = example ?? fallback
-      return value === undefined ? [] : [[name, value] as const]
-    }),
-  )
+/** Returns the examples of a definition, else its defaults. Variables without either are omitted. Balances are at their start. */
+export function exampleScope({ variables, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>): Scope {
+  const examples = variables.flatMap(({ name, example, default: fallback }): [string, string][] => {
+    const value = example ?? fallback
+    return value === undefined ? [] : [[name, value]]
+  })
+  return new Map([...examples, ...balanceTexts(ofBalances, null)])
 }
 
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
-  const expiresAt = resolveExpiry(definition, buildScope(definition.variables, facts))
+  const expiresAt = resolveExpiry(definition, buildScope(definition, facts))
   if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }
-  const redemption = resolveRedemption(definition, buildScope(definition.variables, facts, expiresAt.value))
+  const redemption = resolveRedemption(definition, buildScope(definition, facts, expiresAt.value))
   if ('issues' in redemption) return { issues: redemption.issues.map((issue) => atVariable(issue, definition)) }
-  return { expiresAt: expiresAt.value, redemption: redemption.value }
+  const hasBalances = Object.keys(definition.balances ?? {}).length > 0
+  return { expiresAt: expiresAt.value, redemption: redemption.value, hasBalances }
 }
 
 /**

@@ -59,7 +59,7 @@ export function cardOf(
   { pass, version: { definition, passType } }: Shown,
   inItsLanguage: Definition = definition,
 ): Card {
-  const scope = buildScope(definition.variables, pass, pass.expiresAt)
+  const scope = buildScope(definition, pass, pass.expiresAt)
   return renderCard({ definition: inItsLanguage, passType, scope, expiresAt: pass.expiresAt, voided: false })
 }
 

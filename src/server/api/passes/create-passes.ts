@@ -260,7 +260,7 @@ export function planPass(
   const facts = { ...request, id: newId(now), scanCode: newScanCode(), ...pickNames(version) }
   const resolved = checkPass(facts)
   if ('issues' in resolved) return validationError(resolved.issues)
-  const scope = buildScope(definition.variables, facts, resolved.expiresAt)
+  const scope = buildScope(definition, facts, resolved.expiresAt)
   const { groupKey = groupKeyOf(definition, scope), ...given } = request
   return {
     ...given,

@@ -195,7 +195,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
 
 /** @throws ApiError CONFLICT if the former holder could still enter with the payload that scanners read */
 function requireOtherCode(pass: StoredPass, { definition }: VersionContent, digest: Uint8Array): void {
-  const before = barcodeMessage(definition, buildScope(definition.variables, pass, pass.expiresAt))
+  const before = barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
   if (!identifierDigest(before).equals(digest)) return
   throw new ApiError('CONFLICT', {
     message:

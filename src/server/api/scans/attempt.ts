@@ -1,3 +1,4 @@
+import type { RuledBalance } from '../../../core/rules/balances/balances.ts'
 import type { RedemptionHistory } from '../../../core/rules/redemption/redemption-plan.ts'
 import type { ScanDecision } from '../../../core/rules/redemption/scan-decision.ts'
 import type { DoorLanguage } from '../../../core/rules/redemption/scan-message.ts'
@@ -44,6 +45,8 @@ export interface EvaluatedScan extends ScanDecision {
   realTime: Date
   /** Set if the attempt has a zone. */
   movement: ZoneAttempt | undefined
+  /** The balances of the pass before the scan; undefined if it has none. */
+  balances: RuledBalance[] | undefined
 }
 
 /** Returns the pass of an attempt; undefined if the attempt names none or several. */

@@ -1,6 +1,7 @@
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
+import type { RuledBalance } from '../../../core/rules/balances/balances.ts'
 import { identifierDigest } from '../../../core/rules/crypto/scan-code.ts'
 import { statusAsOf } from '../../../core/rules/pass/pass-status.ts'
 import { planRedemption, type RedemptionPlan } from '../../../core/rules/redemption/redemption-plan.ts'
@@ -16,6 +17,7 @@ import type { Definitions } from '../../wallet-sync/definitions.ts'
 import { voidPasses } from '../passes/void-pass.ts'
 import { type Attempt, type DecidedScan, type EvaluatedScan, namedPass, type ZoneAttempt } from './attempt.ts'
 import { languagesOfMessages } from './message-languages.ts'
+import { readBalances } from './scan-balances.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { createPlaces, movementOfPass, readZones } from './zone-scans.ts'
 
@@ -42,7 +44,7 @@ export async function evaluateScans(
   attempts: Attempt[],
   definitions: Definitions,
 ): Promise<(EvaluatedScan | ApiError)[]> {
-  const foundAttempts = await findPasses(tx, workspaceId, attempts)
+  const foundAttempts = await findPasses(tx, workspaceId, attempts, definitions)
   const inside = createPlaces()
   const decided = foundAttempts.map((found, n) => {
     const movement = found.movement instanceof ApiError ? undefined : found.movement
@@ -65,11 +67,11 @@ export async function evaluateScans(
     })),
     definitions,
   )
-  return decided.map(({ pass, matches, facts, movement, decision }, n) => {
+  return decided.map(({ pass, matches, facts, movement, balances, decision }, n) => {
     if (movement instanceof ApiError) return movement
     const { realTime, found } = facts
     const message = decisionMessage(decision, facts, { firstPlace: places[n], language: languages[n] })
-    return { ...decision, message, pass, matches, history: found?.history ?? null, realTime, movement }
+    return { ...decision, message, pass, matches, history: found?.history ?? null, realTime, movement, balances }
   })
 }
 
@@ -78,9 +80,15 @@ interface FoundAttempt {
   matches: string[]
   facts: ScanFacts
   movement: ZoneAttempt | ApiError | undefined
+  balances: RuledBalance[] | undefined
 }
 
-async function findPasses(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<FoundAttempt[]> {
+async function findPasses(
+  tx: Repositories,
+  workspaceId: string,
+  attempts: Attempt[],
+  definitions: Definitions,
+): Promise<FoundAttempt[]> {
   const named = attempts.flatMap((attempt) => {
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]
@@ -108,6 +116,7 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     return pass ? [{ attempt, passId, pass, plan: planOf(attempt, pass), ...histories[n]! }] : []
   })
   const counts = await tx.acceptedScans.listRangeCounts(workspaceId, found)
+  const balances = await readBalances(tx, passes, definitions)
   const about = new Map(
     found.map((one, n) => [one.attempt, { ...one, history: { ...one.history, counts: counts[n]! } }]),
   )
@@ -120,15 +129,18 @@ async function findPasses(tx: Repositories, workspaceId: string, attempts: Attem
     const isElsewhere = pass && projectId !== undefined && pass.projectId !== projectId
     const elsewhere = isElsewhere ? { projectName: pass.projectName } : undefined
     const { plan, history, isStaleCode } = seen ?? {}
+    const ofPass = pass ? balances.get(pass.id) : undefined
+    const isUncovered = ofPass?.some((balance) => balance.isUncovered)
     return {
       pass,
       matches,
+      balances: ofPass,
       movement: movementOfPass(zones.get(attempt), pass, attempt),
       facts: {
         realTime,
         validityDate,
         matchCount: matches.length,
-        found: plan && history ? { plan, history, isStaleCode, elsewhere } : null,
+        found: plan && history ? { plan, history, isStaleCode, elsewhere, isUncovered } : null,
       },
     }
   })

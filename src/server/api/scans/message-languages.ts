@@ -19,7 +19,7 @@ export async function languagesOfMessages(
     const versions = await definitions.findVersions(passes[0]!.workspaceId, ids, tx)
     for (const pass of passes) {
       const { definition } = versions.get(pass.templateVersionId) ?? {}
-      const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
+      const scope = definition && buildScope(definition, pass, pass.expiresAt)
       zones.set(pass.id, definition && zoneOfPass(definition, scope!))
     }
   }

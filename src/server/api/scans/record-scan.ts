@@ -1,5 +1,5 @@
 import type { ScanCreate } from '../../../core/contract/scans.ts'
-import type { ScanResponse, ScanZone } from '../../../core/contract/schemas/scan-shapes.ts'
+import type { ScanBalance, ScanResponse, ScanZone } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/scan-message.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'
@@ -14,6 +14,7 @@ import { projectOfScan } from '../token-projects.ts'
 import { type Attempt, type DecidedScan, type EvaluatedScan, namedPass } from './attempt.ts'
 import { evaluateScans, findMatches, type ScannedBody, toStoredScan, writeScans } from './evaluate-scans.ts'
 import { findOtherReadings } from './other-reading.ts'
+import { type BalancesAfter, findBalances, writeBalances } from './scan-balances.ts'
 import { atDoor, inZone, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
 import { lockForRounds, retryChangedZones, toScanZone, writeMovements } from './zone-scans.ts'
 
@@ -38,15 +39,17 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   if (recorded instanceof ApiError) return replayOrThrow(recorded, body, context)
   if (!recorded) return replay((await findByRef(body, context)) ?? takenRef(body.externalRef), body, context)
 
-  const { scan, decision, zone } = recorded
-  const { result, pass } = decision
+  const { scan, decision, zone, after } = recorded
+  const { result } = decision
+  const pass = after?.pass ?? decision.pass
   const isAmbiguous = result === 'ambiguous'
   const candidates = isAmbiguous ? decision.matches.slice(0, MAX_CANDIDATES) : []
   return toResponse(scan, {
     pass: pass && (await toPassSummary(pass, usesAfter(decision), scan, context)),
-    candidates: await summarizePasses(candidates, scan, context),
+    candidates: (await summarizePasses(candidates, scan, context)).map(({ summary }) => summary),
     idempotentReplay: false,
     zone,
+    balances: after?.balances,
   })
 }
 
@@ -111,12 +114,14 @@ export async function replayResponse(
   const isAmbiguous = reasonCodeOf(scan) === 'multiple_matches' && scan.payloadDigest !== null
   const codes = isAmbiguous ? [{ digest: scan.payloadDigest!, projectId }] : []
   const [candidates = []] = await store.identifiers.listPassIds(workspaceId, codes)
-  const [pass] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan, context)
+  const [found] = await summarizePasses(scan.passId === null ? [] : [scan.passId], scan, context)
+  const shown = await summarizePasses(candidates.slice(0, MAX_CANDIDATES), scan, context)
   return toResponse(scan, {
-    pass: pass ?? null,
-    candidates: await summarizePasses(candidates.slice(0, MAX_CANDIDATES), scan, context),
+    pass: found?.summary ?? null,
+    candidates: shown.map(({ summary }) => summary),
     idempotentReplay,
     zone: scan.zoneId === null ? undefined : await findZone(scan.zoneId, context),
+    balances: await findBalances(found?.pass, scan.id, context),
   })
 }
 
@@ -135,7 +140,10 @@ function usesAfter({ result, history, at, debit }: EvaluatedScan): UseCounts {
 
 function toResponse(
   scan: StoredScan,
-  shown: Pick<ScanResponse, 'pass' | 'candidates' | 'idempotentReplay'> & { zone: ScanZone | undefined },
+  shown: Pick<ScanResponse, 'pass' | 'candidates' | 'idempotentReplay'> & {
+    zone: ScanZone | undefined
+    balances: ScanBalance[] | undefined
+  },
 ): ScanResponse {
   const result = resultOf(scan)
   return {
@@ -149,6 +157,7 @@ function toResponse(
     idempotentReplay: shown.idempotentReplay,
     candidates: shown.candidates,
     ...(shown.zone && { zone: shown.zone }),
+    ...(shown.balances && { balances: shown.balances }),
   }
 }
 
@@ -172,6 +181,8 @@ export interface RecordedScan {
   decision: EvaluatedScan
   /** The zone after the scan, if the scan has one that was not deleted. */
   zone: ScanZone | undefined
+  /** Set if the pass has balances. */
+  after: BalancesAfter | undefined
 }
 
 /**
@@ -243,5 +254,8 @@ async function recordRound(
   }
   const written = await writeScans(tx, workspaceId, [...evaluated.keys()])
   const zones = await writeMovements(tx, workspaceId, [...written])
-  for (const one of written) recorded.set(evaluated.get(one)!, { ...one, zone: zones.get(one) })
+  const balances = await writeBalances(tx, workspaceId, [...written], services.definitions)
+  for (const one of written) {
+    recorded.set(evaluated.get(one)!, { ...one, zone: zones.get(one), after: balances.get(one) })
+  }
 }

@@ -85,13 +85,18 @@ export async function summarizePasses(
   passIds: string[],
   scanned: ScannedAt,
   context: RequestContext,
-): Promise<PassSummary[]> {
+): Promise<{ pass: StoredPass; summary: PassSummary }[]> {
   if (passIds.length === 0) return []
   const { store, workspaceId } = context
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
   const uses = await store.acceptedScans.listCounts(workspaceId, passIds, scanned.scanContextKey)
   const found = passIds.flatMap((id) => passes.get(id) ?? [])
-  return Promise.all(found.map((pass) => toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanned, context)))
+  return Promise.all(
+    found.map(async (pass) => ({
+      pass,
+      summary: await toPassSummary(pass, uses.get(pass.id) ?? NO_USES, scanned, context),
+    })),
+  )
 }
 
 export async function toPassSummary(
@@ -102,7 +107,7 @@ export async function toPassSummary(
 ): Promise<PassSummary> {
   const { services, token } = context
   const definition = await services.definitions.find(pass.workspaceId, pass.templateVersionId)
-  const scope = definition && buildScope(definition.variables, pass, pass.expiresAt)
+  const scope = definition && buildScope(definition, pass, pass.expiresAt)
   const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
   const door = definition && doorViewOf(definition, scope!)
   const group =

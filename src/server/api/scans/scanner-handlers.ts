@@ -253,7 +253,7 @@ async function doorViews(
     const passes = await store.passes.listByIds(workspaceId, ids.slice(first, first + DOORS_AT_ONCE))
     for (const pass of passes) {
       const definition = withDoor.get(pass.templateVersionId)
-      const view = definition && doorViewOf(definition, buildScope(definition.variables, pass, pass.expiresAt))
+      const view = definition && doorViewOf(definition, buildScope(definition, pass, pass.expiresAt))
       if (view) views.set(pass.id, view)
     }
   }

@@ -26,6 +26,7 @@ import { placesOfUse, writeScanEvents } from './evaluate-scans.ts'
 import { languagesOfMessages } from './message-languages.ts'
 import { languageOf, recordScan, replayResponse, takenRef } from './record-scan.ts'
 import { replayLedger } from './replay-ledger.ts'
+import { readBalances, reverseBalances } from './scan-balances.ts'
 import { atDoor, toScanItem } from './scan-shapes.ts'
 import { reverseMovement } from './zone-scans.ts'
 
@@ -113,7 +114,9 @@ async function explainPass(
     scanContextKey,
   })
   const history = await store.acceptedScans.findHistory(workspaceId, pass.id, plan)
-  const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history } }
+  const balances = (await readBalances(store, [pass], context.services.definitions)).get(pass.id)
+  const isUncovered = balances?.some((balance) => balance.isUncovered)
+  const facts: ScanFacts = { realTime, validityDate, matchCount: 1, found: { plan, history, isUncovered } }
   const decision = decideScan(facts)
   const { result, reasonCode, attempt } = decision
   const [place] = await placesOfUse(store, workspaceId, [{ pass, usedAt: decidingUse(decision, facts) }])
@@ -154,6 +157,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
     if (!(await tx.scans.insert(workspaceId, [reversal])).has(reversal.id)) return undefined
     await tx.acceptedScans.delete(workspaceId, scan.id)
     if (scan.zoneId !== null) await reverseMovement(tx, scan, zone, context)
+    await reverseBalances(tx, pass, { scan, reversal }, context)
     await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
     await audit(tx, context, 'scan.reverse', scan.id)
     return reversal

@@ -172,6 +172,7 @@ const SHOWN = [
   'redemption',
   'variables',
   'template_version_id',
+  'balance_sums',
   'group_id',
   'project_id',
   'scan_code',

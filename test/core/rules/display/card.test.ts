@@ -32,7 +32,7 @@ const input: DefinitionInput = {
 const definition = parseDefinition(input)
 
 function render(facts: PassFacts, content: Definition = definition) {
-  const scope = buildScope(content.variables, facts, null)
+  const scope = buildScope(content, facts, null)
   return renderCard({ passType: 'generic', definition: content, scope, expiresAt: null, voided: false })
 }
 
@@ -101,7 +101,7 @@ test('undeclared variables render nowhere', () => {
 
 test('the scan code is the default barcode message', () => {
   const plain = parseDefinition({ design: { organizationName: 'O', description: 'D' } })
-  expect(barcodeMessage(plain, buildScope([], factsOf('x')))).toBe('code-x')
+  expect(barcodeMessage(plain, buildScope(plain, factsOf('x')))).toBe('code-x')
   expect(render(factsOf('x'), plain).barcode).toEqual({ format: 'qr', message: 'code-x', altText: null })
 })
 

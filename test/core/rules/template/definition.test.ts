@@ -66,7 +66,7 @@ test('accepts names of object members for states, languages, and variables, or r
     const definition = inLanguage(parsed.value)
     expect(checkDefinition(definition)).toEqual([])
     const labelOf = (value?: string) => {
-      const scope = buildScope(definition.variables, {
+      const scope = buildScope(definition, {
         ...facts,
         variables: value === undefined ? {} : { toString: value },
       })

@@ -170,6 +170,7 @@ test('an expiry can be in the policy, and conflicts of both are reported togethe
   expect(resolvePolicies(definition, facts)).toEqual({
     expiresAt: new Date('2027-05-31T23:59:59.999Z'),
     redemption: { windows: [{ end: '2027-05-31T23:59:59.999Z' }] },
+    hasBalances: false,
   })
   expect(resolvePolicies(definition, { ...facts, variables: { until: 'soon' } })).toHaveProperty('issues')
 })

@@ -189,6 +189,7 @@ export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]
         ...facts,
         templateId: template.id,
         projectId: template.projectId,
+        hasBalances: false,
         scanCode: pass.id,
         appleToken: 'token',
         templateVersionId: versions.find(({ templateId }) => templateId === template.id)!.id,

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { text, withoutProto } from './common.ts'
+import { translatable } from './language-tags.ts'
+
+/** The maximum of an amount, and of a change, in either direction. */
+export const MAX_AMOUNT = 1_000_000_000_000
+
+const MAX_BALANCES = 5
+
+/** The unit of a balance: whole numbers, or the minor units of a currency. */
+export const BalanceKind = z.enum(['integer', 'currency'])
+export type BalanceKind = z.output<typeof BalanceKind>
+
+/** The name of a balance. */
+export const BalanceName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'Must be a letter followed by up to 63 letters, digits or _')
+
+const Amount = z.int().min(-MAX_AMOUNT).max(MAX_AMOUNT)
+
+/** The change of a balance. */
+export const BalanceDelta = Amount.refine((delta) => delta !== 0, 'Must not be 0')
+
+/** A number that each pass has. A balance in a currency counts minor units, such as cents. */
+export const BalanceDefinition = z.strictObject({
+  label: translatable(text(1, 255)),
+  kind: BalanceKind,
+  /** Required for the kind currency: an ISO 4217 code. */
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'Must be a currency of ISO 4217, such as EUR')
+    .optional(),
+  /** The value of a pass without entries. */
+  start: Amount.default(0),
+  min: Amount.default(0),
+  /** If omitted, 1,000,000,000,000. */
+  max: Amount.optional(),
+  /** The amount that a door without a connection can debit from a pass before its scans are uploaded. */
+  offlineAllowance: z.int().min(0).max(MAX_AMOUNT).default(0),
+})
+export type BalanceDefinition = z.output<typeof BalanceDefinition>
+
+/** The balances of each pass, by name. */
+export const Balances = withoutProto(z.record(BalanceName, BalanceDefinition)).refine(
+  (balances) => Object.keys(balances).length <= MAX_BALANCES,
+  `Must have at most ${MAX_BALANCES} balances`,
+)
+
+/** A change of a balance by each accepted scan that debits a use. */
+export const BalanceRule = z.strictObject({
+  balance: BalanceName,
+  delta: BalanceDelta,
+  when: z.literal('accepted').default('accepted'),
+})
+export type BalanceRule = z.output<typeof BalanceRule>
+
+/** The changes of balances by scans. */
+export const BalanceRules = z.array(BalanceRule).max(MAX_BALANCES)

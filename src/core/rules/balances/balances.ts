@@ -1,0 +1,118 @@
+import { type BalanceDefinition, MAX_AMOUNT } from '../../contract/schemas/balances.ts'
+import type { Definition } from '../../contract/schemas/definition.ts'
+import { currencyDigits } from '../display/format-value.ts'
+
+/** The entries of a balance: their sum and number, and the time of the last one in milliseconds since 1970. */
+export interface BalanceSum {
+  sum: number
+  count: number
+  at: number
+}
+
+/** The sums of a pass by the name of the balance. A balance without entries is omitted. */
+export type BalanceSums = Readonly<Record<string, BalanceSum>>
+
+/** The parts of a definition that determine the balances of its passes. */
+export type WithBalances = Pick<Definition, 'balances' | 'balanceRules'>
+
+type Bounded = Pick<BalanceDefinition, 'min' | 'max'>
+
+/** Returns the value of a balance, which always is its start plus the sum of its entries. */
+export function balanceValue(
+  { start }: Pick<BalanceDefinition, 'start'>,
+  name: string,
+  sums: BalanceSums | null,
+): number {
+  return start + sumOf(sums, name).sum
+}
+
+/** Returns the sum of a balance. A name such as `constructor` is no key of an object without it. */
+export function sumOf(sums: BalanceSums | null, name: string): BalanceSum {
+  return (sums && Object.hasOwn(sums, name) && sums[name]) || { sum: 0, count: 0, at: 0 }
+}
+
+/** Returns the balance of a definition with a name. */
+export function findBalance({ balances = {} }: Pick<Definition, 'balances'>, name: string) {
+  return Object.hasOwn(balances, name) ? balances[name] : undefined
+}
+
+export function maxOf({ max = MAX_AMOUNT }: Bounded): number {
+  return max
+}
+
+/**
+ * Whether a change keeps the balance within its bounds. A value that is already outside, because a later version has other
+ * bounds, can still change toward them.
+ */
+export function isCovered(balance: Bounded, value: number, delta: number): boolean {
+  return delta === coveredPart(balance, value, delta)
+}
+
+/** Returns the part of a change that keeps the balance within its bounds; 0 if there is none. */
+export function coveredPart(balance: Bounded, value: number, delta: number): number {
+  return delta < 0
+    ? Math.min(0, Math.max(delta, balance.min - value))
+    : Math.max(0, Math.min(delta, maxOf(balance) - value))
+}
+
+/** A balance of a pass, and the change of it by an accepted scan. */
+export interface RuledBalance {
+  name: string
+  value: number
+  /** 0 if no rule changes the balance. Above the maximum, only a part of the rule applies. */
+  delta: number
+  /** Whether the rule debits more than the balance covers. */
+  isUncovered: boolean
+}
+
+/** Returns every balance of a pass in the order of the definition, with its change by an accepted scan. */
+export function applyRules(
+  { balances = {}, balanceRules = [] }: WithBalances,
+  sums: BalanceSums | null,
+): RuledBalance[] {
+  return Object.entries(balances).map(([name, balance]) => {
+    const value = balanceValue(balance, name, sums)
+    const wanted = balanceRules.find((rule) => rule.balance === name)?.delta ?? 0
+    const delta = coveredPart(balance, value, wanted)
+    return { name, value, delta, isUncovered: delta > wanted }
+  })
+}
+
+/** Returns the sums after a change. */
+export function addToSums(sums: BalanceSums | null, name: string, delta: number, at: Date): BalanceSums {
+  const { sum, count } = sumOf(sums, name)
+  return { ...sums, [name]: { sum: sum + delta, count: count + 1, at: at.getTime() } }
+}
+
+/** The prefix of placeholders of balances. No variable can have such a name. */
+const PREFIX = 'balance.'
+
+export function balancePlaceholder(name: string): string {
+  return PREFIX + name
+}
+
+/** Returns the balance that a placeholder shows; undefined for other placeholders. */
+export function balanceNamed(placeholder: string): string | undefined {
+  return placeholder.startsWith(PREFIX) ? placeholder.slice(PREFIX.length) : undefined
+}
+
+/** Returns the values of the placeholders of balances: an amount of a currency in its major unit, such as 12.40. */
+export function balanceTexts(
+  { balances = {} }: Pick<Definition, 'balances'>,
+  sums: BalanceSums | null,
+): [string, string][] {
+  return Object.entries(balances).map(([name, balance]) => [
+    balancePlaceholder(name),
+    balanceText(balance, balanceValue(balance, name, sums)),
+  ])
+}
+
+export function balanceText({ currency }: Pick<BalanceDefinition, 'currency'>, value: number): string {
+  const digits = currency === undefined ? 0 : currencyDigits(currency)
+  if (digits === 0) return String(value)
+  const units = String(Math.abs(value)).padStart(digits + 1, '0')
+  return `${value < 0 ? '-' : ''}${units.slice(0, -digits)}.${units.slice(-digits)}`
+}
+
+/** The longest text of a balance, in bytes: a sign, 13 digits, and a decimal point. */
+export const LONGEST_BALANCE = 15

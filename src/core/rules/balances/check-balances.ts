@@ -1,0 +1,64 @@
+import type { Definition } from '../../contract/schemas/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { currencies } from '../display/format-value.ts'
+import { placeholdersIn, stringsDeep } from '../template/placeholder.ts'
+import { balanceNamed, balancePlaceholder, maxOf } from './balances.ts'
+
+/** Checks the balances of a definition, the rules that change them, and the texts that show them. */
+export function* checkBalances(definition: Definition): Generator<Issue> {
+  const { balances = {}, balanceRules = [] } = definition
+  for (const [name, balance] of Object.entries(balances)) {
+    const { kind, currency, start, min } = balance
+    const path = ['balances', name]
+    const max = maxOf(balance)
+    if (kind === 'currency' && currency === undefined) {
+      yield { path: [...path, 'currency'], message: 'Is required for an amount: a currency of ISO 4217, such as EUR' }
+    }
+    if (kind === 'integer' && currency !== undefined) {
+      yield { path: [...path, 'currency'], message: 'Is only for amounts: set kind to currency, or remove it' }
+    }
+    if (currency !== undefined && !currencies().includes(currency)) {
+      yield { path: [...path, 'currency'], message: 'Must be a currency of ISO 4217, such as EUR' }
+    }
+    if (min > max) yield { path: [...path, 'max'], message: `Must be at least ${min}, the minimum` }
+    else if (start < min || start > max) {
+      yield { path: [...path, 'start'], message: `Must be from ${min} to ${max}, the bounds of the balance` }
+    }
+  }
+  for (const [index, { balance }] of balanceRules.entries()) {
+    const path = ['balanceRules', index, 'balance']
+    if (!Object.hasOwn(balances, balance)) yield { path, message: `Unknown balance ${balance}: define it in balances` }
+    else if (balanceRules.findIndex((other) => other.balance === balance) < index) {
+      yield { path, message: `Duplicate rule of ${balance}: a balance can have one rule` }
+    }
+  }
+  yield* checkPlaces(definition)
+}
+
+/**
+ * Rejects placeholders of balances in parts of a pass that must not change with each entry: its code, expiry, policy, group,
+ * and the parts that it shares with other passes.
+ */
+function* checkPlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {
+  const { design, expiresAt, redemption, group, event, trip, nfc, google } = definition
+  const fixed = {
+    design: { barcode: { message: design.barcode?.message } },
+    expiresAt,
+    redemption,
+    group,
+    event,
+    trip,
+    nfc,
+    google: { classKey: google?.classKey, linkedPasses: google?.linkedPasses, class: google?.class },
+  }
+  for (const { text, path } of stringsDeep(fixed)) {
+    for (const name of placeholdersIn(text)) {
+      const balance = balanceNamed(name)
+      if (balance === undefined || !Object.hasOwn(balances, balance)) continue
+      yield {
+        path,
+        message: `{{${balancePlaceholder(balance)}}} is not allowed here, because it changes with each entry`,
+      }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { insertRows, isOneOf, selectForEach } from '../db/bulk-rows.ts'
+import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { mapping, number, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+
+const ENTRY = mapping({
+  id: text,
+  passId: text,
+  name: text,
+  delta: number,
+  /** The value of the balance after the entry. */
+  value: number,
+  /** Null for the entries of scans. */
+  externalRef: optionalText,
+  reason: optionalText,
+  /** The scan, or the reversal of a scan, that wrote the entry. */
+  scanId: optionalText,
+  reversesEntryId: optionalText,
+  createdAt: time,
+})
+
+/** A change of a balance. Entries are only added, never changed. */
+export interface StoredEntry extends RecordOf<typeof ENTRY> {}
+
+type Row = RowOf<typeof ENTRY>
+
+/** The balance of a pass. */
+export interface BalanceOfPass {
+  passId: string
+  name: string
+}
+
+/** The entries of balances. The caller of `insert` has locked the passes, and writes their sums. */
+export class BalanceEntries extends Repository {
+  async find(workspaceId: string, { passId, name }: BalanceOfPass, id: string): Promise<StoredEntry | undefined> {
+    const row: Row | undefined = await this.ofBalance(workspaceId, { passId, name }).where({ id }).first()
+    return row && ENTRY.read(row)
+  }
+
+  list(workspaceId: string, balance: BalanceOfPass, page: PageRequest): Promise<ListPage<StoredEntry>> {
+    const request = { ...page, ...NEWEST_FIRST, ...balance }
+    return listPage(this.db, this.ofBalance(workspaceId, balance), byId('balance_entries'), request, ENTRY.read)
+  }
+
+  /** Returns the entries with references of clients, in any order. */
+  async listByRefs(
+    workspaceId: string,
+    refs: (BalanceOfPass & Pick<StoredEntry, 'externalRef'>)[],
+  ): Promise<StoredEntry[]> {
+    const lookup = {
+      name: 'balance-entries-by-ref',
+      given: { pass_id: 'uuid', name: 'text', external_ref: 'text' } as const,
+      items: refs.map(({ passId, name, externalRef }) => ({ pass_id: passId, name, external_ref: externalRef })),
+    }
+    const rows = await selectForEach<Row & { n: number }>(
+      this.db,
+      workspaceId,
+      lookup,
+      `select n, ${ENTRY.columns.map((column) => `e.${column}`).join(', ')} from given join balance_entries e
+        on e.workspace_id = given.workspace_id and e.pass_id = given.pass_id and e.name = given.name
+        and e.external_ref = given.external_ref`,
+    )
+    return rows.map(ENTRY.read)
+  }
+
+  /** Returns the entries that a scan wrote. */
+  async listOfScan(workspaceId: string, scanId: string): Promise<StoredEntry[]> {
+    const rows: Row[] = await this.db('balance_entries').where({ workspace_id: workspaceId, scan_id: scanId })
+    return rows.map(ENTRY.read)
+  }
+
+  /** Returns the reversals of entries. */
+  async listReversals(workspaceId: string, entryIds: string[]): Promise<StoredEntry[]> {
+    const rows: Row[] = await this.db('balance_entries')
+      .where({ workspace_id: workspaceId })
+      .where(isOneOf(this.db, 'reverses_entry_id', entryIds))
+    return rows.map(ENTRY.read)
+  }
+
+  async insert(workspaceId: string, entries: StoredEntry[]): Promise<void> {
+    await insertRows(
+      this.db,
+      'balance_entries',
+      entries.map((entry) => ({ ...ENTRY.write(entry), workspace_id: workspaceId })),
+    )
+  }
+
+  private ofBalance(workspaceId: string, { passId, name }: BalanceOfPass) {
+    return this.db('balance_entries').where({ workspace_id: workspaceId, pass_id: passId, name })
+  }
+}
