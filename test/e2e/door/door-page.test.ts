@@ -51,6 +51,27 @@ const decisions: Record<string, Partial<Decision>> = {
   same: { ...ada, result: 'same_scan', reasonCode: null, message: '' },
   broken: { result: 'error', reasonCode: null, message: 'No answer', failure: 'no_list', verified: null },
   conflict: { ...ada, result: 'accepted', reasonCode: 'valid', verified: 'offline', conflict: 'already_used' },
+  exit: {
+    ...ada,
+    result: 'accepted',
+    reasonCode: 'valid',
+    message: 'Exit recorded.',
+    verified: 'offline',
+    zoneId: 'hall',
+    direction: 'out',
+    zone: { id: 'hall', name: 'Hall', inside: 412, capacity: 500 },
+    group: { ...group, inside: [{ passId: 'joan', externalPassId: 'T-4', label: 'Joan Clarke' }] },
+  },
+  full: {
+    ...ada,
+    result: 'denied',
+    reasonCode: 'quota_exhausted',
+    message: 'Zone full',
+    zoneId: 'hall',
+    direction: 'in',
+    zone: { id: 'hall', name: 'Hall', inside: 500, capacity: 500 },
+    isZoneFull: true,
+  },
   hostile: { ...ada, label: `<img src=x onerror=alert(1)>${'W'.repeat(120)}`, result: 'accepted', reasonCode: 'valid' },
 }
 
@@ -65,6 +86,28 @@ const problems: Problem[] = [
   { code: 'clock_wrong', byMs: -7 * 60_000 },
 ] as Problem[]
 
+const hall = {
+  id: 'hall',
+  name: 'Great hall at the harbor',
+  inside: 4_120,
+  capacity: 5_000,
+  whenFull: 'warn' as const,
+  resetAt: null,
+  at: '2027-05-20T08:30:00.000Z',
+}
+const inHall = {
+  door: {
+    id: 'd',
+    name: 'Phone 47',
+    gate: 'North',
+    projectId: 'p',
+    projectName: 'Polyglot 2027',
+    movement: { zoneId: 'hall', direction: 'in' as const },
+  },
+  zone: hall,
+  zones: [hall, { ...hall, id: 'club', name: 'Club', capacity: null, inside: 7 }],
+}
+
 /** The labels of the buttons in three languages. */
 const spoken = {
   en: {
@@ -75,6 +118,8 @@ const spoken = {
     next: 'Next',
     close: 'Close',
     changeGate: 'Change gate',
+    changeZone: 'Change zone',
+    count: 'Count',
   },
   de: {
     begin: 'Anfangen',
@@ -84,6 +129,8 @@ const spoken = {
     next: 'Weiter',
     close: 'Schließen',
     changeGate: 'Eingang wechseln',
+    changeZone: 'Bereich wechseln',
+    count: 'Zählen',
   },
   ar: {
     begin: 'ابدأ',
@@ -93,6 +140,8 @@ const spoken = {
     next: 'التالي',
     close: 'إغلاق',
     changeGate: 'تغيير البوابة',
+    changeZone: 'تغيير المنطقة',
+    count: 'عدّ',
   },
 }
 type Language = keyof typeof spoken
@@ -179,7 +228,8 @@ describe.skipIf(skipReason !== undefined)(
           }
           const found = await accessibilityIssues(page)
           // axe-core does not detect that a sheet covers everything else.
-          const isSure = (issue: string) => name !== 'group' || !overPictures.test(issue)
+          const isSure = (issue: string) =>
+            !['group', 'direction', 'count', 'zones'].includes(name) || !overPictures.test(issue)
           expect(found.filter(isSure), `${name} ${language} ${scheme}`).toEqual([])
         }
         await look('scan')
@@ -212,7 +262,24 @@ describe.skipIf(skipReason !== undefined)(
         await page.getByRole('button', { name: words.changeGate }).click()
         await look('gate')
         await page.getByRole('button', { name: words.close }).click()
-        await set(page, { problems, connection: 'offline', pending: 12, loading: 40_000 })
+        await set(page, { ...inHall, connection: 'offline', pending: 12 })
+        await look('zone')
+        await page.locator('button.switch').click()
+        await look('direction')
+        await page.getByRole('button', { name: words.close }).click()
+        await page.getByRole('button', { name: words.count, exact: true }).click()
+        await look('count')
+        await page.getByRole('button', { name: words.close }).click()
+        for (const name of ['exit', 'full']) {
+          await scan(page, name)
+          await look(name)
+          await page.getByRole('button', { name: words.next }).click()
+        }
+        await page.getByRole('button', { name: words.overview }).click()
+        await page.getByRole('button', { name: words.changeZone }).click()
+        await look('zones')
+        await page.getByRole('button', { name: words.close }).click()
+        await set(page, { problems, loading: 40_000 })
         await look('problems', { inReach: false })
         await scan(page, 'which')
         await look('problems-decision', { inReach: false })
@@ -552,6 +619,71 @@ describe.skipIf(skipReason !== undefined)(
       await set(page, { connection: 'online' })
       await page.getByRole('button', { name: 'Save' }).click()
       await page.getByRole('heading', { name: 'Polyglot 2027 · South' }).waitFor()
+    })
+
+    test('changes the direction in two steps, and shows and announces it with the level of the zone', async () => {
+      const { page } = await openDoor()
+      expect(await page.locator('.zone, .switch').count()).toBe(0)
+      await set(page, inHall)
+      const header = page.locator('header .zone')
+      const told = page.getByRole('status').last()
+      expect(await header.innerText()).toMatch(
+        /^Entry\s+Great hall at the harbor\s+Inside\s*4,120 \/ 5,000\s+Almost full$/,
+      )
+      expect(await told.innerText()).toMatch(/^Entry\s+Great hall at the harbor: Almost full$/)
+      await page.evaluate(
+        'new MutationObserver(() => { globalThis.told = true }).observe(document.querySelectorAll("[role=status]")[1], { subtree: true, childList: true, characterData: true })',
+      )
+      await set(page, { zone: { ...hall, inside: 4_121 } })
+      expect(await page.evaluate('globalThis.told')).toBe(undefined)
+      await set(page, { zone: { ...hall, inside: 5_000 }, connection: 'offline' })
+      expect(await header.innerText()).toMatch(/5,000 \/ 5,000\s+Full\s+as of/)
+      expect(await told.innerText()).toContain('Great hall at the harbor: Full')
+
+      const change = page.getByRole('button', { name: 'Switch to exit' })
+      await change.click()
+      await page.getByRole('heading', { name: 'Scan exits from now on?' }).waitFor()
+      // A scanner types a code and Enter, which must not press the button of the sheet.
+      await scan(page, 'full')
+      expect(await page.locator('.decision').innerText()).toMatch(/Entry[\s\S]*500 \/ 500[\s\S]*FULL/)
+      await page.getByRole('button', { name: 'Next' }).click()
+      expect(await header.innerText()).toContain('Entry')
+      await change.press('Enter')
+      await page.getByRole('heading', { name: 'Scan exits from now on?' }).waitFor()
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Switch to entry' }).waitFor()
+      expect(await told.innerText()).toMatch(/^Exit/)
+      await scan(page, 'exit')
+      expect(await page.getByRole('status').first().innerText()).toBe(
+        'EXIT. Ada Lovelace. Exit recorded. Inside: 1 / 5. Offline: checked by the list.',
+      )
+      // After an exit, the group shows who is inside. Members outside cannot be admitted.
+      await page.getByRole('button', { name: 'Inside: 1 / 5' }).click()
+      expect(await page.getByRole('dialog').getByRole('listitem').allInnerTexts()).toEqual(['Joan Clarke'])
+      expect(await page.getByRole('dialog').getByText('Grace Hopper').count()).toBe(0)
+      await page.getByRole('button', { name: 'Close' }).click()
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByRole('button', { name: 'Take back' }).click()
+      expect(await page.getByRole('heading', { name: 'Take back the exit of' }).isVisible()).toBe(true)
+    })
+
+    test('counts people without a scan, and takes the last count back', async () => {
+      const { page } = await openDoor()
+      await set(page, inHall)
+      await page.getByRole('button', { name: 'Count' }).click()
+      const sheet = page.getByRole('dialog')
+      for (const name of ['1 out', '1 out', '1 in']) await sheet.getByRole('button', { name }).click()
+      await sheet.getByText(/Counted here: .*1.* in, .*2.* out/).waitFor()
+      expect(await sheet.locator('.zone').innerText()).toContain('4,119 / 5,000')
+      await sheet.getByRole('button', { name: 'Undo the last one' }).click()
+      await sheet.getByText(/Counted here: .*0.* in, .*2.* out/).waitFor()
+      expect(await sheet.locator('.zone').innerText()).toContain('4,118 / 5,000')
+      await page.getByRole('button', { name: 'Close' }).click()
+      await page.getByRole('button', { name: 'Overview' }).click()
+      await page.getByRole('button', { name: 'Change zone' }).click()
+      await page.getByRole('button', { name: 'Club' }).click()
+      expect(await page.evaluate('fake.state.door.movement')).toEqual({ zoneId: 'club', direction: 'in' })
     })
 
     test('shows problems, and removes those that need no action once they were read', async () => {

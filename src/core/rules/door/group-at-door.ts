@@ -4,7 +4,8 @@ import type { Direction } from '../zones/presence.ts'
 
 /** The maximum number of group members that a scan evaluates. */
 export const MAX_GROUP_AT_DOOR = 100
-const MAX_SHOWN = 20
+/** The maximum number of group members in a list. */
+export const MAX_GROUP_SHOWN = 20
 const UNUSABLE: PassStatus[] = ['EXPIRED', 'VOID']
 
 export interface GroupMember {
@@ -32,11 +33,11 @@ export function groupAtDoor(members: GroupMember[], scannedPassId: string): Door
   return {
     size: counted.length,
     used: counted.filter(({ isUsed }) => isUsed).length,
-    open: open.slice(0, MAX_SHOWN).map(toGroupPass),
+    open: open.slice(0, MAX_GROUP_SHOWN).map(toGroupPass),
     ...(hasZone && {
       inside: counted
         .filter(({ side }) => side === 'in')
-        .slice(0, MAX_SHOWN)
+        .slice(0, MAX_GROUP_SHOWN)
         .map(toGroupPass),
     }),
     ...(members.length > MAX_GROUP_AT_DOOR && { hasMore: true }),

@@ -8,8 +8,9 @@ import { badgeOf, type Tone } from '../../../core/rules/door/outcome.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 import { type AppLanguage, say } from '../language.ts'
-import { Candidates } from './sheets.tsx'
+import { Candidates, groupText } from './sheets.tsx'
 import type { Scanning } from './use-scanning.ts'
+import { ZoneLine } from './zone-line.tsx'
 
 interface DecisionViewProps {
   decision: Decision
@@ -48,6 +49,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}
       <div ref={textArea} class={`said${hasInstructions ? ' instructs' : ''}`} tabIndex={0} onClick={scanning.next}>
+        {decision.direction && <ZoneLine direction={decision.direction} zone={decision.zone} />}
         {isOffline(decision) && <p class="offline">{words.checkedOffline}</p>}
         <div class="badge" style={{ '--letters': widthOf(words.verdicts[word]) }}>
           <Shape tone={tone} />
@@ -87,7 +89,9 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
       </div>
       <div class="foot">
         {candidates.length > 0 && <Candidates candidates={candidates} onChoose={chosen} />}
-        {group && group.size > 1 && <GroupLine group={group} canLetIn={isIn(decision)} onOpen={() => onGroup(group)} />}
+        {group && group.size > 1 && (
+          <GroupLine group={group} canLetIn={isEntry(decision)} onOpen={() => onGroup(group)} />
+        )}
         <div class="actions">
           {hasMore && (
             <button type="button" class="more" onClick={showMore}>
@@ -109,14 +113,15 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   )
 }
 
-/** The state of a group. While other members can be admitted, this is a button that lists them. */
+/** The state of a group. While other members can be admitted or are inside, this is a button that lists them. */
 function GroupLine({ group, canLetIn, onOpen }: { group: DoorGroup; canLetIn: boolean; onOpen(): void }) {
   const { words } = useDoor().language
-  const text = say(words.group, { used: group.used, size: group.size })
-  if (!canLetIn || group.open.length === 0) return <p class="group">{text}</p>
+  const text = groupText(group, words)
+  const hasOpen = canLetIn && group.open.length > 0
+  if (!hasOpen && !group.inside?.length) return <p class="group">{text}</p>
   return (
     <button type="button" class="group" onClick={onOpen}>
-      {text} <small>{words.letInOthers}</small>
+      {text} {hasOpen && <small>{words.letInOthers}</small>}
     </button>
   )
 }
@@ -135,19 +140,26 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
   const { words } = language
   const { group } = decision
   const { notice, fields } = instructionsOf(decision)
+  const way = decision.direction && badgeOf(decision).word !== 'left' ? words.zones[decision.direction] : null
   const parts = [
+    way,
     words.verdicts[badgeOf(decision).word],
     decision.label,
     notice,
     ...fields.map(({ label, value }) => `${label}: ${value}`),
     messageOf(decision, language),
-    group !== null && group.size > 1 && say(words.group, { used: group.used, size: group.size }),
+    group !== null && group.size > 1 && groupText(group, words),
     isOffline(decision) && words.checkedOffline,
   ]
   return parts
     .filter((part) => part !== null && part !== false && part !== '')
     .map((part) => (/\p{P}$/u.test(part as string) ? part : `${part}.`))
     .join(' ')
+}
+
+/** Whether others of the group can be admitted after a decision. */
+export function isEntry(decision: Decision): boolean {
+  return isIn(decision) && decision.direction !== 'out'
 }
 
 function isIn({ result, isUndone }: Decision): boolean {

@@ -8,6 +8,8 @@ import type { Decision, GateCount } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
 import { GateSheet, Sheet } from './sheets.tsx'
+import { OwnZoneLine } from './zone-line.tsx'
+import { ZoneSheet } from './zone-sheets.tsx'
 
 /** Shows counts, gates, recent scans, and pending uploads, and can end the door. */
 export function Overview({ onClose }: { onClose(): void }) {
@@ -16,7 +18,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const state = useEngineState()
   const { door, counts, list, pending, recent, isPersistent, connection } = state
   const gates = useGates()
-  const [view, setView] = useState<'facts' | 'gate' | 'leave'>('facts')
+  const [view, setView] = useState<'facts' | 'gate' | 'zone' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
   const count = (value: number) => numberFormat(locale).format(value)
   // Show that this takes a while, because pending scans are uploaded first.
@@ -27,6 +29,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   }
 
   if (view === 'gate') return <GateSheet gate={door?.gate ?? ''} onDone={() => setView('facts')} onClose={onClose} />
+  if (view === 'zone') return <ZoneSheet onDone={() => setView('facts')} onClose={onClose} />
   if (view === 'leave') {
     return (
       <Sheet title={words.leaveQuestion} closeLabel={words.close} onClose={onClose}>
@@ -45,9 +48,11 @@ export function Overview({ onClose }: { onClose(): void }) {
     >
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       <section class="scrolls" tabIndex={0} aria-label={words.overview}>
+        <OwnZoneLine />
         <dl>
           <Fact label={words.accepted} value={count(counts.accepted)} />
           <Fact label={words.turnedAway} value={count(counts.turnedAway)} />
+          {counts.left > 0 && <Fact label={words.letOut} value={count(counts.left)} />}
         </dl>
         {gates && gates.length > 0 && (
           <>
@@ -81,6 +86,11 @@ export function Overview({ onClose }: { onClose(): void }) {
       <button type="button" onClick={() => setView('gate')}>
         {words.changeGate}
       </button>
+      {(state.zones.length > 0 || door?.movement) && (
+        <button type="button" onClick={() => setView('zone')}>
+          {words.zones.change}
+        </button>
+      )}
       <button type="button" onClick={() => setView('leave')}>
         {words.leave}
       </button>

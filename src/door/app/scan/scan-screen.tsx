@@ -10,12 +10,22 @@ import { now, useDoor, useEngineState } from '../door-context.ts'
 import { ago, clock, say } from '../language.ts'
 import { MainArea } from '../main-area.tsx'
 import { Problems } from '../problems.tsx'
-import { DecisionAnnouncement, DecisionView } from './decision-view.tsx'
+import { DecisionAnnouncement, DecisionView, isEntry } from './decision-view.tsx'
 import { Overview } from './overview.tsx'
 import { GroupSheet, SearchSheet, Sheet } from './sheets.tsx'
 import { type Scanning, useScanning } from './use-scanning.ts'
+import { OwnZoneLine, ZoneAnnouncement } from './zone-line.tsx'
+import { CountSheet, DirectionSheet } from './zone-sheets.tsx'
 
-type Panel = null | 'search' | 'overview' | 'lock' | { undo: Decision } | { group: DoorGroup }
+type Panel =
+  | null
+  | 'search'
+  | 'overview'
+  | 'lock'
+  | 'direction'
+  | 'count'
+  | { undo: Decision }
+  | { group: DoorGroup; canLetIn: boolean }
 
 /** The scan screen: the camera, above it the decision, and below it the buttons, within reach of the thumb. */
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
@@ -38,6 +48,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
     <>
       {/* Keep this outside the area that the lock hides from screen readers. */}
       <DecisionAnnouncement decision={shown} />
+      <ZoneAnnouncement />
       {/* The lock makes the area inert here. The browser does so for a sheet. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
@@ -56,7 +67,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
             decision={shown}
             scanning={scanning}
             onUndo={() => setPanel({ undo: shown })}
-            onGroup={(group) => setPanel({ group })}
+            onGroup={(group) => setPanel({ group, canLetIn: isEntry(shown) })}
           />
         ) : (
           <div class="foot">
@@ -71,21 +82,23 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
       </MainArea>
       {panel === 'search' && <SearchSheet scanning={scanning} onClose={close} />}
       {panel === 'overview' && <Overview onClose={close} />}
+      {panel === 'direction' && <DirectionSheet onClose={close} />}
+      {panel === 'count' && <CountSheet onClose={close} />}
       {panel === 'lock' && <LockScreen onUnlock={close} />}
       {panel !== null && typeof panel === 'object' && 'undo' in panel && (
         <UndoQuestion decision={panel.undo} scanning={scanning} onClose={close} />
       )}
       {panel !== null && typeof panel === 'object' && 'group' in panel && (
-        <GroupSheet group={panel.group} scanning={scanning} onClose={close} />
+        <GroupSheet {...panel} scanning={scanning} onClose={close} />
       )}
     </>
   )
 }
 
-/** The six buttons of the screen, large enough for gloves. */
+/** The buttons of the screen, large enough for gloves: six, and two more in a zone. */
 function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel: Panel): void }) {
   const { words } = useDoor().language
-  const { recent } = useEngineState()
+  const { recent, door } = useEngineState()
   const { camera, isLit, zoom, switchLight, turnZoom } = controls
   const last = recent.find(({ result, isUndone }) => result === 'accepted' && !isUndone)
 
@@ -102,6 +115,16 @@ function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel:
       <button type="button" onClick={() => onOpen('overview')}>
         {words.overview}
       </button>
+      {door?.movement && (
+        <>
+          <button type="button" onClick={() => onOpen('count')}>
+            {words.zones.count}
+          </button>
+          <button type="button" class="switch" onClick={() => onOpen('direction')}>
+            {door.movement.direction === 'in' ? words.zones.toOut : words.zones.toIn}
+          </button>
+        </>
+      )}
       {camera?.hasTorch && (
         <button type="button" aria-pressed={isLit} onClick={switchLight}>
           {words.light}
@@ -128,7 +151,11 @@ function UndoQuestion({ decision, scanning, onClose }: { decision: Decision; sca
     await scanning.undo(decision)
   }
   return (
-    <Sheet title={say(words.undoQuestion, { name })} closeLabel={words.keep} onClose={onClose}>
+    <Sheet
+      title={say(decision.direction === 'out' ? words.undoExitQuestion : words.undoQuestion, { name })}
+      closeLabel={words.keep}
+      onClose={onClose}
+    >
       <button type="button" class="main" onClick={undo}>
         {words.undo}
       </button>
@@ -204,7 +231,8 @@ function StatusBar() {
   }
   return (
     <header class={`status ${connection}`}>
-      <p>
+      <OwnZoneLine />
+      <p class="place">
         <b>
           <bdi>{door?.gate || door?.name}</bdi>
         </b>{' '}
@@ -217,6 +245,11 @@ function StatusBar() {
         <span>
           ✘ {words.turnedAway} {count(counts.turnedAway)}
         </span>{' '}
+        {counts.left > 0 && (
+          <span>
+            ↩ {words.letOut} {count(counts.left)}
+          </span>
+        )}{' '}
         {pending > 0 && <b>{say(words.pending, { count: count(pending) })}</b>}
       </p>
       <p>

@@ -2,10 +2,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/schemas/scan-shapes.ts'
+import { MAX_GROUP_SHOWN } from '../../../core/rules/door/group-at-door.ts'
 import type { Candidate } from '../../../core/rules/door/outcome.ts'
 import type { GateFailure } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
-import { say } from '../language.ts'
+import { type AppLanguage, say } from '../language.ts'
 import type { Scanning } from './use-scanning.ts'
 
 interface SheetProps {
@@ -88,14 +89,27 @@ export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): v
 
 interface GroupSheetProps {
   group: DoorGroup
+  /** Whether others can be admitted, which is not so after an exit. */
+  canLetIn: boolean
   scanning: Scanning
   onClose(): void
 }
 
+/** Returns the state of a group: the number inside in a zone, or else the number of those admitted. */
+export function groupText({ used, size, inside }: DoorGroup, words: AppLanguage['words']): string {
+  if (!inside) return say(words.group, { used, size })
+  // The list of those inside has a limit.
+  const isCut = inside.length === MAX_GROUP_SHOWN && size > MAX_GROUP_SHOWN
+  return `${words.zones.inside}: ${inside.length}${isCut ? '+' : ''} / ${size}`
+}
+
 /**
- * The members of a group who can still be admitted: one by one, or all of them after a confirmation that lists them.
+ * The members of a group who are inside, and those who can still be admitted: one by one, or all of them after a
+ * confirmation that lists them.
  */
-export function GroupSheet({ group: { open, size, used }, scanning, onClose }: GroupSheetProps) {
+export function GroupSheet({ group, canLetIn, scanning, onClose }: GroupSheetProps) {
+  const { inside = [] } = group
+  const open = canLetIn ? group.open : []
   const { words } = useDoor().language
   const [isConfirming, setConfirming] = useState(false)
   const letIn = (members: DoorGroup['open']) => {
@@ -107,14 +121,7 @@ export function GroupSheet({ group: { open, size, used }, scanning, onClose }: G
   if (isConfirming) {
     return (
       <Sheet title={say(words.letInAllQuestion, { count: open.length })} closeLabel={words.close} onClose={onClose}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
-        <ul class="scrolls names" tabIndex={0} aria-label={words.letInOthers}>
-          {open.map(({ passId, label }) => (
-            <li key={passId}>
-              <bdi>{label}</bdi>
-            </li>
-          ))}
-        </ul>
+        <Names label={words.letInOthers} people={open} />
         <button type="button" class="main" onClick={() => letIn(open)}>
           {all}
         </button>
@@ -122,7 +129,9 @@ export function GroupSheet({ group: { open, size, used }, scanning, onClose }: G
     )
   }
   return (
-    <Sheet title={say(words.group, { used, size })} closeLabel={words.close} onClose={onClose}>
+    <Sheet title={groupText(group, words)} closeLabel={words.close} onClose={onClose}>
+      {inside.length > 0 && <Names label={words.zones.inside} people={inside} />}
+      {inside.length > 0 && open.length > 0 && <h3>{words.letInOthers}</h3>}
       <Candidates candidates={open} onChoose={(passId) => letIn(open.filter((member) => member.passId === passId))} />
       {open.length > 1 && (
         <button type="button" onClick={() => setConfirming(true)}>
@@ -212,6 +221,19 @@ export function Candidates({
               <bdi>{[templateName, externalPassId].filter(Boolean).join(' · ')}</bdi>
             </small>
           </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Names({ label, people }: { label: string; people: DoorGroup['open'] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
+    <ul class="scrolls names" tabIndex={0} aria-label={label}>
+      {people.map(({ passId, label: name }) => (
+        <li key={passId}>
+          <bdi>{name}</bdi>
         </li>
       ))}
     </ul>

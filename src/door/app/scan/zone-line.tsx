@@ -1,0 +1,76 @@
+/** @jsxImportSource preact */
+import { numberFormat } from '../../../core/formats.ts'
+import { type AlertLevel, alertsOf } from '../../../core/rules/zones/capacity.ts'
+import type { Direction } from '../../../core/rules/zones/presence.ts'
+import { useDoor, useEngineState } from '../door-context.ts'
+import { clock, say } from '../language.ts'
+
+interface ZoneLineProps {
+  direction: Direction
+  zone: { name: string; inside: number; capacity: number | null } | null | undefined
+  /** The time of the number, if it is not current. */
+  asOf?: string | null | undefined
+}
+
+/** The direction, the zone, and the number inside. Words, signs, and colors tell the same. */
+export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
+  const { language } = useDoor()
+  const { words, locale } = language
+  const count = (value: number) => numberFormat(locale).format(value)
+  const level = zone ? levelOf(zone) : 0
+  return (
+    <p class={`zone level-${level}`}>
+      <b class={`way ${direction}`}>{words.zones[direction]}</b>
+      {zone && (
+        <>
+          <bdi class="zone-name">{zone.name}</bdi>
+          <b class="inside">
+            <span class="unseen">{words.zones.inside}</span>
+            {/* Numbers keep their order in texts from right to left. */}
+            <bdi>
+              {count(zone.inside)}
+              {zone.capacity !== null && ` / ${count(zone.capacity)}`}
+            </bdi>
+          </b>
+          {level > 0 && <b>{level === 100 ? words.zones.full : words.zones.almostFull}</b>}
+          {asOf && <small>{say(words.zones.asOf, { time: clock(asOf, language) })}</small>}
+        </>
+      )}
+    </p>
+  )
+}
+
+/** The direction and the zone of this door, or nothing without a zone. */
+export function OwnZoneLine() {
+  const { door, zone, connection } = useEngineState()
+  if (!door?.movement) return null
+  return (
+    <ZoneLine
+      direction={door.movement.direction}
+      zone={zone}
+      asOf={connection === 'online' || connection === 'unknown' ? null : zone?.at}
+    />
+  )
+}
+
+/**
+ * Announces to screen readers that the direction changed, or that the zone is almost full or full: politely, and not
+ * with each scan.
+ */
+export function ZoneAnnouncement() {
+  const { words } = useDoor().language
+  const { door, zone } = useEngineState()
+  if (!door?.movement) return null
+  const level = zone ? levelOf(zone) : 0
+  return (
+    <div class="unseen" role="status" aria-live="polite">
+      <p>{words.zones[door.movement.direction]}</p>
+      <p>{zone && level > 0 && `${zone.name}: ${level === 100 ? words.zones.full : words.zones.almostFull}`}</p>
+    </div>
+  )
+}
+
+/** Returns the level of an event about the capacity, from which the color follows. */
+function levelOf(zone: { inside: number; capacity: number | null }): AlertLevel {
+  return alertsOf(0, zone).level
+}

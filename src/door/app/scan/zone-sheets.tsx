@@ -1,0 +1,104 @@
+/** @jsxImportSource preact */
+import { useState } from 'preact/hooks'
+import { numberFormat } from '../../../core/formats.ts'
+import type { Adjustment } from '../../engine/engine.ts'
+import { useDoor, useEngineState } from '../door-context.ts'
+import { say } from '../language.ts'
+import { Sheet } from './sheets.tsx'
+import { OwnZoneLine } from './zone-line.tsx'
+
+/** Asks before the direction changes, so that a single touch cannot change it. */
+export function DirectionSheet({ onClose }: { onClose(): void }) {
+  const { engine, language } = useDoor()
+  const { words } = language
+  const movement = useEngineState().door?.movement
+  if (!movement) return null
+  const { zoneId, direction } = movement
+  const isIn = direction === 'in'
+  const change = async () => {
+    onClose()
+    await engine.setMovement({ zoneId, direction: isIn ? 'out' : 'in' })
+  }
+  return (
+    <Sheet
+      title={isIn ? words.zones.toOutQuestion : words.zones.toInQuestion}
+      closeLabel={words.close}
+      onClose={onClose}
+    >
+      <OwnZoneLine />
+      <button type="button" class="main" onClick={change}>
+        {isIn ? words.zones.toOut : words.zones.toIn}
+      </button>
+    </Sheet>
+  )
+}
+
+/** Moves this door to another zone. A new zone starts with entries. It needs no server, because each scan has its zone. */
+export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void }) {
+  const { engine, language } = useDoor()
+  const { words, locale } = language
+  const { zones, door } = useEngineState()
+  const current = door?.movement?.zoneId ?? null
+  const choose = async (zoneId: string | null) => {
+    onDone()
+    if (zoneId !== current) await engine.setMovement(zoneId === null ? null : { zoneId, direction: 'in' })
+  }
+  const count = (value: number) => numberFormat(locale).format(value)
+  return (
+    <Sheet title={words.zones.change} closeLabel={words.close} onClose={onClose}>
+      <ul class="candidates">
+        {zones.map(({ id, name, inside, capacity }) => (
+          <li key={id}>
+            <button type="button" aria-pressed={id === current} onClick={() => choose(id)}>
+              <bdi>{name}</bdi>
+              <small>
+                {words.zones.inside}{' '}
+                <bdi>{capacity === null ? count(inside) : `${count(inside)} / ${count(capacity)}`}</bdi>
+              </small>
+            </button>
+          </li>
+        ))}
+        <li>
+          <button type="button" aria-pressed={current === null} onClick={() => choose(null)}>
+            {words.zones.none}
+          </button>
+        </li>
+      </ul>
+    </Sheet>
+  )
+}
+
+/** Counts people who pass without a scan. The sheet stays open, so that one press counts one person. */
+export function CountSheet({ onClose }: { onClose(): void }) {
+  const { engine, language } = useDoor()
+  const { words, locale } = language
+  const [made, setMade] = useState<readonly Adjustment[]>([])
+  const count = async (delta: 1 | -1) => {
+    const adjustment = await engine.adjust(delta)
+    if (adjustment) setMade((others) => [...others, adjustment])
+  }
+  const undo = async () => {
+    const last = made.at(-1)
+    if (!last) return
+    setMade((all) => all.filter((one) => one !== last))
+    await engine.undoAdjustment(last)
+  }
+  const sumOf = (sign: 1 | -1) => numberFormat(locale).format(made.filter(({ delta }) => delta === sign).length)
+  return (
+    <Sheet title={words.zones.countTitle} closeLabel={words.close} onClose={onClose}>
+      <OwnZoneLine />
+      <p role="status">{say(words.zones.counted, { in: sumOf(1), out: sumOf(-1) })}</p>
+      <div class="actions counter">
+        <button type="button" class="main" onClick={() => count(-1)}>
+          {words.zones.oneOut}
+        </button>
+        <button type="button" class="main" onClick={() => count(1)}>
+          {words.zones.oneIn}
+        </button>
+      </div>
+      <button type="button" aria-disabled={made.length === 0} onClick={undo}>
+        {words.zones.undoLast}
+      </button>
+    </Sheet>
+  )
+}
