@@ -71,8 +71,8 @@ export const clientGuards: Fault[] = [
     name: 'import-follows-links',
     breaks: '`passes template import` reads the target of a link, which can be outside the template.',
     file: 'src/cli/template/designer/bundle.ts',
-    text: 'if (entry.isFile() && !IGNORED.test(name)) {',
-    replacement: 'if (!entry.isDirectory() && !IGNORED.test(name)) {',
+    text: 'if (entry.isFile()) {',
+    replacement: 'if (!entry.isDirectory()) {',
     tests: ['test/cli/template/designer.test.ts'],
   },
   {
