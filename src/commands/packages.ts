@@ -75,7 +75,10 @@ export default class Packages extends BaseCommand {
   }
 }
 
-/** Returns a hint on how to serve the path of the address, or an empty text if the server already does. */
+/**
+ * Returns a hint on how to serve the path of the address. Returns an empty text if the server serves this path by
+ * default.
+ */
 function prefixHint(url: string): string {
   const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, '') : ''
   return path === '' || path === '/apple' ? '' : `. To serve this path, run: passes serve --apple-prefix ${path}`

@@ -91,9 +91,7 @@ export const FieldDefinition = z.strictObject({
   key: FieldKey,
   label: translatable(text(0, 255)).default(''),
   value: translatable(text(0, 10_000)),
-  /**
-   * The type of the value, by which wallets format the value for their holder. Default: text. 15 as percent is 15 %.
-   */
+  /** The type of the value, by which wallets format the value. Default: text. 15 as percent is 15 %. */
   as: ValueKind.optional(),
   /** The currency of an amount: an ISO 4217 code, or the placeholder of a variable. */
   currency: text(1, 255).optional(),

@@ -97,7 +97,9 @@ export function redelivered(current: DeliveryProgress, at: Date): DeliveryProgre
   }
 }
 
-/** Returns the time of the automatic attempt after `scheduledAttempts`, or `null` after the last. */
+/**
+ * Returns the time of the next automatic attempt after the given number of attempts, or `null` if there are no more.
+ */
 export function nextAttemptAt(scheduledAttempts: number, at: Date, jitter: number): Date | null {
   const seconds = RETRY_SECONDS[scheduledAttempts - 1]
   return seconds === undefined ? null : new Date(at.getTime() + Math.round(seconds * (1 + JITTER * jitter) * 1000))
