@@ -6,6 +6,7 @@ import { newId } from '../../src/core/ids.ts'
 import { identifierDigest } from '../../src/core/rules/crypto/scan-code.ts'
 import { defaultLimits } from '../../src/core/rules/pass/workspace-limits.ts'
 import { planRedemption } from '../../src/core/rules/redemption/redemption-plan.ts'
+import type { StoredEntry } from '../../src/storage/balances/balance-entries-repository.ts'
 import type { Database } from '../../src/storage/db/database.ts'
 import { PLACE_BEFORE_ALL } from '../../src/storage/db/positions.ts'
 import type { StoredSnapshot } from '../../src/storage/scans/snapshots.ts'
@@ -267,6 +268,14 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     (await tx.acceptedScans.listRangeCounts(intruder, [{ passId: pass, plan }]))[0],
   'acceptedScans.listPlaces': async (tx, intruder, { pass }) =>
     (await tx.acceptedScans.listPlaces(intruder, [{ passId: pass, at: start }]))[0],
+  'passes.setBalanceSums': (tx, intruder, { pass }) =>
+    tx.passes.setBalanceSums(intruder, [{ passId: pass, sums: { points: { sum: 9, count: 1, at: 1 } } }], later(1)),
+  'balanceEntries.find': (tx, intruder, { entry }) => tx.balanceEntries.find(intruder, entry, entry.id),
+  'balanceEntries.list': (tx, intruder, { entry }) => tx.balanceEntries.list(intruder, entry, { limit: 20 }),
+  'balanceEntries.listByRefs': (tx, intruder, { entry }) => tx.balanceEntries.listByRefs(intruder, [entry]),
+  'balanceEntries.listOfScan': (tx, intruder, { scan }) => tx.balanceEntries.listOfScan(intruder, scan),
+  'balanceEntries.listReversals': (tx, intruder, { entry }) =>
+    tx.balanceEntries.listReversals(intruder, [entry.reversesEntryId!]),
   'zones.count': (tx, intruder, { project }) => tx.zones.count(intruder, project),
   'zones.find': (tx, intruder, { zone }) => tx.zones.find(intruder, zone.id),
   'zones.findForUpdate': (tx, intruder, { zone }) => tx.zones.findForUpdate(intruder, zone.id),
@@ -526,6 +535,7 @@ interface Ids {
   delivery: StoredDelivery
   event: string
   zone: StoredZone
+  entry: StoredEntry
 }
 
 test('every method with a workspace, except inserts, is tested below', () => {
@@ -686,6 +696,19 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.zones.adjust(workspaceId, made, adjusted, start)
     return (await tx.zones.find(workspaceId, made.id))!
   })
+  const entry: StoredEntry = {
+    id: newId(start),
+    passId: pass,
+    name: 'points',
+    delta: 5,
+    value: 5,
+    externalRef: 'theirs',
+    reason: null,
+    scanId: scan.id,
+    reversesEntryId: newId(start),
+    createdAt: start,
+  }
+  await store.transaction((tx) => tx.balanceEntries.insert(workspaceId, [entry]))
   const list = { id: newId(start), projectId: null, madeAt: start }
   const snapshot = await store.transaction((tx) => tx.snapshots.insert(workspaceId, list))
   const logs = [{ passId: pass, device: null, message: 'odd' }]
@@ -710,7 +733,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     upgrade,
   }
   const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
-  return { ...ids, token: token.id, session, invitation, webhook: delivery.webhookId, delivery, event, zone }
+  return { ...ids, token: token.id, session, invitation, webhook: delivery.webhookId, delivery, event, zone, entry }
 }
 
 async function dump({ reader }: Database): Promise<string[][]> {
@@ -753,6 +776,7 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'rejections',
     'scans',
     'accepted_scans',
+    'balance_entries',
     'zones',
     'zone_movements',
     'zone_adjustments',

@@ -12,12 +12,14 @@ type CheckedItem<Item> = { item: Item } | { errors: string[] }
  * Checks row by row. If rows share an external id, only the content of the first row is accepted, because the order of
  * concurrent rows is undefined. `idColumn` is the column name of the external id.
  * @param namesOf the values that two external ids of a file must not share, by column
+ * @param keyOf the value that two rows with different content must not share. Default: the external id
  */
 export async function* checkRows<Item extends { externalPassId: string }>(
   rows: AsyncIterable<CsvRow>,
   idColumn: string,
   check: RowCheck<Item>,
   namesOf: (item: Item) => Record<string, string | undefined> = () => ({}),
+  keyOf: (item: Item) => string = ({ externalPassId }) => externalPassId,
 ): AsyncGenerator<CheckedRow<Item>> {
   const ids = new DuplicateIds()
   const names = new Map<string, DuplicateIds>()
@@ -42,7 +44,7 @@ export async function* checkRows<Item extends { externalPassId: string }>(
       continue
     }
     const content = JSON.stringify(checked.item)
-    const earlier = ids.add(checked.item.externalPassId, content, row.line)
+    const earlier = ids.add(keyOf(checked.item), content, row.line)
     const error =
       earlier && !earlier.isSame
         ? `${idColumn}: Is already in line ${earlier.line}, with other content`

@@ -45,6 +45,10 @@ const claimed = async (workspace: TestWorkspace) => {
   return (await workspace.ok(contract.doors.claim, { body: { code, name: 'Anna' } })).door
 }
 
+const passWithPoints = async (workspace: TestWorkspace) => {
+  const content = definition({ balances: { points: { label: 'Points', kind: 'integer' } } })
+  return (await issuedPass(workspace, { definition: content })).id
+}
 const makeZone = async (workspace: TestWorkspace) => {
   const { id: projectId } = await makeProject(workspace)
   return workspace.ok(contract.zones.create, { body: { projectId, name: SECRET } })
@@ -236,6 +240,22 @@ const changes: Record<string, Change> = {
       return { ...params, body: { delta: 1, reason: SECRET, externalRef: SECRET } }
     },
   },
+  'balances.createEntry': {
+    action: 'balance.add',
+    prepare: async (workspace) => ({
+      params: { id: await passWithPoints(workspace), name: 'points' },
+      body: { delta: 1, externalRef: SECRET, reason: SECRET },
+    }),
+  },
+  'balances.reverseEntry': {
+    action: 'balance.reverse',
+    prepare: async (workspace) => {
+      const params = { id: await passWithPoints(workspace), name: 'points' }
+      const body = { delta: 1, externalRef: SECRET }
+      const { entry } = await workspace.ok(contract.balances.createEntry, { params, body })
+      return { params: { ...params, entryId: entry.id }, body: { reason: SECRET } }
+    },
+  },
   'scans.create': {
     action: 'scan.record',
     prepare: async (workspace) => ({ body: { passId: (await issuedPass(workspace)).id, context: { note: SECRET } } }),
@@ -297,7 +317,8 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const [entry] = entries
       // Only claims have a door with a name in the response.
       const { door } = answer.body as { door?: { id: string; name: string } }
-      const made = (door ?? answer.body) as { id?: string; totalCreated?: number }
+      const { entry: added } = answer.body as { entry?: { id: string } }
+      const made = (door ?? added ?? answer.body) as { id?: string; totalCreated?: number }
       const named = Object.values((params ?? {}) as Record<string, string>).at(-1)
       const isMade = answer.status === 201 || name === 'upgrades.create'
       expect(entry).toMatchObject({

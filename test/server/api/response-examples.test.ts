@@ -78,6 +78,13 @@ const ticket: DefinitionInput = {
   redemption: { windows: [{ start: '2027-05-20T06:00Z', end: '2027-05-20T20:00Z', maxUses: 2 }] },
 }
 
+const points = { label: 'Points', kind: 'integer' as const }
+const cardDesign: DefinitionInput['design'] = {
+  organizationName: 'Polyglot',
+  description: 'Coffee card',
+  fields: { primary: [{ key: 'points', label: 'POINTS', value: '{{balance.points}}', as: 'number' }] },
+}
+
 /** Adds an identity like an operator does. */
 async function addIdentity({ id: workspaceId }: TestWorkspace): Promise<void> {
   await api.services.store.transaction(async (tx) => {
@@ -112,7 +119,7 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   }
 
   const { projects, templates, templateVersions, images, passes, notifications, broadcasts } = contract
-  const { webhooks, deliveries, scans, scanner, doors, zones, wallets, tokens } = contract
+  const { webhooks, deliveries, scans, scanner, doors, zones, wallets, tokens, balances } = contract
   await ask(tokens.current, {})
   const project = await ask(projects.create, { body: examples.projects!.create! })
   const inProject = { params: { id: project.id } }
@@ -219,6 +226,24 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(zones.occupancy, { params: { id: zoneId }, query: { from: '2027-05-20T07:00:00Z', by: 'hour' } })
   await ask(zones.reset, { params: { id: zoneId }, body: examples.zones!.reset! })
   await ask(zones.delete, { params: { id: zoneId } })
+
+  const coffee = await workspace.ok(templates.create, { body: { name: 'Coffee card', passType: 'generic' } })
+  const stamped = { ...ticket, variables: [], design: cardDesign, balances: { points } }
+  const draft = { params: { id: coffee.id }, body: { definition: stamped } }
+  const { id: draftId } = await workspace.ok(templates.createVersion, draft)
+  await workspace.ok(templateVersions.publish, { params: { id: draftId } })
+  const regular = { externalPassId: 'member-1815', label: 'Ada Lovelace', templateId: coffee.id, variables: {} }
+  const card = await workspace.ok(passes.create, { body: regular })
+  await ask(balances.list, { params: { id: card.id } })
+  const ofPoints = { id: card.id, name: 'points' }
+  const entry = { params: ofPoints, body: examples.balances!.createEntry! }
+  const added = await ask(balances.createEntry, entry)
+  await ask(balances.createEntry, entry)
+  await ask(balances.listEntries, { params: ofPoints, query: { limit: 1 } })
+  const undo = { ...examples.balances!.reverseEntry!, externalRef: 'cancel-1815' }
+  const reversal = { params: { ...ofPoints, entryId: added.entry.id }, body: undo }
+  await ask(balances.reverseEntry, reversal)
+  await ask(balances.reverseEntry, reversal)
 
   const { id } = await ask(webhooks.test, ofWebhook)
   await api.runJobs()

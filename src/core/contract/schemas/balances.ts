@@ -50,7 +50,7 @@ export const Balances = withoutProto(z.record(BalanceName, BalanceDefinition)).r
 export const BalanceRule = z.strictObject({
   balance: BalanceName,
   delta: BalanceDelta,
-  when: z.literal('accepted').default('accepted'),
+  when: z.enum(['accepted']).default('accepted'),
 })
 export type BalanceRule = z.output<typeof BalanceRule>
 

@@ -1,12 +1,10 @@
 import type { Definition } from '../../contract/schemas/definition.ts'
 import type { Issue } from '../../errors.ts'
 import { currencies } from '../display/format-value.ts'
-import { placeholdersIn, stringsDeep } from '../template/placeholder.ts'
-import { balanceNamed, balancePlaceholder, maxOf } from './balances.ts'
+import { maxOf } from './balances.ts'
 
-/** Checks the balances of a definition, the rules that change them, and the texts that show them. */
-export function* checkBalances(definition: Definition): Generator<Issue> {
-  const { balances = {}, balanceRules = [] } = definition
+/** Checks the balances of a definition, and the rules that change them. */
+export function* checkBalances({ balances = {}, balanceRules = [] }: Definition): Generator<Issue> {
   for (const [name, balance] of Object.entries(balances)) {
     const { kind, currency, start, min } = balance
     const path = ['balances', name]
@@ -30,35 +28,6 @@ export function* checkBalances(definition: Definition): Generator<Issue> {
     if (!Object.hasOwn(balances, balance)) yield { path, message: `Unknown balance ${balance}: define it in balances` }
     else if (balanceRules.findIndex((other) => other.balance === balance) < index) {
       yield { path, message: `Duplicate rule of ${balance}: a balance can have one rule` }
-    }
-  }
-  yield* checkPlaces(definition)
-}
-
-/**
- * Rejects placeholders of balances in parts of a pass that must not change with each entry: its code, expiry, policy, group,
- * and the parts that it shares with other passes.
- */
-function* checkPlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {
-  const { design, expiresAt, redemption, group, event, trip, nfc, google } = definition
-  const fixed = {
-    design: { barcode: { message: design.barcode?.message } },
-    expiresAt,
-    redemption,
-    group,
-    event,
-    trip,
-    nfc,
-    google: { classKey: google?.classKey, linkedPasses: google?.linkedPasses, class: google?.class },
-  }
-  for (const { text, path } of stringsDeep(fixed)) {
-    for (const name of placeholdersIn(text)) {
-      const balance = balanceNamed(name)
-      if (balance === undefined || !Object.hasOwn(balances, balance)) continue
-      yield {
-        path,
-        message: `{{${balancePlaceholder(balance)}}} is not allowed here, because it changes with each entry`,
-      }
     }
   }
 }

@@ -202,7 +202,7 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Only doors show a notice, and only Android phones show an address and the label of a balance. */
+/** Whether iPhones never show the text: a notice at the door, an address, and the label of a balance. */
 function isNeverOnIphones(path: Path): boolean {
   return path[0] === 'door' || path[0] === 'balances' || path.at(-1) === 'address'
 }

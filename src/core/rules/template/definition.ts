@@ -6,7 +6,7 @@ import {
   type WrittenDefinition,
 } from '../../contract/schemas/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
-import { balancePlaceholder, balanceTexts } from '../balances/balances.ts'
+import { balanceNamed, balancePlaceholder, balanceTexts } from '../balances/balances.ts'
 import { checkBalances } from '../balances/check-balances.ts'
 import { estimateWidth } from '../display/apple-front.ts'
 import { checkDoor } from '../display/door-view.ts'
@@ -88,6 +88,7 @@ function* findIssuesIn(definition: Definition): Generator<Issue> {
   yield* checkDeclarations(definition)
   yield* checkFieldKeys(definition)
   yield* checkBalances(definition)
+  yield* checkBalancePlaces(definition)
   yield* findTextIssues(definition)
   yield* checkPolicies(definition)
   yield* checkPolicyTexts(definition)
@@ -232,6 +233,34 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
     // Report braces outside placeholders: they are probably a typo, which would show on the pass.
     if (/\{\{|\}\}/.test(literalPart(text)))
       yield { path, message: 'Contains {{ or }} that is not part of a placeholder: write {{name}}' }
+  }
+}
+
+/**
+ * Rejects placeholders of balances in parts of a pass that must not change with each entry: its code, expiry, policy, group,
+ * and the parts that it shares with other passes.
+ */
+function* checkBalancePlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {
+  const { design, expiresAt, redemption, group, event, trip, nfc, google } = definition
+  const fixed = {
+    design: { barcode: { message: design.barcode?.message } },
+    expiresAt,
+    redemption,
+    group,
+    event,
+    trip,
+    nfc,
+    google: { classKey: google?.classKey, linkedPasses: google?.linkedPasses, class: google?.class },
+  }
+  for (const { text, path } of stringsDeep(fixed)) {
+    for (const name of placeholdersIn(text)) {
+      const balance = balanceNamed(name)
+      if (balance === undefined || !Object.hasOwn(balances, balance)) continue
+      yield {
+        path,
+        message: `{{${balancePlaceholder(balance)}}} is not allowed here, because it changes with each entry`,
+      }
+    }
   }
 }
 
