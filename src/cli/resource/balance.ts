@@ -46,13 +46,13 @@ export const commands: ResourceCommands = {
   'pass:balance:add': callCommand({
     summary: 'Add an entry to a balance of a pass.',
     description:
-      'The change is a whole number, in minor units of a currency. Put -- before a negative one. If the balance has an ' +
-      'entry with the key, the command shows this entry, and changes nothing.',
+      'The change is a whole number, in minor units of a currency. If the balance has an entry with the key, the command ' +
+      'shows this entry, and changes nothing.',
     examples: [
       'pass balance add T-1 points 10 --ref order-1815',
       {
         description: 'Redeem ten points',
-        command: 'pass balance add --ref coffee-17 --reason "One coffee" T-1 points -- -10',
+        command: 'pass balance add T-1 points -10 --ref coffee-17 --reason "One coffee"',
       },
     ],
     args: {
