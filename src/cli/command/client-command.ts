@@ -124,7 +124,7 @@ const MAX_WAIT_SECONDS = 60
 
 /**
  * Fails with the error of the server instead of waiting for hours. The server asks for such a wait if a daily limit is
- * used up, such as Google's limit of notifications.
+ * used up, such as a platform's limit of notifications.
  */
 function requireShortWait({ error, waitSeconds }: Retry): void {
   if (waitSeconds > MAX_WAIT_SECONDS) throw error
