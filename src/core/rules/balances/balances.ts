@@ -26,7 +26,7 @@ export function balanceValue(
   return start + sumOf(sums, name).sum
 }
 
-/** Returns the sum of a balance. A name such as `constructor` is no key of an object without it. */
+/** Returns the sum of a balance. Only own keys count, so that a name such as `constructor` finds no inherited value. */
 export function sumOf(sums: BalanceSums | null, name: string): BalanceSum {
   return (sums && Object.hasOwn(sums, name) && sums[name]) || { sum: 0, count: 0, at: 0 }
 }
