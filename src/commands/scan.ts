@@ -15,6 +15,7 @@ import { canAnimate, canColor, doorsFolder, prepareDrawing } from '../cli/settin
 import { ScanCreate } from '../core/contract/scans.ts'
 import { newId } from '../core/ids.ts'
 import type { Outcome } from '../core/rules/door/outcome.ts'
+import { directions } from '../core/rules/zones/presence.ts'
 
 const clock = () => new Date()
 
@@ -23,11 +24,12 @@ export default class Scan extends ClientCommand {
   static override description =
     'Opens a console that shows a decision for each code from a scanner or the keyboard. If the server does not ' +
     'respond, the console decides with the list that it downloaded last, and uploads the decisions later. Keys: F2 ' +
-    'searches by name, F3 undoes the last scan, F4 sets a scan context or a date, F5 admits others of the group, F8 ' +
-    'locks the keys, Ctrl-C ends the console.'
+    'searches by name, F3 undoes the last scan, F4 sets a scan context or a date, F5 admits others of the group, F6 ' +
+    'switches between in and out with --zone, F8 locks the keys, Ctrl-C ends the console.'
   static override examples = [
     '<%= config.bin %> scan --project 0198c7a2-6f10-7c3e-9d55-0c1f5a3b2e10 --context day-1 --gate North',
     "<%= config.bin %> scan --sound 'paplay /sounds/$PASSES_VERDICT.wav'",
+    '<%= config.bin %> scan --project "Spring fair" --zone Hall --direction out',
     'cat payloads.txt | <%= config.bin %> scan --stdin > decisions.jsonl',
   ]
   static override flags = {
@@ -35,6 +37,12 @@ export default class Scan extends ClientCommand {
       ask: { orNone: 'Every project' },
       isFoundByCommand: true,
     }),
+    zone: namedFlag('zone', ' whose entries or exits are scanned (default: no zone)', { isFoundByCommand: true }),
+    direction: Flags.option({
+      summary: 'With --zone: direction of the scans (default: in).',
+      options: directions,
+      dependsOn: ['zone'],
+    })(),
     context: Flags.string({
       summary: 'Scan context, such as an event day: a pass without a policy is admitted once in each context.',
     }),
@@ -67,15 +75,18 @@ export default class Scan extends ClientCommand {
       url: url.value,
       token: token!.value,
       project: flags.project,
+      zone: flags.zone,
       folder: doorsFolder(),
     })
     const { deviceId, context, scanContextKey = null, validityDate = null } = checked
+    const { zone } = entrance.place
     const door = {
       client,
       clock,
       folder: entrance.folder,
       isReached: entrance.isReached,
       station: { projectId: entrance.place.projectId, deviceId, context: context! },
+      ...(zone && { movement: { zoneId: zone.id, direction: flags.direction ?? 'in' } }),
       overrides: { scanContextKey, validityDate },
     }
     if (flags.stdin) return this.#pipe(door)

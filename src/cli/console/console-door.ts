@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { candidateOfItem } from '../../core/rules/door/matches.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
-import type { DoorEngine, EngineState, ScanOptions } from '../../door/engine/engine.ts'
+import type { Direction } from '../../core/rules/zones/presence.ts'
+import type { DoorEngine, EngineState, KnownZone, ScanOptions } from '../../door/engine/engine.ts'
 import { openEngine } from '../../door/engine/open-engine.ts'
 import { clockTime } from '../command/output.ts'
 import { ask, type ConsoleEnvironment, consoleEnvironment } from './environment.ts'
@@ -21,6 +22,8 @@ export interface DoorState {
   /** The stored list, or the reason why there is none. */
   lists: { list: EngineState['list']; rejection: string | null }
   overrides: Overrides
+  /** The direction of the next scans, and the zone, if it is known yet. `null` to scan without a zone. */
+  movement: { direction: Direction; zone: KnownZone | null } | null
   /**
    * The newest decision. `null` while a slow scan is evaluated, so that the operator does not take the previous
    * decision for the result of the scan.
@@ -56,6 +59,8 @@ export interface Door {
   admit(passId: string): Promise<Outcome>
   /** Sets overrides for the next scan and later ones. */
   arm(overrides: Partial<Overrides>): void
+  /** Turns the direction of the next scans. Does nothing without a zone. */
+  turn(): void
   /** Returns the scan that F3 would reverse. */
   lastAccepted(): Outcome | undefined
   /** Queues the reversal of a scan; `onOutcome` receives the result. */
@@ -149,7 +154,14 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   async function reverse(scan: Outcome): Promise<Outcome> {
     const undone = await engine.undo({ ...scan, failure: null, isUndone: false, isPending: false })
     const { group = null } = (scan.passId !== null && (await engine.look(scan.passId))) || {}
-    return { ...outcomeOf(undone, engine.state), label: scan.label, group: undone.failure === null ? group : null }
+    const { zoneId, direction } = scan
+    const movement = zoneId === undefined ? {} : { zoneId, direction }
+    return {
+      ...outcomeOf(undone, engine.state),
+      ...movement,
+      label: scan.label,
+      group: undone.failure === null ? group : null,
+    }
   }
 
   return {
@@ -159,6 +171,10 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     arm(overrides) {
       state.overrides = { ...state.overrides, ...overrides }
       onChange()
+    },
+    turn() {
+      const { movement } = engine.state.door ?? {}
+      if (movement) void engine.setMovement({ ...movement, direction: opposite(movement.direction) })
     },
     lastAccepted() {
       const undone = new Set(
@@ -185,9 +201,10 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
 function shownOf(
   state: EngineState,
   earlier: ReadonlySet<string>,
-): Pick<DoorState, 'connection' | 'lists' | 'pending' | 'conflicts'> {
-  const { offlineSince, uploadRejection, list, pending, conflicts } = state
+): Pick<DoorState, 'connection' | 'lists' | 'movement' | 'pending' | 'conflicts'> {
+  const { door, zone, offlineSince, uploadRejection, list, pending, conflicts } = state
   return {
+    movement: door?.movement ? { direction: door.movement.direction, zone } : null,
     connection: { offlineSince, rejection: uploadRejection },
     lists: { list, rejection: listRejectionText(state) },
     pending,
@@ -243,12 +260,19 @@ async function findPasses(
   return list === null ? 'No response from the server, and there is no stored list.' : engine.search(text, LIMIT)
 }
 
+export function opposite(direction: Direction): Direction {
+  return direction === 'in' ? 'out' : 'in'
+}
+
 /** Recent scans and counters of this console since it started. */
 export interface Counters {
   /** Newest first. */
   last: Outcome[]
+  /** Accepted scans without exits. */
   accepted: number
   turnedAway: number
+  /** Accepted exits. */
+  left: number
   /** The evaluation times of the last minute, in milliseconds. */
   recent: number[]
 }
@@ -256,14 +280,17 @@ export interface Counters {
 const LAST = 8
 const MINUTE_MS = 60_000
 
-export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, recent: [] }
+export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, left: 0, recent: [] }
 
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
   // Do not count an ambiguous scan: the choice that follows is the decision.
   const isDecision = !['error', 'reversal', 'ambiguous'].includes(outcome.result)
+  const change = outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0
+  const isExit = outcome.direction === 'out'
   return {
     last: [outcome, ...counters.last].slice(0, LAST),
-    accepted: counters.accepted + (outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0),
+    accepted: counters.accepted + (isExit ? 0 : change),
+    left: counters.left + (isExit ? change : 0),
     turnedAway: counters.turnedAway + (isDecision && outcome.result !== 'accepted' ? 1 : 0),
     recent: isDecision ? [...recentAt(counters, at), at] : counters.recent,
   }

@@ -1,7 +1,7 @@
 import { ScanCreate } from '../../core/contract/scans.ts'
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { badgeOf, type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
-import type { Door, Overrides } from './console-door.ts'
+import { type Door, type Overrides, opposite } from './console-door.ts'
 import type { Input, Key } from './input.ts'
 import { badgeWords } from './outcome.ts'
 import type { Panel } from './panel-lines.ts'
@@ -24,7 +24,7 @@ export interface ControlsOptions {
 }
 
 /** Keys that the lock disables, so that door staff can only scan. */
-const lockable = new Set<Key>(['search', 'undo', 'override', 'group'])
+const lockable = new Set<Key>(['search', 'undo', 'override', 'group', 'direction'])
 
 /**
  * Creates the handlers of keys and lines. Input from a scanner is always a scan, even while a panel is open. Only typed
@@ -143,6 +143,16 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       else show(panel.field === 'scanContextKey' ? { kind: 'override', field: 'validityDate' } : null)
     },
     group,
+    direction() {
+      const { movement } = door.state
+      if (!movement) return door.notify('This console scans without a zone (--zone).')
+      show(panel?.kind === 'direction' ? null : { kind: 'direction', to: opposite(movement.direction) })
+    },
+    confirm() {
+      if (panel?.kind !== 'direction') return
+      door.turn()
+      show(null)
+    },
     up: () => move(-1),
     down: () => move(1),
     escape: () => {

@@ -2,7 +2,7 @@ import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
 import { age, clockTime, cut, pad, printable, wrapText } from '../command/output.ts'
 import type { DoorState } from './console-door.ts'
-import { filled, joined, type Line, type Style, toHeight } from './lines.ts'
+import { directionMarks, filled, joined, type Line, type Style, toHeight } from './lines.ts'
 import { badgeWords } from './outcome.ts'
 
 /** Signs that are visible from an arm's length and without color. */
@@ -90,11 +90,15 @@ function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'messag
   const badge = badgeOf(decision)
   const badgeText = badgeWords[badge.word]
   const word = room.hasSign ? [...badgeText].join(' ') : `${badge.sign} ${badgeText}`
+  const marks = [decision.direction && directionMarks[decision.direction], offlineMark(decision)]
   const who = decision.label ?? decision.payload ?? decision.externalPassId ?? ''
   const mostOfName = Math.max(1, Math.min(MAX_NAME_LINES, room.height - 4))
   const most = Math.max(1, Math.floor((room.height - 3) / 2))
   return {
-    top: [word, ...wrapAtMost(printable(who), room.width, mostOfName)].map((text) => ({ text, isStrong: true })),
+    top: [
+      [word, ...marks.filter(Boolean)].join(room.hasSign ? '   ' : ' '),
+      ...wrapAtMost(printable(who), room.width, mostOfName),
+    ].map((text) => ({ text, isStrong: true })),
     door: [...instructionLines(decision, room.width, most), ...groupLines(decision, room.width)],
     message: wrapText(printable(decision.message), room.width).map((text) => ({ text })),
   }
@@ -108,7 +112,7 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
   const about = { text: printable(facts) }
   const head = [...top, ...door, about]
-  const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt), source(decision)], room.width) }
+  const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt)], room.width) }
   const air = room.height - head.length - message.length - 1
   if (air < 0) {
     // For a rejected scan, put the message before the other facts, because the message has the time and place of the
@@ -162,8 +166,9 @@ function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Da
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]
 }
 
-function source({ verified }: Outcome): string | null {
-  return verified === 'offline' ? 'decided offline' : null
+/** Marks a decision without the server, which does not know the scans of other doors since the last list. */
+function offlineMark({ verified }: Outcome): string | null {
+  return verified === 'offline' ? '(OFFLINE)' : null
 }
 
 function centred(texts: string[], { width, height }: DecisionSize): Line[] {

@@ -8,6 +8,7 @@ import { newId } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import type { Station } from '../../core/rules/door/outcome.ts'
 import { doorEnglish } from '../../core/rules/redemption/scan-message.ts'
+import type { DoorMovement } from '../../door/engine/engine.ts'
 import type { EngineEnvironment } from '../../door/engine/environment.ts'
 import { TableStore } from '../../door/engine/store/table-store.ts'
 import { makePrivateFolder } from '../../files/private-file.ts'
@@ -23,6 +24,8 @@ export interface ConsoleEnvironment {
   folder: string
   /** The place that each scan reports: project, device, gate. */
   station: Station
+  /** The zone and direction of the first scans; `undefined` to scan without a zone. */
+  movement?: DoorMovement | undefined
   /** Whether the server has just responded. Otherwise the console starts offline. */
   isReached: boolean
   clock: () => Date
@@ -39,9 +42,10 @@ const BEAT_TIMEOUT_MS = 1_800
 
 /** Returns the environment of the engine in a console: the typed client, files, and the clock of the machine. */
 export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironment {
-  const { client, folder, station, isReached, clock, sameScanMs } = options
+  const { client, folder, station, movement, isReached, clock, sameScanMs } = options
   const { projectId = '', deviceId = '' } = station
-  const door = { id: deviceId, name: deviceId, gate: station.context.gate ?? '', projectId, projectName: null }
+  const gate = station.context.gate ?? ''
+  const door = { id: deviceId, name: deviceId, gate, projectId, projectName: null, ...(movement && { movement }) }
   return {
     settings: {
       scanMs: TIMEOUT_MS,

@@ -169,6 +169,8 @@ export type Key =
   | 'undo'
   | 'override'
   | 'group'
+  | 'direction'
+  | 'confirm'
   | 'lock'
   | 'up'
   | 'down'
@@ -190,6 +192,8 @@ const sequences: Readonly<Record<string, Key>> = {
   '[[D': 'override',
   '[15~': 'group',
   '[[E': 'group',
+  '[17~': 'direction',
+  '[20~': 'confirm',
   '[19~': 'lock',
   '[A': 'up',
   OA: 'up',

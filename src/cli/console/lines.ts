@@ -1,5 +1,6 @@
 import type { Outcome } from '../../core/rules/door/outcome.ts'
 import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
+import type { Direction } from '../../core/rules/zones/presence.ts'
 import { clockTime, cut, pad, printable, textWidth } from '../command/output.ts'
 import { badgeWords } from './outcome.ts'
 
@@ -45,6 +46,9 @@ const colors: Record<Tone, Style> = {
   note: { color: 'cyan' },
 }
 
+/** The marks of a direction. Their arrows differ without color. */
+export const directionMarks: Record<Direction, string> = { in: '▶ IN', out: '◀ OUT' }
+
 const WORD_WIDTH = 13
 /** The width below which optional parts are omitted. */
 export const NARROW = 64
@@ -57,11 +61,13 @@ export function historyLines(last: readonly Outcome[], width: number): Line[] {
     const time = clockTime(outcome.readAt)
     const start = ` ${width < NARROW ? time.slice(0, 5) : time} `
     const end = standing === '' ? '' : ` ${standing}`
-    const left = width - start.length - 2 - WORD_WIDTH - 1 - textWidth(end)
+    const mark = outcome.direction === undefined ? '' : `${directionMarks[outcome.direction][0]} `
+    const left = width - start.length - 2 - WORD_WIDTH - 1 - mark.length - textWidth(end)
     const name = printable(outcome.label ?? outcome.payload ?? '')
     return [
       { text: start, dim: true },
       { text: `${sign} ${pad(cut(badgeWords[word], WORD_WIDTH), WORD_WIDTH)} `, bold: true, ...colors[tone] },
+      ...(mark === '' ? [] : [{ text: mark, ...colors[tone] }]),
       { text: pad(cut(name, left), left) },
       { text: end, color: outcome.conflict === null ? 'cyan' : 'yellow' },
     ]

@@ -1,9 +1,10 @@
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
+import type { Direction } from '../../core/rules/zones/presence.ts'
 import { clockTime, cut, printable, wrapText } from '../command/output.ts'
 import type { Overrides } from './console-door.ts'
 import { instructionLines } from './decision-lines.ts'
-import { filled, historyLines, joined, type Line } from './lines.ts'
+import { directionMarks, filled, historyLines, joined, type Line } from './lines.ts'
 
 /** The content of the lower half of the screen; `null` shows recent scans. */
 export type Panel =
@@ -16,6 +17,8 @@ export type Panel =
   | { kind: 'choose'; title: string; candidates: Candidate[]; selected: number; of: string | null }
   | { kind: 'undo'; scan: Outcome }
   | { kind: 'override'; field: keyof Overrides }
+  /** The direction of the next scans, for the operator to confirm. */
+  | { kind: 'direction'; to: Direction }
   /** The passes of a group that can still be accepted, for the operator to confirm. */
   | { kind: 'group'; label: string; open: DoorGroup['open'] }
   /** The passes that were accepted together, with the instructions for each. `first` is the index of the first one shown. */
@@ -42,6 +45,16 @@ export function panelLines(
         filled(cut(` Undo the scan of ${name}?`, width), width, { bold: true }),
         filled(` Admitted at ${clockTime(panel.scan.readAt)}.`, width),
         filled(' F3 undoes it, Esc keeps it.', width),
+      ]
+    }
+    case 'direction': {
+      const { to } = panel
+      const effect = to === 'in' ? 'Scans let people in.' : 'Scans count people out, and admit no one.'
+      return [
+        filled(` Switch to ${directionMarks[to]}?`, width, { bold: true }),
+        filled(cut(` ${effect}`, width), width),
+        // The key is in another group of the keyboard than F6, so that no slip switches the direction.
+        filled(' F9 switches, Esc keeps it.', width),
       ]
     }
     case 'group': {

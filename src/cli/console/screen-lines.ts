@@ -1,7 +1,8 @@
+import { type Fullness, fullnessOf } from '../../core/rules/zones/capacity.ts'
 import { age, clockTime, count, counted, cut, localZone, printable, textWidth } from '../command/output.ts'
 import { type DoorState, rate } from './console-door.ts'
 import { decisionLines, neededHeight } from './decision-lines.ts'
-import { filled, historyLines, joined, type Line, NARROW, toHeight } from './lines.ts'
+import { directionMarks, filled, historyLines, joined, type Line, NARROW, type Style, toHeight } from './lines.ts'
 import type { Place } from './offline/door-folder.ts'
 import { type Panel, panelLines } from './panel-lines.ts'
 
@@ -46,7 +47,7 @@ function panelHeight({ kind }: NonNullable<Panel>): number {
 export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const width = Math.max(20, columns)
   const height = Math.max(1, rows - 1)
-  const banner = bannerLines(view, width, rows >= TALL)
+  const banner = [...bannerLines(view, width, rows >= TALL), ...zoneLines(view, width)]
   const foot = footLines(view, width)
   const middle = Math.max(0, height - banner.length - FOOT)
   const { panel, door } = view
@@ -91,6 +92,26 @@ function bannerLines({ door, place, gate, now }: View, width: number, isTall: bo
   return [...texts, ...(isTall ? [` ${joined(names, width - 2)}`] : [])].map((text) => filled(text, width, style))
 }
 
+const zoneStates: Record<Fullness, { text: string | null; style: Style }> = {
+  free: { text: null, style: { bold: true } },
+  nearlyFull: { text: '▲ NEARLY FULL', style: { background: 'yellow', color: 'black', bold: true } },
+  full: { text: '■ FULL', style: { background: 'red', color: 'white', bold: true } },
+}
+
+/** Returns the direction of the next scans, and how full the zone is; nothing without a zone. */
+function zoneLines({ door: { movement }, place }: View, width: number): Line[] {
+  if (!movement) return []
+  const { direction, zone } = movement
+  const { text, style } = zoneStates[zone ? fullnessOf(zone) : 'free']
+  const inside = zone ? `${count(zone.inside)}${zone.capacity === null ? '' : ` / ${count(zone.capacity)}`}` : '–'
+  const name = zone?.name ?? place.zone?.name ?? ''
+  // Do not cut off the number inside: a long name is less important.
+  const facts = [directionMarks[direction], `${inside} inside`, text].filter((fact) => fact !== null).join(' · ')
+  const exits: Style = { background: 'cyan', color: 'black', bold: true }
+  const look = direction === 'out' && text === null ? exits : style
+  return [filled(` ${joined([facts, printable(name)], width - 2)}`, width, look)]
+}
+
 function footLines(view: View, width: number): Line[] {
   const isNarrow = width < NARROW
   return [
@@ -114,9 +135,10 @@ function armedLine({ door, isLocked }: View, width: number): Line {
 }
 
 function countsLine({ door, now }: View, width: number, isNarrow: boolean): Line {
-  const { counters, waiting, conflicts, pending, connection } = door
+  const { counters, movement, waiting, conflicts, pending, connection } = door
   const facts = [
     `✔ ${count(counters.accepted)} ${isNarrow ? 'in' : 'accepted'}`,
+    movement || counters.left > 0 ? `◀ ${count(counters.left)} ${isNarrow ? 'out' : 'left'}` : null,
     `✘ ${count(counters.turnedAway)} ${isNarrow ? 'refused' : 'turned away'}`,
     waiting > 1 ? `${count(waiting)} queued` : null,
     conflicts > 0 ? `≠ ${counted(conflicts, 'conflict')}` : null,
@@ -139,14 +161,14 @@ function typedLine({ typed, panel, door }: View, width: number): Line {
   return text === null ? filled('', width) : filled(` ${printable(text)}`, width, { color: 'yellow' })
 }
 
-function helpLine({ panel, isLocked }: View, width: number, isNarrow: boolean): Line {
+function helpLine({ panel, isLocked, door }: View, width: number, isNarrow: boolean): Line {
   const text = () => {
     if (panel?.kind === 'choose')
       return isNarrow ? '↑↓ Enter scans it · Esc' : '↑↓ or its number, Enter scans it · Esc back'
     if (isLocked) return 'F8 unlock'
-    return isNarrow
-      ? 'F2 find F3 undo F4 context F8 lock'
-      : 'F2 search · F3 undo · F4 context, date · F8 lock · Ctrl-C quit'
+    if (isNarrow) return door.movement ? 'F2 find F3 undo F6 in/out F8 lock' : 'F2 find F3 undo F4 context F8 lock'
+    const direction = door.movement ? ' · F6 in, out' : ''
+    return `F2 search · F3 undo · F4 context, date${direction} · F8 lock · Ctrl-C quit`
   }
   return filled(` ${text()}`, width, { dim: true })
 }

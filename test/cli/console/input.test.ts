@@ -82,7 +82,9 @@ test.each([
   ['F4', '\u001BOS', 'override'],
   ['F5', '\u001B[15~', 'group'],
   ['F5 of the Linux console', '\u001B[[E', 'group'],
+  ['F6', '\u001B[17~', 'direction'],
   ['F8', '\u001B[19~', 'lock'],
+  ['F9', '\u001B[20~', 'confirm'],
   ['up', '\u001B[A', 'up'],
   ['down in application mode', '\u001BOB', 'down'],
   ['Ctrl-C', '\u0003', 'interrupt'],
@@ -92,7 +94,7 @@ test.each([
   expect(read([...`AB${sequence}C\r`])).toEqual([key(name), scan('ABC')])
 })
 
-test.each(['\u001B[17~', '\u001B[1;2Q', '\u001B[200~', '\u001B[?62;c', '\u001BOP', '\u001B[H'])(
+test.each(['\u001B[18~', '\u001B[1;2Q', '\u001B[200~', '\u001B[?62;c', '\u001BOP', '\u001B[H'])(
   'ignores the unknown sequence %j',
   (sequence) => {
     expect(read([`${sequence}ABC\r`])).toEqual([scan('ABC')])

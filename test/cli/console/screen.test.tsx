@@ -80,9 +80,10 @@ function view(decision: Outcome | null, panel: Panel, isOffline: boolean): View 
       connection: connection as DoorState['connection'],
       lists: lists as DoorState['lists'],
       overrides: { scanContextKey: 'day-1', validityDate: null },
+      movement: null,
       decision,
       isSlow: false,
-      counters: { last: outcomes, accepted: 1412, turnedAway: 9, recent: [now.getTime()] },
+      counters: { last: outcomes, accepted: 1412, turnedAway: 9, left: 0, recent: [now.getTime()] },
       waiting: 3,
       unevaluated: ['A-1', 'A-2', 'A-3'],
       pending: 37,
@@ -175,8 +176,8 @@ test('shows a decision with a sign and a word', () => {
     '= SAME SCAN',
     '↶ UNDONE',
     '! NOT CHECKED',
-    '✘ ALREADY USED',
-    '✔ ACCEPTED',
+    '✘ ALREADY USED (OFFLINE)',
+    '✔ ACCEPTED (OFFLINE)',
   ])
 })
 
@@ -275,4 +276,28 @@ test('lists the admitted people of a group with their instructions', () => {
   expect(shown(0, 24)).not.toContain('Badge')
   expect(shown(0, 12)).toContain('↑↓ more')
   expect(shown(1, 12)).toContain('▶ Check the ID')
+})
+
+function zoneView(outcome: Outcome | null, direction: 'in' | 'out', inside: number, capacity: number | null): View {
+  const shown = view(outcome && { ...outcome, direction, zoneId: 'z' }, null, false)
+  const zone = { id: 'z', name: 'Hall', inside, capacity, whenFull: 'deny' as const, resetAt: null, at: '' }
+  return { ...shown, door: { ...shown.door, movement: { direction, zone } } }
+}
+
+test.each([
+  [80, 24],
+  [40, 15],
+  [30, 9],
+])('%i columns and %i rows show the direction, and how full the zone is', (columns, rows) => {
+  const text = (shown: View) => frame(shown, columns, rows).join('\n')
+  const offline: Outcome = { ...duplicate, verified: 'offline', scanId: null }
+  for (const shown of [zoneView(offline, 'in', 4_812, 5_000), zoneView(null, 'out', 5_000, 5_000)]) {
+    expect(frame(shown, columns, rows)).toHaveLength(rows - 1)
+  }
+  expect(text(zoneView(null, 'in', 10, null))).toMatch(/ ▶ IN · 10 inside · Hall/)
+  expect(text(zoneView(null, 'out', 399, 500))).toMatch(/ ◀ OUT · 399 \/ 500 inside(?! · ▲)/)
+  expect(text(zoneView(null, 'in', 400, 500))).toContain('400 / 500 inside · ▲')
+  expect(text(zoneView(null, 'in', 500, 500))).toContain('500 / 500 inside · ■')
+  // The mark of an offline decision and the direction are in the first line, which a low screen does not cut off.
+  expect(text(zoneView(offline, 'in', 4_812, 5_000))).toMatch(/(ALREADY USED|A L R E A D Y {3}U S E D) +▶ IN +\(OFF/)
 })

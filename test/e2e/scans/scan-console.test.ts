@@ -12,13 +12,16 @@ import { type ServerProcess, startServer } from '../support/server.ts'
 const F2 = '\u001BOQ'
 const F3 = '\u001BOR'
 const F4 = '\u001BOS'
+const F6 = '\u001B[17~'
 const F8 = '\u001B[19~'
+const F9 = '\u001B[20~'
 const ESCAPE = '\u001B'
 const DOWN = '\u001B[B'
 const CTRL_C = '\u0003'
 
 const GREEN = '42'
 const RED = '41'
+const YELLOW = '43'
 const INVERSE = '7'
 
 /** Matches a text that follows an escape sequence for its style on the same line. */
@@ -242,6 +245,55 @@ describe('the door console on a real terminal', () => {
     expect(terminal.screen.text()).toContain('LOCKED · AS OF 2026-05-01 · CONTEXT day-9')
   })
 
+  test('counts people in and out of a zone, and shows how full it is', async () => {
+    const { client } = server
+    const { id: projectId } = await client.projects.create({ body: { name: 'Zones' } })
+    const { id: zoneId } = await client.zones.create({
+      body: { projectId, name: 'Hall', capacity: 5, whenFull: 'deny' },
+    })
+    await issueWithCodes(client, ['ZONE-1', 'ZONE-2', 'ZONE-3'], projectId)
+    const adjust = (delta: number) =>
+      client.zones.adjust({ params: { id: zoneId }, body: { delta, reason: 'Counted', externalRef: String(delta) } })
+    const terminal = await openConsole(['--zone', 'Hall'])
+    await terminal.shows('▶ IN · 0 / 5 inside · Hall')
+    terminal.type('ZONE-1\r')
+    await terminal.shows(/A C C E P T E D {3}▶ IN[\s\S]*Guest ZONE-1/)
+    await terminal.shows('▶ IN · 1 / 5 inside · Hall')
+    // Neither the key alone, nor a scan or an Enter after it, switches the direction.
+    terminal.type(F6)
+    await terminal.shows('Switch to ◀ OUT?')
+    terminal.type('\r')
+    terminal.type('ZONE-2\r')
+    await terminal.shows(/A C C E P T E D {3}▶ IN[\s\S]*Guest ZONE-2/)
+    await adjust(2)
+    await terminal.shows('▶ IN · 4 / 5 inside · ▲ NEARLY FULL')
+    expect(terminal.screen.raw).toMatch(filledWith(YELLOW, ' ▶ IN'))
+    await adjust(1)
+    await terminal.shows('▶ IN · 5 / 5 inside · ■ FULL')
+    expect(terminal.screen.raw).toMatch(filledWith(RED, ' ▶ IN'))
+    terminal.type('ZONE-3\r')
+    await terminal.shows(/Z O N E {3}F U L L {3}▶ IN/)
+    terminal.type(F6)
+    await terminal.shows('Switch to ◀ OUT?')
+    terminal.type(F9)
+    await terminal.shows('◀ OUT · 5 / 5 inside')
+    terminal.type('ZONE-1\r')
+    await terminal.shows(/L E F T {3}◀ OUT[\s\S]*Guest ZONE-1/)
+    await terminal.shows('◀ OUT · 4 / 5 inside')
+    terminal.resize(40, 12)
+    await terminal.shows(/^ ◀ OUT · 4 \/ 5 inside · ▲ NEARLY FULL$/m)
+    await terminal.shows(/^ ✔ LEFT ◀ OUT$/m)
+    const piped = await run(['scan', '--stdin', '--zone', 'Hall', '--direction', 'out'], server, {
+      input: 'ZONE-2\n',
+      env: { PASSES_URL: server.url, PASSES_TOKEN: server.token, XDG_STATE_HOME: temporaryFolder() },
+    })
+    expect(JSON.parse(piped.stdout)).toMatchObject({
+      ...{ result: 'accepted', verified: 'online', zoneId, direction: 'out' },
+      zone: { id: zoneId, name: 'Hall', inside: 3, capacity: 5 },
+    })
+    expect((await scansOf((id) => id === 'ZONE-1')).map(({ direction }) => direction)).toEqual(['in', 'out'])
+  })
+
   test('a resized screen shows everything at its position', async () => {
     await letIn(north, 'PASS-6')
     for (const [columns, rows] of [
@@ -251,7 +303,7 @@ describe('the door console on a real terminal', () => {
       [80, 24],
     ] as const) {
       north.resize(columns, rows)
-      const word = columns < 60 ? /^ ✔ ACCEPTED$/m : /A C C E P T E D$/m
+      const word = columns < 60 ? /^ ✔ ACCEPTED( \(OFFLINE\))?$/m : /A C C E P T E D( {3}\(OFFLINE\))?$/m
       await north.shows(word)
       // The console redraws in several steps.
       await eventually(() => {

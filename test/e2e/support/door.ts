@@ -4,8 +4,9 @@ import type { ScanItem } from '../../../src/core/contract/schemas/scan-shapes.ts
 import { eventually } from '../../support/eventually.ts'
 
 /** Issues passes whose barcodes contain the values of their variable `code`. */
-export async function issueWithCodes(client: Client, codes: readonly string[]): Promise<void> {
-  const { id } = await client.templates.create({ body: { name: 'Day ticket', passType: 'eventTicket' } })
+export async function issueWithCodes(client: Client, codes: readonly string[], projectId?: string): Promise<void> {
+  const body = { name: 'Day ticket', passType: 'eventTicket', ...(projectId && { projectId }) } as const
+  const { id } = await client.templates.create({ body })
   const definition = {
     variables: [{ name: 'code', label: 'Code', required: true }],
     design: {

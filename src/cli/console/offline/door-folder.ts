@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { CallOptions, Client } from '../../../client/client.ts'
+import { paginate } from '../../../client/paginate.ts'
+import type { Zone } from '../../../core/contract/zones.ts'
 import { Uuid } from '../../../core/ids.ts'
 import { ifMissing, makePrivateFolder, replacePrivateSync } from '../../../files/private-file.ts'
 import { collect, findCandidate, listCandidates } from '../../arguments/named.ts'
@@ -15,6 +17,7 @@ const Place = z.strictObject({
   workspaceName: z.string(),
   projectId: z.string().optional(),
   projectName: z.string().nullable(),
+  zone: z.strictObject({ id: z.string(), name: z.string() }).optional(),
 })
 export type Place = z.output<typeof Place>
 
@@ -32,24 +35,34 @@ export interface EntranceOptions {
   token: string
   /** Name or id; `undefined` for all projects of the workspace. */
   project: string | undefined
+  /** Name or id; `undefined` for scans without a zone. */
+  zone?: string | undefined
   /** The folder that holds the doors of this machine. */
   folder: string
 }
 
 /**
  * Identifies the door.
- * @throws ApiError if the server rejects the token or the project; CliError if the project does not exist, or if the
- * server does not respond and this machine has not used the door before
+ * @throws ApiError if the server rejects the token, the project, or the zone; CliError if the project or the zone does not
+ * exist, or if the server does not respond and this machine has not used the door before
  */
 export async function enter(options: EntranceOptions): Promise<Entrance> {
-  const { client, url, token, project, folder } = options
+  const { client, url, token, project, zone, folder } = options
   makePrivateFolder(folder)
   // Use a digest in the file name, which does not reveal the token.
-  const memory = join(folder, `${digest(url, token, project ?? '')}.json`)
+  const memory = join(folder, `${digest(url, token, project ?? '', ...(zone === undefined ? [] : [zone]))}.json`)
   const learned = await ask(async (callOptions): Promise<Place> => {
     const { workspaceId, workspaceName } = await client.tokens.current({}, callOptions)
-    const projectId = await findProject(client, project, callOptions)
-    return { workspaceId, workspaceName, projectId, projectName: await projectName(client, projectId) }
+    const wanted = await findProject(client, project, callOptions)
+    const found = zone === undefined ? undefined : await findZone(client, zone, wanted, callOptions)
+    const projectId = wanted ?? found?.projectId
+    return {
+      workspaceId,
+      workspaceName,
+      projectId,
+      projectName: await projectName(client, projectId),
+      ...(found && { zone: { id: found.id, name: found.name } }),
+    }
   })
   if (learned.kind === 'rejection') throw learned.error
   const place = learned.kind === 'answer' ? learned.value : readPlace(memory, project)
@@ -75,6 +88,19 @@ async function findProject(
 ): Promise<string | undefined> {
   if (text === undefined || Uuid.safeParse(text).success) return text
   return findCandidate(await collect(listCandidates('project', client, signal)), 'project', text)
+}
+
+/** @throws CliError if the project, or any project, has no such zone, UsageError if several have the name */
+async function findZone(
+  { zones }: Client,
+  text: string,
+  projectId: string | undefined,
+  { signal }: CallOptions,
+): Promise<Zone> {
+  const listed = await collect(paginate((call) => zones.list(call, { signal }), projectId ? { projectId } : {}))
+  const candidates = listed.map(({ id, name }) => ({ id, key: null, names: [name] }))
+  const id = findCandidate(candidates, 'zone', text)
+  return listed.find((zone) => zone.id === id)!
 }
 
 /** Returns the name of a project; `null` without a project, or if the token cannot read projects. */
