@@ -33,8 +33,8 @@ export const peopleGuards: Fault[] = [
     name: 'session-kept-at-sign-in',
     breaks: 'The previous session of a browser stays valid after a sign-in.',
     file: 'src/server/people/sign-in.ts',
-    text: 'if (formerSecret !== undefined)',
-    replacement: 'if (formerSecret === email)',
+    text: 'formerSecret !== undefined && !isCommandLine',
+    replacement: 'formerSecret !== undefined && isCommandLine',
     tests: signIn,
   },
   {

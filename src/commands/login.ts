@@ -3,22 +3,34 @@ import { UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { details } from '../cli/command/output.ts'
 import { askSecret, canAsk, readStdin } from '../cli/command/prompt.ts'
+import { signInWithBrowser } from '../cli/login/browser-sign-in.ts'
 import { currentProfile, findProfile, readProfiles, writeProfile } from '../cli/settings/profile.ts'
 import { overridingVariables, resolveConnection, type Setting } from '../cli/settings/settings.ts'
 
 export default class Login extends ClientCommand {
   static override summary = 'Check a token with its server, and store both as a profile.'
   static override description =
-    'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles.'
+    'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles. With --sso, ' +
+    'prints an address to open in a browser of this machine. Sign in there with your account. The stored token has your ' +
+    'roles. It expires after an hour without commands, and after 12 hours.'
   static override examples = [
     '<%= config.bin %> login --url https://passes.example',
     {
       description: 'Log in from a script, with a name for the profile',
       command: '<%= config.bin %> login --url https://passes.example --profile production --token-stdin < token.txt',
     },
+    { description: 'Sign in with your account', command: '<%= config.bin %> login --sso --url https://passes.example' },
   ]
   static override flags = {
     'token-stdin': Flags.boolean({ summary: 'Read the token from stdin.' }),
+    sso: Flags.boolean({
+      summary: 'Sign in with a browser of this machine, at the provider of the server.',
+      exclusive: ['token', 'token-stdin'],
+    }),
+    workspace: Flags.string({
+      summary: 'Name or ID of the workspace, if you have roles in several.',
+      dependsOn: ['sso'],
+    }),
   }
 
   async run() {
@@ -49,10 +61,12 @@ export default class Login extends ClientCommand {
   }
 
   /** Never reads the token from the environment, so that only an explicitly given token is stored. */
-  async #readToken(
-    flags: { 'token-stdin': boolean; token?: string | undefined; 'no-input': boolean },
-    url: string,
-  ): Promise<Setting> {
+  async #readToken(flags: LoginFlags, url: string): Promise<Setting> {
+    if (flags.sso) {
+      const onAddress = (address: string) =>
+        this.note(`Open this address in a browser of this machine:\n\n  ${address}\n`)
+      return { value: await signInWithBrowser({ url, workspace: flags.workspace, onAddress }), source: 'the sign-in' }
+    }
     if (flags.token) return { value: flags.token, source: '--token' }
     if (flags['token-stdin']) return notEmpty({ value: await readStdin(), source: 'stdin' })
     if (canAsk({ noInput: flags['no-input'] })) {
@@ -60,6 +74,14 @@ export default class Login extends ClientCommand {
     }
     throw new UsageError('No token was given, and prompts are disabled', { hint: 'give it with --token-stdin.' })
   }
+}
+
+interface LoginFlags {
+  token?: string | undefined
+  'token-stdin': boolean
+  sso: boolean
+  workspace?: string | undefined
+  'no-input': boolean
 }
 
 function notEmpty(token: Setting): Setting {

@@ -12,8 +12,6 @@ export interface Account {
   groups?: string[]
 }
 
-const REDIRECT_URI = 'https://passes.example/desk/callback'
-
 /** A real OpenID Connect provider on loopback. The current account is signed in without a prompt. */
 export class TestProvider {
   account: Account = { sub: '1', email: 'anna@example.com', email_verified: true }
@@ -25,12 +23,18 @@ export class TestProvider {
   /** The private key that signs tokens. */
   key = newKey('first')
   private provider!: Provider
+  private readonly publicUrl: string
   private readonly server = createServer((request, response) => {
     if (this.isDown) return void request.socket.destroy()
     if (request.url!.startsWith('/interaction/')) return void this.signIn(request, response)
     if (request.url === '/token') this.changeTokens(response)
     this.provider.callback()(request, response)
   })
+
+  /** @param publicUrl the address of the server whose people sign in */
+  constructor(publicUrl = 'https://passes.example') {
+    this.publicUrl = publicUrl
+  }
 
   async start(): Promise<void> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve))
@@ -62,7 +66,7 @@ export class TestProvider {
       const next = response.headers.get('location')
       if (next === null) throw new Error(`No redirect: ${response.status} ${await response.text()}`)
       url = new URL(next, url)
-      if (url.href.startsWith(REDIRECT_URI)) return url
+      if (url.href.startsWith(this.redirectUri)) return url
     }
   }
 
@@ -71,15 +75,19 @@ export class TestProvider {
     await new Promise((resolve) => this.server.close(resolve))
   }
 
+  private get redirectUri(): string {
+    return `${this.publicUrl}/desk/callback`
+  }
+
   private create(): void {
     this.provider = new Provider(this.url, {
       clients: [
         {
           client_id: 'passes',
           client_secret: 'client-secret-of-passes',
-          redirect_uris: [REDIRECT_URI],
+          redirect_uris: [this.redirectUri],
           token_endpoint_auth_method: 'client_secret_post',
-          post_logout_redirect_uris: ['https://passes.example/desk'],
+          post_logout_redirect_uris: [`${this.publicUrl}/desk`],
         },
       ],
       jwks: { keys: [this.key] },

@@ -1,6 +1,13 @@
 import { Args, Flags } from '@oclif/core'
 import type { ListShape } from '../list/shape.ts'
-import { chooseProfile, forgetToken, readProfiles, removeProfile, requireProfile } from '../settings/profile.ts'
+import {
+  chooseProfile,
+  findProfile,
+  forgetToken,
+  readProfiles,
+  removeProfile,
+  requireProfile,
+} from '../settings/profile.ts'
 import { overridingVariables, profileInUse } from '../settings/settings.ts'
 import { itemsCommand, localCommand, type ResourceCommands } from './resource-command.ts'
 
@@ -26,17 +33,22 @@ export const commands: ResourceCommands = {
   logout: localCommand({
     summary: 'Delete the stored token of a profile.',
     description:
-      'The profile keeps its address for the next login; profile remove deletes both. The token remains valid on the ' +
-      'server. To revoke it, run passes token revoke.',
+      'The profile keeps its address for the next login; profile remove deletes both. A session of login --sso also ends ' +
+      'on the server. An access token remains valid on the server. To revoke it, run passes token revoke.',
     examples: ['logout', 'logout --profile production --json'],
     flags: {
       profile: Flags.string({
         summary: 'Name of the profile (default: the profile in use; to find it, run passes profile list).',
       }),
     },
-    async run({ flags }) {
+    async run({ flags, note }) {
       const { name, path } = profileInUse(flags.profile)
+      const { url, token } = findProfile(readProfiles(path), name) ?? {}
       await forgetToken(path, name)
+      const { endSession, isSessionToken } = await import('../login/browser-sign-in.ts')
+      if (url && token && isSessionToken(token) && !(await endSession({ url, token }))) {
+        note('The server did not confirm the end of the session. It ends after an hour without commands.')
+      }
       return { profile: name, path }
     },
     print: ({ profile }) => `The token of profile ${profile} is deleted from this machine.`,

@@ -12,12 +12,15 @@ export function signInProblemPage(problem: SignInProblem, language: PageLanguage
   return page(language, `<h1>${escapeHtml(signIn.title)}</h1><p>${what}</p>${list([[signIn.again, './login']])}`)
 }
 
-/** The page on which a person with roles in several workspaces selects one. */
-export function workspacesPage(names: readonly string[], search: string, language: PageLanguage): Page {
+/**
+ * The page on which a person with roles in several workspaces selects one.
+ * @param query the parameters that begin the same sign-in
+ */
+export function workspacesPage(names: readonly string[], query: Record<string, string>, language: PageLanguage): Page {
   const { signIn } = language.words
   const links = names.map((workspace): [string, string] => [
     workspace,
-    `./login?${new URLSearchParams({ workspace, ...(search && { return: search }) })}`,
+    `./login?${new URLSearchParams({ ...query, workspace })}`,
   ])
   return page(language, `<h1>${escapeHtml(signIn.choose)}</h1>${list(links)}`)
 }

@@ -12,6 +12,7 @@ import { decodeUtf8, readBody, requireContentType } from '../http/request-body.t
 import { type Page, pageResponse } from '../pages/html.ts'
 import { deskPath } from '../pages/scripted-pages.ts'
 import { pageLanguage } from '../pages/words.ts'
+import { commandLineUrl, exchangeCode, readCommandLine } from './command-line.ts'
 import { createProvider, type Provider, ProviderError } from './provider.ts'
 import {
   endSessions,
@@ -25,8 +26,7 @@ import {
 } from './sign-in.ts'
 import { type SignInProblem, signInProblemPage, workspacesPage } from './sign-in-pages.ts'
 
-/** The maximum size of a back-channel logout. */
-const MAX_LOGOUT_BYTES = 16 * 1024
+const MAX_BODY_BYTES = 16 * 1024
 
 export interface PeopleOptions {
   services: Pick<Services, 'store' | 'clock' | 'log'>
@@ -62,6 +62,10 @@ export function createPeople(options: PeopleOptions): People {
         limits.limitAddress(event)
         return completeSignIn(event, options, provider)
       })
+      app.post(`${deskPath}/token`, (event) => {
+        limits.limitAddress(event)
+        return issueToken(event, options)
+      })
       app.get(`${deskPath}/session`, (event) => showSession(event, options, limits))
       app.post(`${deskPath}/logout`, (event) => signOut(event, options, { ...limits, provider }))
       app.post(`${deskPath}/backchannel-logout`, (event) => {
@@ -77,6 +81,7 @@ export function createPeople(options: PeopleOptions): People {
 async function beginSignIn(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
   const { searchParams } = event.url
   const workspace = searchParams.get('workspace')
+  const commandLine = readCommandLine(searchParams)
   const pending: PendingSignIn = {
     state: randomText(),
     nonce: randomText(),
@@ -84,6 +89,7 @@ async function beginSignIn(event: H3Event, options: PeopleOptions, provider: Pro
     search: returnSearch(searchParams.get('return')),
     startedAt: options.services.clock().getTime(),
     ...(workspace !== null && { workspace: workspace.slice(0, 255) }),
+    ...(commandLine && { commandLine }),
   }
   try {
     const location = await provider.signInUrl(pending)
@@ -106,20 +112,37 @@ async function completeSignIn(event: H3Event, options: PeopleOptions, provider: 
       config,
       workspace: pending.workspace,
       formerSecret: readCookie(headers, SESSION_COOKIE),
+      isCommandLine: pending.commandLine !== undefined,
       correlationId: correlationIdOf(event),
       at,
     })
+    if ('session' in result && pending.commandLine) {
+      const location = commandLineUrl(pending.commandLine, result.session.secret, keys, at)
+      return redirect(location, [clearCookie(SIGN_IN_COOKIE)])
+    }
     if ('session' in result) {
       const session = setCookie(SESSION_COOKIE, result.session.secret, SESSION_MS / 1000)
       return redirect(`${publicUrl}${deskPath}${pending.search}`, [session, clearCookie(SIGN_IN_COOKIE)])
     }
     if ('choices' in result) {
-      return page(workspacesPage(result.choices, pending.search, pageLanguage(headers)), 200)
+      return page(workspacesPage(result.choices, queryOf(pending), pageLanguage(headers)), 200)
     }
     return problemPage(event, result.problem, 'email' in result ? result.email : undefined)
   } catch (error) {
     return failedPage(event, error, options)
   }
+}
+
+/** Returns the parameters that begin the same sign-in again. */
+function queryOf({ search, commandLine }: PendingSignIn): Record<string, string> {
+  return { ...(search && { return: search }), ...(commandLine && { ...commandLine, port: String(commandLine.port) }) }
+}
+
+/** Returns the token of a session to the command line that began the sign-in. */
+async function issueToken(event: H3Event, { services, keys }: PeopleOptions): Promise<Response> {
+  requireContentType(event, ['application/json'])
+  const body = decodeUtf8(await readBody(event, MAX_BODY_BYTES))
+  return json({ token: exchangeCode(body, keys, services.clock()) })
 }
 
 /** Returns the person and the permissions of the session, and the token that its changes need. */
@@ -162,7 +185,7 @@ async function endByProvider(
   provider: Provider,
 ): Promise<Response> {
   requireContentType(event, ['application/x-www-form-urlencoded'])
-  const token = logoutTokenOf(decodeUtf8(await readBody(event, MAX_LOGOUT_BYTES)))
+  const token = logoutTokenOf(decodeUtf8(await readBody(event, MAX_BODY_BYTES)))
   const at = services.clock()
   const correlationId = correlationIdOf(event)
   try {

@@ -7,7 +7,7 @@ import type { ClaimedRole } from '../../storage/people/people-repository.ts'
 import type { EndedSession } from '../../storage/people/sessions-repository.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { OidcConfig } from '../config.ts'
-import { newSessionSecret, SESSION_MS } from '../http/middleware/sessions.ts'
+import { newSessionSecret, newSessionToken, SESSION_MS } from '../http/middleware/sessions.ts'
 import type { ProviderClaims, SignInChecks } from './provider.ts'
 
 /** A sign-in that waits for the provider. A cookie of the browser contains it, sealed with the server key. */
@@ -16,7 +16,17 @@ export interface PendingSignIn extends SignInChecks {
   workspace?: string
   /** The query of the desk to which the person returns. */
   search: string
+  /** The command line that waits for the session; absent for a browser. */
+  commandLine?: CommandLine
   startedAt: number
+}
+
+/** A command line that waits on loopback for the code of a sign-in (RFC 8252). */
+export interface CommandLine {
+  port: number
+  state: string
+  /** The SHA-256 of a secret of the command line, as base64url, so that only it can use the code. */
+  challenge: string
 }
 
 /** The time for which a sign-in can be completed. */
@@ -63,12 +73,14 @@ export async function signIn(
   options: {
     config: OidcConfig
     workspace: string | undefined
+    /** The session in the cookie of the browser. */
     formerSecret: string | undefined
+    isCommandLine: boolean
     correlationId: string
     at: Date
   },
 ): Promise<SignInResult> {
-  const { config, workspace, formerSecret, correlationId, at } = options
+  const { config, workspace, formerSecret, isCommandLine, correlationId, at } = options
   const email = claims.email === undefined ? undefined : comparableEmail(claims.email)
   if (email === undefined || !(claims.emailVerified || config.trustsEmail)) return { problem: 'unverified' }
   const claimedRoles = await findClaimedRoles(store, claims.groups, config)
@@ -81,9 +93,9 @@ export async function signIn(
     if (found.length === 0) return { problem: 'noRole', email }
     if (found.length > 1) return { choices: found.map(([, name]) => name).sort() }
     const workspaceId = found[0]![0]
-    if (formerSecret !== undefined)
+    if (formerSecret !== undefined && !isCommandLine)
       await endSessions(tx, await tx.sessions.endByDigest(tokenDigest(formerSecret)), { correlationId, at })
-    const secret = newSessionSecret()
+    const secret = isCommandLine ? newSessionToken() : newSessionSecret()
     const expiresAt = new Date(at.getTime() + SESSION_MS)
     const fields = { digest: tokenDigest(secret), personId: person.id, providerSession: claims.providerSession ?? null }
     const session = await tx.sessions.insert(workspaceId, { ...fields, expiresAt }, at)
@@ -143,9 +155,10 @@ async function findClaimedRoles(
 export function returnSearch(given: string | null): string {
   if (given === null || given.length > MAX_SEARCH) return ''
   const search = new URLSearchParams(given).toString()
-  return search === '' ? '' : `?${search}`
+  return search === '' || search.length > MAX_SEARCH ? '' : `?${search}`
 }
 
+/** A cookie contains the query, and browsers reject cookies of more than 4 KiB. */
 const MAX_SEARCH = 500
 
 /** @throws ApiError for a body that is not a logout token */

@@ -17,8 +17,11 @@ export interface CallerSession {
   id: string
   /** The roles in the workspace. Each request has the permissions of the roles that permit its route. */
   grants: readonly Grant[]
-  /** The token that requests with a change must send, so that another site cannot cause them. */
-  csrfToken: string
+  /**
+   * The token that requests with a change must send, so that another site cannot cause them. Null if the session is not
+   * in a cookie, because browsers send no other secret by themselves.
+   */
+  csrfToken: string | null
 }
 
 /**

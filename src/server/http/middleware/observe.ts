@@ -16,7 +16,7 @@ export function correlationIdOf(event: H3Event): string {
  * Matches an access token, which is rejected as a correlation ID: a client can send a token in the wrong header, and
  * correlation IDs are logged, stored, and sent to webhooks.
  */
-const TOKEN = /psk_[0-9A-Za-z]{38}/
+const TOKEN = /psk_[0-9A-Za-z]{38}|pss_[A-Za-z0-9_-]{43}/
 
 function usable(given: string | null): string | undefined {
   const isUsable = given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) && !TOKEN.test(given)

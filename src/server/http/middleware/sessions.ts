@@ -15,11 +15,19 @@ export const SESSION_MS = 12 * 3_600_000
 /** The time after the last request at which a session ends. */
 const IDLE_MS = 3_600_000
 
-/** The secret of a session: 32 random bytes as base64url. */
+/** The secret of a session in a cookie: 32 random bytes as base64url. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+/** The Authorization header with the token of a session. The prefix separates it from the secrets of cookies. */
+const SESSION_TOKEN = /^Bearer +(pss_[A-Za-z0-9_-]{43}) *$/i
 
 export function newSessionSecret(): string {
   return randomBytes(32).toString('base64url')
+}
+
+/** Returns the token of a session of the command line, which sends it like an access token. */
+export function newSessionToken(): string {
+  return `pss_${newSessionSecret()}`
 }
 
 /**
@@ -36,11 +44,12 @@ export function withSessions(
     (err, { id }) => log.warn({ err, sessionId: id }, 'could not store when a session was last used'),
   )
   return async (headers, at) => {
-    const secret = readCookie(headers, SESSION_COOKIE)
-    if (secret === undefined || headers.has('authorization') || headers.has('x-api-key')) {
-      return authenticate(headers, at)
-    }
-    const session = SECRET.test(secret) ? await find(tokenDigest(secret), at) : undefined
+    const hasToken = headers.has('authorization') || headers.has('x-api-key')
+    const cookie = hasToken ? undefined : readCookie(headers, SESSION_COOKIE)
+    const token = headers.has('x-api-key') ? undefined : SESSION_TOKEN.exec(headers.get('authorization') ?? '')?.[1]
+    const secret = token ?? cookie
+    if (secret === undefined) return authenticate(headers, at)
+    const session = token || SECRET.test(secret) ? await find(tokenDigest(secret), at) : undefined
     if (!session || session.person.issuer !== issuer || session.grants.length === 0) {
       throw new ApiError('TOKEN_INVALID', { message: 'The session has ended. Sign in again.' })
     }
@@ -51,12 +60,12 @@ export function withSessions(
     }
     requireOpen(session.workspace, at, whose)
     if (!store.isFrozen) noteUse(session, at)
-    return toCaller(session, secret)
+    return toCaller(session, cookie)
   }
 }
 
 /** Returns the caller of a session. The caller has no permissions until `authorize` adds those for a route. */
-function toCaller(session: SessionWithPerson, secret: string): Caller {
+function toCaller(session: SessionWithPerson, cookie: string | undefined): Caller {
   const { person, grants, workspace, workspaceId, createdAt, expiresAt, lastUsedAt } = session
   return {
     id: session.personId,
@@ -73,7 +82,7 @@ function toCaller(session: SessionWithPerson, secret: string): Caller {
     workspace,
     door: null,
     person: { subject: person.subject },
-    session: { id: session.id, grants, csrfToken: csrfTokenOf(secret) },
+    session: { id: session.id, grants, csrfToken: cookie === undefined ? null : csrfTokenOf(cookie) },
   }
 }
 
@@ -81,9 +90,9 @@ function csrfTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('csrf').digest('base64url')
 }
 
-/** Requires the CSRF token of the session for a request that can change something. @throws ApiError CSRF_TOKEN_INVALID */
+/** Requires the CSRF token of a session in a cookie for a request that can change something. @throws ApiError CSRF_TOKEN_INVALID */
 export function requireCsrfToken({ session }: Caller, { method, headers }: { method: string; headers: Headers }): void {
-  if (!session || readingMethods.has(method)) return
+  if (!session?.csrfToken || readingMethods.has(method)) return
   const sent = Buffer.from(headers.get('x-csrf-token') ?? '')
   const expected = Buffer.from(session.csrfToken)
   if (sent.length === expected.length && timingSafeEqual(sent, expected)) return

@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto'
+import { validationError } from '../../core/errors.ts'
+import { parseJson } from '../../core/json.ts'
+import { type ServerKeys, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import type { CommandLine } from './sign-in.ts'
+
+/** The time for which the code of a sign-in works. */
+const CODE_MS = 60_000
+
+/** The associated data of the seal. */
+const SEAL_ROW = 'command-line'
+
+interface Code {
+  token: string
+  challenge: string
+  madeAt: number
+}
+
+/** Reads the parameters of a sign-in of the command line; undefined if there are none. @throws ApiError VALIDATION_ERROR */
+export function readCommandLine(query: URLSearchParams): CommandLine | undefined {
+  const port = query.get('port')
+  if (port === null) return undefined
+  const [state, challenge] = [query.get('state') ?? '', query.get('challenge') ?? '']
+  const isPort = /^\d{4,5}$/.test(port) && Number(port) >= 1024 && Number(port) <= 65_535
+  if (isPort && /^[\w-]{43}$/.test(state) && /^[\w-]{43}$/.test(challenge))
+    return { port: Number(port), state, challenge }
+  throw validationError([{ path: ['port'], message: 'Is not a sign-in of the command line' }])
+}
+
+/** Returns the address of the command line, on the machine of the browser, with a code for the token of the session. */
+export function commandLineUrl(
+  { port, state, challenge }: CommandLine,
+  token: string,
+  keys: ServerKeys,
+  at: Date,
+): string {
+  const code: Code = { token, challenge, madeAt: at.getTime() }
+  const sealed = seal(JSON.stringify(code), SEAL_ROW, keys.current, 'sign-ins')
+  return `http://127.0.0.1:${port}/?${new URLSearchParams({ code: sealed, state })}`
+}
+
+/** Returns the token of a session for its code and the secret of the challenge. @throws ApiError VALIDATION_ERROR */
+export function exchangeCode(body: string, { current, previous }: ServerKeys, at: Date): string {
+  const { code, verifier } = (parseJson(body) ?? {}) as { code?: unknown; verifier?: unknown }
+  const opened = typeof code === 'string' ? open(code, [current, ...previous]) : undefined
+  const isFresh = opened !== undefined && at.getTime() - opened.madeAt <= CODE_MS
+  const isOwn = typeof verifier === 'string' && hash('sha256', verifier, 'base64url') === opened?.challenge
+  if (isFresh && isOwn) return opened.token
+  throw validationError([{ path: ['code'], message: 'Is invalid or has expired. Sign in again' }])
+}
+
+function open(code: string, keys: readonly Uint8Array[]): Code | undefined {
+  try {
+    return JSON.parse(unseal(code, SEAL_ROW, keys, 'sign-ins'))
+  } catch {
+    // A forged code is the same as none.
+    return undefined
+  }
+}

@@ -1,0 +1,100 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
+import { TestProvider } from '../../support/oidc.ts'
+import { freePort } from '../../support/ports.ts'
+import { run, spawnProgram } from '../support/program.ts'
+import { type HostedServer, hostServer } from '../support/server.ts'
+
+const cleanUp = cleanUpAfterAll()
+let provider: TestProvider
+let server: HostedServer
+let folder: string
+
+beforeAll(async () => {
+  const port = await freePort()
+  provider = new TestProvider(`http://127.0.0.1:${port}`)
+  await provider.start()
+  folder = temporaryFolder(cleanUp)
+  writeFileSync(join(folder, 'secret'), `${provider.config().clientSecret}\n`)
+  const env = {
+    PASSES_OIDC_ISSUER: provider.url,
+    PASSES_OIDC_CLIENT_ID: 'passes',
+    PASSES_OIDC_CLIENT_SECRET: join(folder, 'secret'),
+  }
+  server = await hostServer({ port: String(port), env, cleanUp })
+})
+afterAll(() => provider.close())
+
+/** Opens an address as a browser that signs in at the provider. Returns the response to the last redirect. */
+async function openInBrowser(address: string): Promise<Response> {
+  const begun = await fetch(address, { redirect: 'manual' })
+  const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!
+  const back = await provider.visit(begun.headers.get('location')!)
+  return fetch(back, { redirect: 'manual', headers: { cookie } })
+}
+
+test('a member logs in with a browser, acts in the command line, and is named in the audit log', async () => {
+  const database = ['--database', server.database]
+  const added = await run(['member', 'add', 'Anna@example.com', '--role', 'editor', ...database, '--json'])
+  expect(JSON.parse(added.stdout)).toMatchObject({ email: 'anna@example.com', role: 'editor', projectIds: null })
+  const env = { XDG_CONFIG_HOME: folder, PASSES_URL: undefined, PASSES_TOKEN: undefined }
+  const login = spawnProgram(['login', '--sso', '--url', server.url, '--json'], undefined, { env })
+  const address = await new Promise<string>((resolve) => {
+    let text = ''
+    login.stderr.on('data', (chunk) => {
+      text += chunk
+      const found = /http\S+\/desk\/login\S+/.exec(text)?.[0]
+      if (found) resolve(found)
+    })
+  })
+  const { port, state } = Object.fromEntries(new URL(address).searchParams)
+  // A request without the state does not end the command.
+  expect((await fetch(`http://127.0.0.1:${port}/?code=x&state=y`)).status).toBe(404)
+  const answer = await openInBrowser(address)
+  expect(answer.headers.getSetCookie().some((one) => one.startsWith('__Host-passes-session'))).toBe(false)
+  const code = new URL(answer.headers.get('location')!)
+  expect([code.origin, code.searchParams.get('state')]).toEqual([`http://127.0.0.1:${port}`, state])
+  // Only the command line knows the verifier of the challenge.
+  const stolen = await fetch(`${server.url}/desk/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ code: code.searchParams.get('code'), verifier: state }),
+  })
+  expect(stolen.status).toBe(400)
+  expect(await (await fetch(code)).text()).toContain('You are signed in')
+  const { exitCode, stdout, stderr } = await login
+  expect(exitCode, String(stderr)).toBe(0)
+  expect(JSON.parse(String(stdout)).token).toMatchObject({ name: 'anna@example.com', role: 'member' })
+  expect(String(stdout) + String(stderr)).not.toContain('pss_')
+
+  expect((await run(['project', 'list'], undefined, { env })).exitCode).toBe(0)
+  const created = await run(['template', 'create', '--name', 'Ticket', '--pass-type', 'generic', '--json'], undefined, {
+    env,
+  })
+  expect(created.exitCode, created.stderr).toBe(0)
+  const listed = await run([
+    'audit',
+    'list',
+    '--actor',
+    'anna@example.com',
+    '--action',
+    'template',
+    ...database,
+    '--json',
+  ])
+  expect(JSON.parse(listed.stdout).items ?? JSON.parse(listed.stdout)).toMatchObject([
+    { action: 'template.create', tokenId: null, actor: { kind: 'person', email: 'anna@example.com', subject: '1' } },
+  ])
+  const members = async () => JSON.parse((await run(['member', 'list', ...database, '--json'])).stdout)
+  expect(await members()).toMatchObject([{ email: 'anna@example.com', sessions: [{}] }])
+  expect((await run(['logout'], undefined, { env })).exitCode).toBe(0)
+  expect(await members()).toMatchObject([{ email: 'anna@example.com', sessions: [] }])
+})
+
+test('login --sso explains that a server has no sign-in', async () => {
+  const other = await hostServer()
+  const result = await run(['login', '--sso', '--url', other.url])
+  expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('has no sign-in for people') })
+})
