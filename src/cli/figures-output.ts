@@ -34,12 +34,13 @@ function seriesOf({ items }: ProjectFigures): Series[] {
 }
 
 function flatten({ at: _, ...figures }: Item): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(figures).flatMap(([name, value]) =>
-      typeof value === 'number'
-        ? [[name, value] as const]
-        : Object.entries(value).map(([kind, n]) => [`${name}.${kind}`, n] as const),
-    ),
+  return Object.fromEntries(namedNumbers(figures))
+}
+
+/** Returns the numbers in an object with their paths, such as installed.apple and joined.window.seen. */
+function namedNumbers(figures: object, path = ''): [name: string, n: number][] {
+  return Object.entries(figures).flatMap(([name, value]): [string, number][] =>
+    typeof value === 'number' ? [[path + name, value]] : namedNumbers(value, `${path}${name}.`),
   )
 }
 

@@ -24,6 +24,8 @@ export const passFilterFlags = {
   project: projectFilter,
   template: named('template', filterFlag('Only passes of this template.')),
   group: filterFlag('Only passes in the group with this key.'),
+  'join-slug': filterFlag('Only passes that the join page with this slug created.'),
+  'join-source': filterFlag('Only passes of join pages whose visit had this source.'),
   variable: filterFlag('Only passes with this variable, as name:value; at most five.'),
   'valid-on': filterFlag('Only passes that are valid for scanning on this day, such as 2027-05-31.'),
   redeemed: Flags.boolean({
@@ -74,6 +76,8 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     ...projectQuery(flags.project),
     templateId: flags.template,
     groupKey: flags.group,
+    joinSlug: flags['join-slug'],
+    joinSource: flags['join-source'],
     variable: flags.variable,
     validOn: flags['valid-on'],
     redeemed: flags.redeemed,
@@ -118,6 +122,10 @@ export const passesShape: ListShape<Pass> = {
     { name: 'smartLink', value: ({ hostedLinks }) => hostedLinks.smart },
     { name: 'groupKey', value: ({ groupKey }) => groupKey, title: 'group' },
     { name: 'groupLink', value: ({ hostedLinks }) => hostedLinks.group },
+    { name: 'joinSlug', value: ({ join }) => join?.slug ?? null, title: 'join page' },
+    { name: 'joinSource', value: ({ join }) => join?.source ?? null, title: 'source' },
+    { name: 'consentVersion', value: ({ join }) => join?.consentVersion ?? null, title: 'consent' },
+    { name: 'consentedAt', value: ({ join }) => join?.consentedAt ?? null, kind: 'time', title: 'consented' },
     // Write all variables in one JSON cell, because the variables of later pages are not known when the header is
     // written.
     { name: 'variables', value: ({ variables }) => JSON.stringify(variables) },

@@ -67,6 +67,9 @@ export function showPass(pass: Pass): string {
     ['Smart link', pass.hostedLinks.smart],
     ['Group', pass.groupKey],
     ['Group link', pass.hostedLinks.group],
+    ...(pass.join
+      ? ([['Join page', pass.join.source ? `${pass.join.slug} (${pass.join.source})` : pass.join.slug]] as const)
+      : []),
     ...Object.entries(pass.variables).map(([name, value]) => [`  ${name}`, textOrJson(value)] as const),
   ])
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type * as balances from '../core/contract/balances.ts'
 import type * as broadcasts from '../core/contract/broadcasts.ts'
 import type { Contract } from '../core/contract/contract.ts'
+import type * as joinPages from '../core/contract/join-pages.ts'
 import type * as notifications from '../core/contract/notifications.ts'
 import type * as passes from '../core/contract/passes.ts'
 import type * as scanner from '../core/contract/scanner.ts'
@@ -38,6 +39,7 @@ export type { Door, DoorClaim, DoorInvitation } from '../core/contract/doors.ts'
 export type { EventData } from '../core/contract/event-data.ts'
 export type { Identity } from '../core/contract/identities.ts'
 export type { Image, ImageType } from '../core/contract/images.ts'
+export type { JoinConsent, JoinField, JoinPage } from '../core/contract/join-pages.ts'
 export type {
   DeliveryState,
   MessageOptions,
@@ -45,7 +47,7 @@ export type {
   NotificationStatus,
   PlatformDelivery,
 } from '../core/contract/notifications.ts'
-export type { BatchResult, BatchResults, Pass, PassPreview, UpdatedPass } from '../core/contract/passes.ts'
+export type { BatchResult, BatchResults, Pass, PassJoin, PassPreview, UpdatedPass } from '../core/contract/passes.ts'
 export type { Project, ProjectColor, ProjectFigures, ProjectStats } from '../core/contract/projects.ts'
 export type { OfflineResults, Snapshot, SnapshotItem } from '../core/contract/scanner.ts'
 export type {
@@ -137,6 +139,8 @@ export type NotificationCreate = z.input<typeof notifications.MessageCreate>
 export type OfflineScan = z.input<typeof scanner.OfflineScan>
 /** The request to upgrade the passes of a template. */
 export type UpgradeCreate = z.input<typeof upgrades.UpgradeCreate>
+/** The request to create or replace a join page. */
+export type JoinPageWrite = z.input<typeof joinPages.JoinPageWrite>
 /** The request to create a pass. */
 export type PassCreate = z.input<typeof passes.PassCreate>
 /** A pass to import. */

@@ -3,6 +3,7 @@ const verbs = {
   project: ['create', 'update', 'delete'],
   template: ['create', 'update', 'delete'],
   upgrade: ['create', 'cancel'],
+  'join-page': ['set', 'delete'],
   'template-version': ['create', 'update', 'delete', 'publish'],
   image: ['create'],
   pass: ['create', 'import', 'export', 'update', 'rotate-code', 'transfer', 'void', 'revoke-links', 'erase', 'nudge'],

@@ -25,7 +25,7 @@ export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 export const roles = ['owner', 'member'] as const
 export type Role = (typeof roles)[number]
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface RawBody {
   contentTypes: readonly string[]

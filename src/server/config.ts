@@ -62,9 +62,13 @@ export interface Config {
   rateBurst: number
   /** The phones that this process pushes to per second for bulk changes; 0 pushes as fast as APNs accepts. */
   pushRate?: number
+  /** The submissions of join pages per minute; the defaults of `createJoinLimits` if omitted. */
+  joinRates?: { perAddress: number; perPage: number }
   maxConnections: number
   /** The lifetime of hosted links of a pass without an expiry, in days. */
   linkTtlDays: number
+  /** The SMTP server and the sender of email; omitted if the server sends none. */
+  mail?: { smtpUrl: string; from?: string | undefined } | undefined
   /** The folder of the Apple and Google badges of hosted pages. */
   badgesFolder?: string | undefined
   retention: RetentionDays

@@ -12,8 +12,10 @@ import type { SigningKeys } from './evidence/signing-keys.ts'
 import type { Breakers } from './identities/breakers.ts'
 import type { Identities } from './identities/registry.ts'
 import type { Images } from './images/images.ts'
+import type { FormTokens } from './join/form-tokens.ts'
 import type { Links } from './link-signing.ts'
 import type { Logger } from './log.ts'
+import type { Mailer } from './mail/mailer.ts'
 import type { DroppedRegistrations, Metrics } from './metrics/metrics.ts'
 import type { Badges } from './pages/badges.ts'
 import type { LinkOpens } from './pages/link-opens.ts'
@@ -57,6 +59,10 @@ export interface Services {
   wakeUps: WakeUps
   doorActivity: DoorActivity
   linkOpens: LinkOpens
+  /** The tokens of the forms of join pages. */
+  formTokens: FormTokens
+  /** Sends email; undefined without --smtp-url. */
+  mail?: Mailer
   doorLists: DoorLists
   takeQueue: TakeQueue
   /** The client for requests to addresses that customers configure. */

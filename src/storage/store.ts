@@ -11,6 +11,9 @@ import { Backlog } from './jobs/backlog.ts'
 import { Instances, Leases, Settings } from './jobs/fleet.ts'
 import type { DuePlace } from './jobs/job-kinds.ts'
 import { Jobs } from './jobs/jobs-repository.ts'
+import { JoinIdentities } from './join/join-identities-repository.ts'
+import { JoinPages } from './join/join-pages-repository.ts'
+import { JoinSubmissions } from './join/join-submissions-repository.ts'
 import { BroadcastClasses } from './messages/broadcast-classes.ts'
 import { Broadcasts } from './messages/broadcasts-repository.ts'
 import { Notifications } from './messages/notifications-repository.ts'
@@ -72,6 +75,9 @@ const repositories = {
   templates: Templates,
   templateVersions: TemplateVersions,
   upgrades: Upgrades,
+  joinPages: JoinPages,
+  joinSubmissions: JoinSubmissions,
+  joinIdentities: JoinIdentities,
   images: Images,
   passes: Passes,
   ...walletRepositories,

@@ -18,6 +18,8 @@ const given: [flags: string[], query: Record<string, unknown>][] = [
   [['--project', id, '--project', 'none'], { projectId: [id, 'null'] }],
   [['--template', id], { templateId: [id] }],
   [['--group', 'order-1'], { groupKey: ['order-1'] }],
+  [['--join-slug', 'coffee-card'], { joinSlug: ['coffee-card'] }],
+  [['--join-source', 'window'], { joinSource: ['window'] }],
   [['--variable', 'seat:12:A'], { variable: ['seat:12:A'] }],
   [['--valid-on', '2027-05-31'], { validOn: ['2027-05-31'] }],
   [['--redeemed'], { redeemed: true }],

@@ -253,7 +253,7 @@ test('the errors that are an endpoint’s own have an example, which fits', () =
 })
 
 test('the document stays below its size limit', () => {
-  expect(JSON.stringify(withSharedParts(openApiDocument())).length).toBeLessThan(440_000)
+  expect(JSON.stringify(withSharedParts(openApiDocument())).length).toBeLessThan(460_000)
 })
 
 test('marks deprecated parts: the offset of every list, and the version of a pass', () => {

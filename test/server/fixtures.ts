@@ -24,6 +24,15 @@ export function definition(parts: Partial<DefinitionInput> = {}): DefinitionInpu
   }
 }
 
+/** The join page of a template with `definition()`. */
+export const joinPageOfTicket = {
+  slug: 'ticket',
+  title: 'Get a ticket',
+  fields: [{ variable: 'seat' }],
+  labelFrom: ['{{seat}}'],
+  consent: { text: 'I agree.', version: '1', required: true },
+}
+
 export interface TemplateOptions {
   definition?: DefinitionInput
   passType?: PassType

@@ -128,6 +128,19 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
       [{ ...change, id: pass, templateVersionId: version, templateVersion: 9 }],
       later(1),
     ),
+  'joinPages.find': (tx, intruder, { template }) => tx.joinPages.find(intruder, template),
+  'joinPages.set': (tx, intruder, { template }) =>
+    tx.joinPages.set(intruder, template, { ...theirPage, slug: 'mine' }, later(1)),
+  'joinPages.delete': (tx, intruder, { template }) => tx.joinPages.delete(intruder, template),
+  'joinPages.take': (tx, intruder, { template }) => tx.joinPages.take(intruder, template),
+  'joinPages.release': (tx, intruder, { template }) => tx.joinPages.release(intruder, template),
+  'joinPages.existsInProject': (tx, intruder, { project }) => tx.joinPages.existsInProject(intruder, project),
+  'joinSubmissions.find': (tx, intruder, { submission }) => tx.joinSubmissions.find(intruder, submission),
+  'joinSubmissions.delete': (tx, intruder, { submission }) => tx.joinSubmissions.delete(intruder, submission),
+  'joinIdentities.takeMail': (tx, intruder, { template: templateId }) =>
+    tx.joinIdentities.takeMail(intruder, { templateId, digest: 'theirs', language: 'de' }, later(1)),
+  'joinIdentities.findByPass': (tx, intruder, { pass }) => tx.joinIdentities.findByPass(intruder, pass),
+  'joinIdentities.deleteOfPass': (tx, intruder, { pass }) => tx.joinIdentities.deleteOfPass(intruder, pass),
   'images.find': (tx, intruder) => tx.images.find(intruder, imageId),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
   'images.lockKnown': (tx, intruder) => tx.images.lockKnown(intruder, [imageId]),
@@ -166,6 +179,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
     tx.passes.setFailed(intruder, pass, { code: 'PASS_ISSUING_FAILED', message: 'x' }, later(1)),
   'passes.detachFromProject': (tx, intruder, { project }) =>
     tx.passes.detachFromProject(intruder, project, 10, later(1)),
+  'passes.setJoinInstalled': (tx, intruder, { pass }) => tx.passes.setJoinInstalled(intruder, [pass], later(1)),
   'passes.lockIssued': (tx, intruder, { pass }) => tx.passes.lockIssued(intruder, [pass], later(1)),
   'passes.setMessages': (tx, intruder, { pass, notification }) =>
     tx.passes.setMessages(intruder, [pass], [notification], later(1)),
@@ -522,6 +536,7 @@ interface Ids {
   template: string
   version: string
   upgrade: string
+  submission: string
   pass: string
   /** The serial number of the former holder's copy of the failed pass. */
   former: string
@@ -586,6 +601,21 @@ const imported = {
   scanPayload: 'theirs-1',
   devices: [{ deviceId: 'theirs', pushToken: 'theirs' }],
   importDigest: 'aa',
+}
+
+const theirPage = {
+  slug: 'theirs',
+  settings: {
+    title: 'x',
+    intro: '',
+    fields: [],
+    labelFrom: ['x'],
+    consent: { text: 'x', version: '1', required: false },
+    source: true,
+  },
+  open: true,
+  closesAt: null,
+  passLimit: null,
 }
 
 async function insertEverything(store: Store, workspaceId: string): Promise<Ids> {
@@ -686,6 +716,17 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       { ...use, scanContextKey: null, debitedWindow: null, validityDate: null },
     ])
   })
+  const submission = newId(start)
+  await store.transaction(async (tx) => {
+    await tx.joinPages.set(workspaceId, template, theirPage, start)
+    await tx.joinPages.take(workspaceId, template)
+    const join = { slug: 'theirs', source: null, consentVersion: null, consentedAt: null }
+    const content = { label: 'x', variables: {}, join, identity: 'email', language: 'en' }
+    const waiting = { id: submission, templateId: template, externalPassId: 'x', content, createdAt: start }
+    await tx.joinSubmissions.insert(workspaceId, waiting)
+    const address = { templateId: template, digest: 'theirs', passId: pass, variable: 'email', language: 'en' }
+    await tx.joinIdentities.insert(workspaceId, address)
+  })
   const zone = await store.transaction(async (tx) => {
     const made = await tx.zones.insert(workspaceId, project.id, { name: 'x', capacity: 9, whenFull: 'deny' }, start)
     const moved = { zoneId: made.id, passId: pass, at: start }
@@ -731,6 +772,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     notification,
     broadcast,
     upgrade,
+    submission,
   }
   const event = (await store.eventLog.findFirstId(workspaceId, later(-60)))!
   return { ...ids, token: token.id, session, invitation, webhook: delivery.webhookId, delivery, event, zone, entry }
@@ -750,6 +792,9 @@ async function dump({ reader }: Database): Promise<string[][]> {
     'template_versions',
     'template_upgrades',
     'template_upgrade_failures',
+    'join_pages',
+    'join_submissions',
+    'join_identities',
     'images',
     'jobs',
     'events',

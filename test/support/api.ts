@@ -4,6 +4,7 @@ import { type Logger, pino } from 'pino'
 import { beforeAll, expect, inject } from 'vitest'
 import type { ErrorBody } from '../../src/core/contract/schemas/common.ts'
 import type { Route, RouteCall, RouteResult } from '../../src/core/route.ts'
+import type { JoinLimits } from '../../src/server/admission/join-limits.ts'
 import { createLimits, type Limits } from '../../src/server/admission/rate-limit.ts'
 import { jobHandlers } from '../../src/server/background/job-handlers.ts'
 import { createApp } from '../../src/server/boot/app.ts'
@@ -39,6 +40,7 @@ export interface ApiOptions {
   rateLimit?: { perSecond: number; burst: number }
   /** The limits to use instead of those of `rateLimit`. */
   limits?: Partial<Limits>
+  joinLimits?: JoinLimits
   corsOrigins?: readonly string[]
   /** The logger; a silent one by default. */
   log?: Logger
@@ -150,6 +152,7 @@ export class Api {
         limits: { ...createLimits(options.rateLimit ?? { perSecond: 0, burst: 0 }), ...options.limits },
         trustedProxies: 0,
         corsOrigins: options.corsOrigins,
+        ...(options.joinLimits && { joinLimits: options.joinLimits }),
       })
     this.app = this.createApp(this.services)
   }

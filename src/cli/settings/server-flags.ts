@@ -110,6 +110,16 @@ export const serveFlags = {
       default: [],
     }),
   }),
+  ...settings('EMAIL', {
+    'smtp-url': Flags.string({
+      summary:
+        'SMTP server for the email of join pages: smtp://user:password@host:587, or smtps:// (default: no email). Set it ' +
+        'for every process.',
+    }),
+    'mail-from': Flags.string({
+      summary: 'Sender of email, as an address or "Name <address>" (default: passes@ and the host of --public-url).',
+    }),
+  }),
   ...settings('SECURITY', {
     'server-key': Flags.string({
       summary:
@@ -146,6 +156,16 @@ export const serveFlags = {
     'rate-burst': Flags.integer({
       summary: 'Maximum number of requests that an idle token can send at once; 0 counts as 1.',
       default: 200,
+      min: 0,
+    }),
+    'join-rate': Flags.integer({
+      summary: 'Maximum number of submitted join forms per minute and client address; 0 means no limit.',
+      default: 60,
+      min: 0,
+    }),
+    'join-page-rate': Flags.integer({
+      summary: 'Maximum number of submitted join forms per minute and join page; 0 means no limit.',
+      default: 600,
       min: 0,
     }),
     'max-connections': Flags.integer({
@@ -260,11 +280,13 @@ export function serverConfig(flags: Interfaces.InferredFlags<typeof serveFlags>)
     isProduction: flags.production,
     isFrozen: flags.freeze,
     platforms: parsePlatforms(flags.platforms),
+    mail: flags['smtp-url'] === undefined ? undefined : { smtpUrl: flags['smtp-url'], from: flags['mail-from'] },
     serverKey: flags['server-key'],
     previousServerKeys: flags['previous-server-keys'].split(',').filter((key) => key.trim() !== ''),
     rateLimit: flags['rate-limit'],
     rateBurst: flags['rate-burst'],
     pushRate: flags['push-rate'],
+    joinRates: { perAddress: flags['join-rate'], perPage: flags['join-page-rate'] },
     maxConnections: flags['max-connections'],
     linkTtlDays: flags['link-ttl'],
     retention: { deliveriesDays: flags['retain-deliveries'], auditDays: flags['retain-audit'] },

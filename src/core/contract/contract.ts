@@ -5,6 +5,7 @@ import { deliveries, events } from './deliveries.ts'
 import { doors } from './doors.ts'
 import { identities } from './identities.ts'
 import { images } from './images.ts'
+import { joinPages } from './join-pages.ts'
 import { notifications } from './notifications.ts'
 import { passes } from './passes.ts'
 import { projects } from './projects.ts'
@@ -24,6 +25,7 @@ export const contract = {
   templates,
   templateVersions,
   upgrades,
+  joinPages,
   images,
   passes,
   balances,

@@ -29,6 +29,7 @@ import { Door, DoorClaim, DoorInvitation } from './doors.ts'
 import { type EventType, eventData } from './event-data.ts'
 import { Identity } from './identities.ts'
 import { Image, ImageType } from './images.ts'
+import { JoinConsent, JoinField, JoinPage, JoinPageWrite } from './join-pages.ts'
 import {
   DeliveryState,
   MessageCreate,
@@ -43,6 +44,7 @@ import {
   Pass,
   PassCreate,
   PassImport,
+  PassJoin,
   PassPreview,
   PassTransfer,
   PassUpdate,
@@ -198,6 +200,9 @@ export const entities: Record<string, z.ZodType> = {
   Image,
   ImageChoice,
   ImageType,
+  JoinConsent,
+  JoinField,
+  JoinPage,
   Languages,
   LedgerReason,
   LedgerResult,
@@ -208,6 +213,7 @@ export const entities: Record<string, z.ZodType> = {
   PassBalance,
   PassBalances,
   PassFilter,
+  PassJoin,
   PassPreview,
   PassStatus,
   PassSummary,
@@ -266,6 +272,7 @@ export const requestEntities: Record<string, z.ZodType> = {
   BalanceEntryCreate,
   BalanceEntryReversal,
   BroadcastCreate,
+  JoinPageWrite,
   NotificationCreate: MessageCreate,
   OfflineScan,
   PassCreate,

@@ -49,6 +49,15 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
+/** The visit of a join page that created a pass. */
+export const PassJoin = z.strictObject({
+  slug: z.string().describe('The slug of the page when it created the pass.'),
+  source: z.string().nullable().describe('The source of the visit, which is ?source= in the address of the page.'),
+  consentVersion: z.string().nullable().describe('The version of the text to which the visitor consented.'),
+  consentedAt: UtcTimestamp.nullable(),
+})
+export type PassJoin = z.output<typeof PassJoin>
+
 /** A pass in responses. Times are UTC. */
 export const Pass = z.strictObject({
   id: Uuid,
@@ -79,6 +88,7 @@ export const Pass = z.strictObject({
         'revoked.',
     ),
   }),
+  join: PassJoin.optional().describe('Set if a join page created the pass.'),
   wallets: PassWallets.optional().describe('Set if the request has include=wallets.'),
 })
 export type Pass = z.output<typeof Pass>

@@ -62,6 +62,13 @@ export const ProjectFigures = z.strictObject({
         removed: ofEach.describe('Passes removed from their last wallet of a platform.'),
         pushed: Count.describe('Pushes to Apple devices, one for each changed pass.'),
         fetched: Count.describe('Newer versions that Apple devices fetched.'),
+        joined: z
+          .record(z.string(), z.strictObject({ seen: Count, submitted: Count, installed: Count }))
+          .optional()
+          .describe(
+            'Visits of join pages, created passes, and passes that a wallet held for the first time, by the source of ' +
+              'the visit. The key of visits without a source is empty. Set if the project has a join page.',
+          ),
         scans: z.record(z.string(), Count).describe('Attempts by their reason code, such as valid or already_scanned.'),
       }),
     )

@@ -54,6 +54,15 @@ export const examples: Examples = {
     },
   },
   upgrades: { create: { to: 'latest', limit: 100 } },
+  joinPages: {
+    set: {
+      slug: 'polyglot-2027',
+      title: 'Join Polyglot 2027',
+      fields: [{ variable: 'seat', label: 'Your seat' }],
+      labelFrom: ['Seat {{seat}}'],
+      consent: { text: 'I agree to the terms of the conference.', version: '2027-01', required: true },
+    },
+  },
   passes: {
     create: ticket,
     createBatch: { passes: [ticket, { ...ticket, externalPassId: 'order-1815-2', label: 'Charles Babbage' }] },
@@ -224,6 +233,9 @@ export const commandSamples: Record<Operation, string> = {
   'upgrades.list': 'upgrade list conference-ticket',
   'upgrades.get': 'upgrade get conference-ticket 01985f0c-7a10-7000-8000-00000000002b',
   'upgrades.cancel': 'upgrade cancel conference-ticket 01985f0c-7a10-7000-8000-00000000002b',
+  'joinPages.get': 'template join conference-ticket',
+  'joinPages.set': 'template join set conference-ticket --file join.json',
+  'joinPages.delete': 'template join delete conference-ticket --yes',
   'images.create': 'image upload logo.png',
   'passes.create':
     'pass create --template conference-ticket --external-id order-1815-1 --label "Ada Lovelace" --var seat=A-17',

@@ -22,6 +22,10 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
     name: 'Upgrades',
     description: 'Moves the passes of a template to a published version, in the background.',
   },
+  joinPages: {
+    name: 'Join pages',
+    description: 'Public pages where visitors create their own pass of a template.',
+  },
   images: { name: 'Images', description: 'Images of templates, identified by their content.' },
   passes: {
     name: 'Passes',

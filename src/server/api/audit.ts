@@ -18,8 +18,11 @@ export function audit(
   return auditEach(tx, context.workspaceId, action, [{ context, targetId, targetCount }])
 }
 
-interface Author extends Pick<RequestContext, 'workspaceId' | 'correlationId' | 'now'> {
-  token: Pick<RequestContext['token'], 'id' | 'name' | 'person'>
+interface Author extends Pick<RequestContext, 'workspaceId' | 'now'> {
+  correlationId: string | null
+  /** The ID is null for an author without a token. */
+  token: Pick<RequestContext['token'], 'name'> &
+    Partial<Pick<RequestContext['token'], 'person'>> & { id: string | null }
 }
 
 export function auditEach(

@@ -8,6 +8,7 @@ import { wallets } from './passes/wallets-handlers.ts'
 import { scanner } from './scans/scanner-handlers.ts'
 import { scans } from './scans/scans-handlers.ts'
 import { images } from './templates/images-handlers.ts'
+import { joinPages } from './templates/join-pages-handlers.ts'
 import { projects } from './templates/projects-handlers.ts'
 import { templateVersions } from './templates/template-versions-handlers.ts'
 import { templates } from './templates/templates-handlers.ts'
@@ -23,6 +24,7 @@ export const handlers: AllHandlers = {
   templates,
   templateVersions,
   upgrades,
+  joinPages,
   images,
   passes,
   balances,

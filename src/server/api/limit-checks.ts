@@ -4,9 +4,12 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { StoredUsage } from '../../storage/workspaces/limits-repository.ts'
 import type { TokenWithWorkspace } from '../../storage/workspaces/tokens-repository.ts'
 
+/** The limits and the usage of a workspace. */
+export type WorkspaceRoom = Pick<TokenWithWorkspace['workspace'], 'limits' | 'usage'>
+
 interface Asking {
   workspaceId: string
-  token: TokenWithWorkspace
+  token: { workspace: WorkspaceRoom }
 }
 
 /**

@@ -2,6 +2,8 @@ import { type Platform, platforms } from '../../core/contract/schemas/platform.t
 import type { JobKind, PlatformKind } from '../../storage/jobs/job-kinds.ts'
 import type { WorkerQueues } from '../jobs/queue-options.ts'
 import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
+import { processJoins } from '../join/process-joins.ts'
+import { sendJoinLinks } from '../join/send-join-links.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
 import { upgradePasses } from '../pass-content/upgrade-passes.ts'
@@ -33,6 +35,8 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
   'deliver-webhooks': deliverWebhooks,
   'upgrade-passes': upgradePasses,
   'detach-project': detachProjects,
+  'process-join': processJoins,
+  'send-join-link': sendJoinLinks,
 }
 
 export const onDiscard: Partial<Record<JobKind, OnDiscard>> = {
@@ -72,6 +76,8 @@ export const queueOptions = {
   },
   // One webhook per batch. There are many slots, so that slots remain free if many webhooks hang.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
+  // A few more than the connections of the mailer, so that a slow address does not delay the others.
+  mail: { interactive: { batchSize: 1, batches: 7 } },
   database: {
     interactive: { batchSize: 1, batches: 7 },
     bulk: { batchSize: 1, batches: 5 },

@@ -5,6 +5,7 @@ import { ApiError, SetupError, validationError } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
 import { PUBLIC } from '../../storage/store.ts'
+import { createJoinLimits, type JoinLimits } from '../admission/join-limits.ts'
 import { type AddressLimit, type Limit, type Limits, rejectSlowly } from '../admission/rate-limit.ts'
 import { handlers } from '../api/handlers.ts'
 import type { Services } from '../context.ts'
@@ -19,6 +20,7 @@ import type { Readiness } from '../http/readiness.ts'
 import { completeHeaders } from '../http/responses.ts'
 import { createSecurityLog, type SecurityLog, securityEventOf } from '../http/security-log.ts'
 import { APPLE_PREFIX } from '../inbound/apple-service.ts'
+import { showJoin, submitJoin } from '../join/join-routes.ts'
 import { calendarPath } from '../pages/link/link-page.ts'
 import { openCalendar, openLink } from '../pages/link/link-routes.ts'
 import { mountPublic } from '../pages/public.ts'
@@ -34,6 +36,8 @@ export interface AppOptions {
   readiness: Readiness
   cursors: Cursors
   limits: Limits
+  /** The limits of submitted forms of join pages. */
+  joinLimits?: JoinLimits
   trustedProxies: number
   /** Further paths that serve phones, for passes from other providers; results of `applePrefixesOf`. */
   applePrefixes?: readonly string[]
@@ -45,13 +49,14 @@ export interface AppOptions {
 }
 
 const linkPath = '/l/:token'
+const joinPath = '/join/:slug'
 
 /** The path at which virtual phones look up the addresses of the emulators. */
 const sandboxPath = '/sandbox'
 
 export function createApp(options: AppOptions): H3 {
   const { services, providers, readiness, cursors, limits, trustedProxies, applePrefixes = [], people } = options
-  const { security = createSecurityLog(services.log) } = options
+  const { security = createSecurityLog(services.log), joinLimits = createJoinLimits() } = options
   const addressOf = (event: H3Event) => clientAddress(event, trustedProxies)
   const observe = createObserve(services, addressOf)
   const cors = createCors(options.corsOrigins)
@@ -119,6 +124,14 @@ export function createApp(options: AppOptions): H3 {
     limitAddress(event)
     return openCalendar(event, publicServices)
   })
+  const countJoin = () => rateLimited.inc({ limit: 'join' })
+  const joinServices = {
+    ...publicServices,
+    joinLimits: { address: counted(joinLimits.address, countJoin), page: counted(joinLimits.page, countJoin) },
+    addressKeyOf: (event: H3Event) => addressKey(addressOf(event)),
+  }
+  app.get(joinPath, (event) => showJoin(event, joinServices))
+  app.post(joinPath, (event) => submitJoin(event, joinServices))
   mountPublic(app, { services: publicServices, readiness, limitFiles })
   requireFree(app, applePrefixes)
   // Phones send requests in bursts, so only their rejected requests count against the address, in addition to the limit

@@ -39,8 +39,9 @@ export function respondWithError(
   return response
 }
 
-/** Whether a person opens a hosted link in a browser, so that the response is a page instead of JSON. */
+/** Whether a person opens a hosted link or a join page in a browser, so that the response is a page instead of JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
+  if (url.pathname.startsWith('/join/')) return true
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
 }
 

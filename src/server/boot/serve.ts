@@ -10,6 +10,7 @@ import type { StoreEvent } from '../../storage/operations/store-events.ts'
 import { createStore, frozen, type Store } from '../../storage/store.ts'
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import { CredentialError } from '../../wallets/wallet.ts'
+import { createJoinLimits } from '../admission/join-limits.ts'
 import { createLimits } from '../admission/rate-limit.ts'
 import { operator } from '../api/audit.ts'
 import { jobHandlers, onDiscard, queueOptions } from '../background/job-handlers.ts'
@@ -25,6 +26,7 @@ import { SANDBOX_PASS_TYPE } from '../identities/sandbox.ts'
 import { noteAddress } from '../inbound/apple-service.ts'
 import { startWorker } from '../jobs/worker.ts'
 import type { Logger } from '../log.ts'
+import { createMailer, type MailSettings } from '../mail/mailer.ts'
 import { startDatabaseWatch } from '../metrics/database-watch.ts'
 import { startMetrics } from '../metrics/listener.ts'
 import { countEvent, countProviderCall, createMetrics } from '../metrics/metrics.ts'
@@ -134,6 +136,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     closers.push(() => providers.close())
     const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
     closers.push(() => outbound.close())
+    const mail = config.mail && createMailer(mailSettings(config.mail, publicUrl))
+    if (mail) closers.push(async () => mail.close())
     const services = createServices({
       store: config.isFrozen ? frozen(store) : store,
       keys,
@@ -146,6 +150,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       google: providers.google,
       connections: providers.connections,
       outbound,
+      ...(mail && { mail }),
       stopping: stopping.signal,
       clock,
       isClockOff: watch.isClockOff,
@@ -202,7 +207,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const { trustedProxies, maxConnections } = config
       const cursors = createCursors(keys)
       const { applePrefixes = [], corsOrigins } = config
-      const requests = { trustedProxies, applePrefixes, corsOrigins }
+      const joinLimits = createJoinLimits(config.joinRates)
+      const requests = { trustedProxies, applePrefixes, corsOrigins, joinLimits }
       const people = config.oidc && (await openPeople(config.oidc, { services, keys, publicUrl }))
       if (people) closers.push(people.close)
       const app = createApp({ services, providers, readiness, cursors, limits, security, people, ...requests })
@@ -239,6 +245,11 @@ export function createFirstToken(store: Store, at: Date): Promise<MadeToken | un
     await tx.auditLog.insert(workspace.id, { ...entry, action: 'token.create', targetId: made.token.id }, at)
     return made
   })
+}
+
+/** Returns the settings of email. The default sender is an address at the host of the public URL. */
+function mailSettings({ smtpUrl, from }: NonNullable<Config['mail']>, publicUrl: string): MailSettings {
+  return { url: smtpUrl, from: from ?? `passes@${new URL(publicUrl).hostname}` }
 }
 
 /** The error for a setting that cannot work, with the reason and the fix. The server does not start. */

@@ -16,6 +16,7 @@ import { createBreakers } from '../identities/breakers.ts'
 import { createIdentities, createOpeners, type IdentityConnections, unconnected } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
 import { webServiceUrl } from '../inbound/apple-service.ts'
+import { createFormTokens } from '../join/form-tokens.ts'
 import { createLinks } from '../link-signing.ts'
 import { createDroppedRegistrations } from '../metrics/metrics.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
@@ -30,7 +31,7 @@ import { createWakeUps } from '../webhooks/wake-ups.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secrets.ts'
 
 export interface ServicesOptions
-  extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics'> {
+  extends Pick<Services, 'store' | 'outbound' | 'retention' | 'stopping' | 'clock' | 'log' | 'metrics' | 'mail'> {
   keys: ServerKeys
   publicUrl: string
   linkTtlDays: number
@@ -152,6 +153,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     wakeUps: createWakeUps(),
     doorActivity,
     linkOpens,
+    formTokens: createFormTokens(keys),
     doorLists: createDoorLists(),
     takeQueue: createTakeQueue(),
     webhookSecrets: createWebhookSecrets(keys),

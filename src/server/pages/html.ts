@@ -25,6 +25,8 @@ export interface PageParts {
   hasOwnImages?: true
   /** Whether the script sends requests to this server. */
   isLive?: true
+  /** Whether the page has a form, which it sends to this server. */
+  hasForm?: true
   bodyClass?: string
 }
 
@@ -44,7 +46,19 @@ export function digestSource(text: string): string {
 
 /** Returns a page that runs, loads, and shows only content of this server, and that cannot be framed or cached. */
 export function buildPage(parts: PageParts): Page {
-  const { title, main, language = 'en', head, styles = [], script, icon, hasOwnImages, isLive, bodyClass } = parts
+  const {
+    title,
+    main,
+    language = 'en',
+    head,
+    styles = [],
+    script,
+    icon,
+    hasOwnImages,
+    isLive,
+    hasForm,
+    bodyClass,
+  } = parts
   const style = [PAGE_STYLE, ...styles].join('\n')
   const policy = {
     'default-src': "'none'",
@@ -52,6 +66,7 @@ export function buildPage(parts: PageParts): Page {
     'img-src': hasOwnImages ? 'data:' : "'self'",
     ...(script && { 'script-src': "'self'" }),
     ...(isLive && { 'connect-src': "'self'" }),
+    ...(hasForm && { 'form-action': "'self'" }),
   }
   return {
     html: htmlDocument({
@@ -103,9 +118,13 @@ ${body}
 `
 }
 
-/** Returns headers that prevent framing, form submission, type sniffing, caching, and the use of the camera. */
+/**
+ * Returns headers that prevent framing, type sniffing, caching, the use of the camera, and, unless the policy permits
+ * them, forms.
+ */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
-  const whole = { ...policy, 'base-uri': "'none'", 'form-action': "'none'", 'frame-ancestors': "'none'" }
+  const { 'form-action': forms = "'none'", ...others } = policy
+  const whole = { ...others, 'base-uri': "'none'", 'form-action': forms, 'frame-ancestors': "'none'" }
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': Object.entries(whole)

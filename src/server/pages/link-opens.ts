@@ -9,10 +9,15 @@ export type LinkOpen = Platform | 'other'
 export interface LinkOpens {
   /** Counts an opening. Passes without a project are not counted. */
   note(pass: { workspaceId: string; projectId: string | null }, kind: LinkOpen, at: Date): void
+  /** Counts a visit of a join page by its source, which the visitor can choose freely. */
+  noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
   flush(): Promise<void>
   /** Stops the timer without writing. */
   close(): void
 }
+
+/** The maximum number of sources per project and hour. Visits with further ones count as visits without a source. */
+const MAX_SOURCES = 100
 
 /** The interval of writes, regardless of the number of openings. */
 const FLUSH_MS = 2_000
@@ -22,6 +27,8 @@ const FLUSH_MS = 2_000
  */
 export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
+  let sources = new Map<string, Set<string>>()
+  let sourcesHour = 0
   let waiting: NodeJS.Timeout | undefined
 
   function count(figure: NewFigure & { workspaceId: string }): void {
@@ -47,10 +54,26 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
     }
   }
 
+  /** Returns the source to count, so that made-up sources cannot fill the figures. */
+  function boundedSource(projectId: string, source: string, hour: number): string {
+    if (hour !== sourcesHour) [sources, sourcesHour] = [new Map(), hour]
+    const known = sources.get(projectId) ?? new Set()
+    sources.set(projectId, known)
+    if (!known.has(source) && known.size >= MAX_SOURCES) return ''
+    known.add(source)
+    return source
+  }
+
   return {
     note({ workspaceId, projectId }, kind, at) {
       if (projectId === null || store.isFrozen) return
       count({ workspaceId, projectId, hour: hourOf(at), figure: `opened/${kind}`, n: 1 })
+    },
+    noteJoin({ workspaceId, projectId }, source, at) {
+      if (projectId === null || store.isFrozen) return
+      const hour = hourOf(at)
+      const counted = boundedSource(projectId, source ?? '', hour)
+      count({ workspaceId, projectId, hour, figure: `joined/seen/${counted}`, n: 1 })
     },
     flush,
     close: () => clearTimeout(waiting),

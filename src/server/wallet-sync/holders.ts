@@ -1,4 +1,6 @@
 import { platforms } from '../../core/contract/schemas/platform.ts'
+import { hourOf } from '../../storage/operations/figures-repository.ts'
+import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
 
 interface Cause {
@@ -27,7 +29,24 @@ export async function emitHoldings(
     return { type, subject: id, data: { id, externalPassId, projectId, platform, devices }, correlationId }
   })
   await tx.events.insert(workspaceId, events, at)
+  const installed = events.flatMap(({ type, subject }) => (type === 'pass.installed' ? [passes.get(subject)!] : []))
+  await countJoined(tx, workspaceId, installed, at)
   return true
+}
+
+/** Counts passes of join pages that a wallet holds for the first time. */
+async function countJoined(tx: Repositories, workspaceId: string, passes: StoredPass[], at: Date): Promise<void> {
+  const first = [...new Set(passes)].filter(({ join }) => join !== null && join.installedAt === null)
+  if (first.length === 0) return
+  await tx.passes.setJoinInstalled(
+    workspaceId,
+    first.map(({ id }) => id),
+    at,
+  )
+  const figures = first.flatMap(({ projectId, join }) =>
+    projectId === null ? [] : [{ projectId, hour: hourOf(at), figure: `joined/installed/${join!.source ?? ''}`, n: 1 }],
+  )
+  for (const figure of figures) await tx.figures.insert(workspaceId, [figure])
 }
 
 /** Emits `pass.removed` for passes that are in no wallet after Apple reported devices as gone. */

@@ -10,6 +10,8 @@ export const regularQueues = [
   'google',
   // Requests to the endpoints of webhooks.
   'webhooks',
+  // Email, over the connections to the SMTP server.
+  'mail',
   // Work in the database only.
   'database',
 ] as const
@@ -83,6 +85,8 @@ export const kinds = {
   'deliver-webhooks': { queue: 'webhooks', priorities: single },
   'upgrade-passes': { queue: 'database', priorities: ['bulk'] },
   'detach-project': { queue: 'database', priorities: ['bulk'] },
+  'process-join': { queue: 'database', priorities: single },
+  'send-join-link': { queue: 'mail', priorities: single },
 } as const satisfies Record<string, KindQueue>
 /** The kind of a job, which determines its queue and its handler (server/background/job-handlers.ts). */
 export type JobKind = keyof typeof kinds

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { createBalances } from './baseline/balances-tables.ts'
 import { createCounters, createFigures, createUsage } from './baseline/counters-tables.ts'
+import { createJoinPages } from './baseline/join-tables.ts'
 import { createMessages } from './baseline/messages-tables.ts'
 import { createPasses, setStatistics } from './baseline/passes-tables.ts'
 import { createPeople } from './baseline/people-tables.ts'
@@ -17,6 +18,7 @@ export async function up(db: Knex): Promise<void> {
   await createPeople(db)
   await createTemplates(db)
   await createPasses(db)
+  await createJoinPages(db)
   await createWallets(db)
   await createScans(db)
   await createZones(db)

@@ -101,6 +101,7 @@ export class Erasure extends Repository {
     await this.ofPass('device_logs', workspaceId, passId).delete()
     // Delete the failures of upgrades, because their messages can quote variables.
     await this.ofPass('template_upgrade_failures', workspaceId, passId).delete()
+    await this.ofPass('join_identities', workspaceId, passId).delete()
   }
 
   /**
@@ -137,6 +138,10 @@ export class Erasure extends Repository {
       // pass.
       scan_payload: null,
       import_digest: null,
+      // The address of a page can contain a personal source.
+      join_source: null,
+      consent_version: null,
+      consented_at: null,
     }
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }

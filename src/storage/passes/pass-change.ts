@@ -152,7 +152,7 @@ export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBui
     .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > :at or passes.lapsed_until <= :at)', moments)
 }
 
-/** Returns the columns for a new holder, who must not get the links, messages, and names of the former one. */
+/** Returns the columns for a new holder, who must not get the links, messages, names, and consent of the former one. */
 export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
   const link_generation = db.raw('link_generation + 1')
   return {
@@ -161,6 +161,8 @@ export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPas
     google_object_id: null,
     apple_token: appleToken,
     message_id: null,
+    consent_version: null,
+    consented_at: null,
     link_generation,
   }
 }

@@ -73,6 +73,11 @@ const DERIVED = mapping({
   groupKey: optionalText,
   messageId: optionalText,
   messageCount: number,
+  joinSlug: optionalText,
+  joinSource: optionalText,
+  consentVersion: optionalText,
+  consentedAt: optionalTime,
+  joinInstalledAt: optionalTime,
 })
 
 /** The fields of a pass that come from other tables. */
@@ -94,6 +99,17 @@ export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINE
   group: (PassGroup & { generation: number }) | null
   /** The notification in the back field and its sequence number; null before the first one. */
   message: { notificationId: string; number: number } | null
+  /** The join page that created the pass; null for other passes. */
+  join: (PassJoin & { installedAt: Date | null }) | null
+}
+
+/** The visit of a join page that created a pass. */
+export interface PassJoin {
+  slug: string
+  source: string | null
+  /** Null, like `consentedAt`, if the visitor did not consent. */
+  consentVersion: string | null
+  consentedAt: Date | null
 }
 
 /** The fields of a new pass. Counters and the status have initial values. */
@@ -116,6 +132,7 @@ export type NewPass = Pick<
   Partial<IdentityIds> & {
     googleClassId?: string | null
     group?: PassGroup | null
+    join?: PassJoin | null
     /** The SHA-256 digest of the scannable code. */
     identifierDigest: Uint8Array
     /** The creation time, if it differs from the time of the request. */
@@ -178,12 +195,17 @@ export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder 
 
 export function toPass(row: PassRow): StoredPass {
   const { group_id, group_key, message_id } = row
+  const { joinSlug, joinSource, consentVersion, consentedAt, joinInstalledAt } = DERIVED.read(row)
   const copyId = row.serial_number ?? row.id
   return Object.assign(PASS.read(row), JOINED.read(row), {
     copyId,
     serialNumber: row.imported_serial_number ?? copyId,
     group: group_id === null ? null : { id: group_id, key: group_key!, generation: row.group_generation ?? 0 },
     message: message_id === null ? null : { notificationId: message_id, number: row.message_count },
+    join:
+      joinSlug === null
+        ? null
+        : { slug: joinSlug, source: joinSource, consentVersion, consentedAt, installedAt: joinInstalledAt },
   })
 }
 
@@ -212,8 +234,18 @@ export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
       updatedAt: at,
     }),
     external_folded: foldCase(pass.externalPassId),
+    ...toJoinColumns(pass.join ?? null),
     ...toContentColumns(pass),
   }
+}
+
+function toJoinColumns(join: PassJoin | null) {
+  return DERIVED.write({
+    joinSlug: join?.slug ?? null,
+    joinSource: join?.source ?? null,
+    consentVersion: join?.consentVersion ?? null,
+    consentedAt: join?.consentedAt ?? null,
+  })
 }
 
 /** Returns a new pass of the newest template version as `toNewRow` stores it, without reading it back. */
@@ -242,6 +274,7 @@ const EMPTY_COLUMNS = {
   imported_serial_number: null,
   message_id: null,
   message_count: 0,
+  join_installed_at: null,
 }
 
 /** The fields that an update can change. */

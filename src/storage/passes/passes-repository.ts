@@ -266,6 +266,14 @@ export class Passes extends Repository {
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
+  /** Stores the first time that a wallet held passes of join pages. */
+  async setJoinInstalled(workspaceId: string, ids: string[], at: Date): Promise<void> {
+    await this.db('passes')
+      .where({ workspace_id: workspaceId, join_installed_at: null })
+      .whereIn('id', ids)
+      .update({ join_installed_at: at.getTime() })
+  }
+
   /** Whether any pass is past its expiry and not marked yet. */
   async hasExpired(at: Date): Promise<boolean> {
     return (await this.expired(at).first('id')) !== undefined

@@ -5,7 +5,15 @@ import { listAudit, resolveSearch } from '../../../src/server/operator/list-audi
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
-import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
+import {
+  definition,
+  issuedPass,
+  joinPageOfTicket,
+  makeProject,
+  makeTemplate,
+  passBody,
+  publishedTemplate,
+} from '../fixtures.ts'
 import { png } from './templates/pictures.ts'
 
 /** Routes that change data without an audit entry, because the ledger records their token. */
@@ -97,6 +105,22 @@ const changes: Record<string, Change> = {
       const { id } = await publishedTemplate(workspace)
       const upgrade = await workspace.ok(contract.upgrades.create, { params: { id }, body: { to: 'latest' } })
       return { params: { id, upgradeId: upgrade.id } }
+    },
+  },
+  'joinPages.set': {
+    action: 'join-page.set',
+    prepare: async (workspace) => ({
+      ...idOf(await publishedTemplate(workspace)),
+      body: { ...joinPageOfTicket, slug: 'audited', title: SECRET },
+    }),
+  },
+  'joinPages.delete': {
+    action: 'join-page.delete',
+    prepare: async (workspace) => {
+      const { id } = await publishedTemplate(workspace)
+      const body = { ...joinPageOfTicket, slug: 'deleted' }
+      await workspace.ok(contract.joinPages.set, { params: { id }, body })
+      return { params: { id } }
     },
   },
   'images.create': { action: 'image.create', prepare: async () => ({ body: await png(), contentType: 'image/png' }) },

@@ -270,6 +270,9 @@ async function record(workspace: TestWorkspace, receiver: Receiver): Promise<Rec
   await ask(contract.identities.list, {})
   await ask(contract.workspace.get, {})
 
+  await ask(contract.joinPages.set, { ...ofTemplate, body: examples.joinPages!.set! })
+  await ask(contract.joinPages.get, ofTemplate)
+
   const { upgrades } = contract
   const gate = { name: 'gate', label: 'Gate', required: true }
   const next = { ...ticket, variables: [...(ticket.variables ?? []), gate] }

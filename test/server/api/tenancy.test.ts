@@ -5,7 +5,15 @@ import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { signedIn, silentProvider } from '../../support/sessions.ts'
-import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../fixtures.ts'
+import {
+  definition,
+  issuedPass,
+  joinPageOfTicket,
+  makeProject,
+  makeTemplate,
+  passBody,
+  publishedTemplate,
+} from '../fixtures.ts'
 import { png } from './templates/pictures.ts'
 
 const routesWithIds = allRoutes.filter(({ route }) => route.params)
@@ -24,6 +32,7 @@ const bodies: Record<string, object> = {
   'notifications.create': { body: 'Doors open at 7' },
   'broadcasts.create': { body: 'Doors open at 7' },
   'upgrades.create': { to: 'latest' },
+  'joinPages.set': joinPageOfTicket,
   'doors.update': { gate: 'Mine now' },
   'zones.update': { name: 'Mine now' },
   'zones.reset': { reason: 'Mine now' },
@@ -97,6 +106,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const draft = await owner.ok(contract.templates.createVersion, { params: { id: template.id } })
     const upgraded = { params: { id: template.id }, body: { to: 'latest' as const } }
     const upgrade = await owner.ok(contract.upgrades.create, upgraded)
+    await owner.ok(contract.joinPages.set, { params: { id: template.id }, body: joinPageOfTicket })
     const pass = await issuedPass(owner, { projectId: project.id })
     const image = await owner.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
     const body = { body: 'Doors open at 7', sendAt: '2027-01-01T00:00:00Z' }

@@ -23,7 +23,7 @@ export interface ServerKeys {
 }
 
 /** The purpose of a subkey. Never rename a purpose: everything that was made with its subkey would become invalid. */
-export type KeyPurpose = 'links' | 'cursors' | SecretPurpose | 'fingerprint'
+export type KeyPurpose = 'links' | 'cursors' | 'join-forms' | SecretPurpose | 'fingerprint'
 
 export type SecretPurpose = 'webhook-secrets' | 'identities' | 'sign-ins'
 

@@ -5,6 +5,8 @@ export const passFilterNames = [
   'projectId',
   'templateId',
   'groupKey',
+  'joinSlug',
+  'joinSource',
   'variable',
   'validOn',
   'redeemed',

@@ -73,9 +73,7 @@ function hasTranslations(written: WrittenDefinition): boolean {
   return [...listTranslated(written)].length > 0
 }
 
-function* listTranslated(
-  written: WrittenDefinition,
-): Generator<{ what: 'text' | 'image'; translations: Record<string, unknown>; path: Path }> {
+function* listTranslated(written: WrittenDefinition): Generator<Translated> {
   for (const { text, path } of listTexts(written)) {
     if (typeof text !== 'string') yield { what: 'text', translations: text, path }
   }
@@ -146,31 +144,44 @@ export function translatedPart(written: WrittenDefinition, language: string): De
 
 /** Checks the languages of a definition. A missing translation is only a warning. */
 export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
-  const languages = languagesOf(written)
   const others = written.languages?.others ?? []
   for (const [index, language] of others.entries()) {
     if (language === written.languages!.default || others.indexOf(language) < index)
       yield { path: ['languages', 'others', index], message: `Duplicate language ${language}` }
   }
-  for (const { what, translations, path } of listTranslated(written)) {
-    const unknown = Object.keys(translations).filter((language) => !languages.includes(language))
+  yield* checkTranslations(listTranslated(written), written.languages)
+  yield* checkKeysOfTexts(written)
+}
+
+/** A text or an image with a value per language. */
+interface Translated {
+  what: 'text' | 'image'
+  translations: Record<string, unknown>
+  path: Path
+}
+
+/** Checks that translations are in the languages of a definition, and that none lacks the default language. */
+export function* checkTranslations(
+  translated: Iterable<Translated>,
+  languages: WrittenDefinition['languages'],
+): Generator<Issue> {
+  const known = languagesOf({ languages })
+  for (const { what, translations, path } of translated) {
+    const unknown = Object.keys(translations).filter((language) => !known.includes(language))
     for (const language of unknown) {
       const message =
-        languages.length === 0
+        known.length === 0
           ? `Set languages, such as { "default": "${language}" }, if ${what === 'text' ? 'a text' : 'an image'} has ` +
             'several'
-          : `The languages of the definition are ${languages.join(', ')}: add ${language}, or remove it here`
+          : `The languages of the definition are ${known.join(', ')}: add ${language}, or remove it here`
       yield { path: [...path, language], message }
     }
-    if (written.languages && translations[written.languages.default] === undefined)
+    if (languages && translations[languages.default] === undefined)
       yield {
         path,
-        message:
-          `Missing the default language ${written.languages.default}, which is the fallback if a language has no ` +
-          `${what}`,
+        message: `Missing the default language ${languages.default}, which is the fallback if a language has no ${what}`,
       }
   }
-  yield* checkKeysOfTexts(written)
 }
 
 /**

@@ -22,7 +22,7 @@ import { openImages, usesOf } from '../../pass-content/pass-images.ts'
 import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from '../../pass-content/shared-classes.ts'
 import { VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
-import { bytesOf, openRoom } from '../limit-checks.ts'
+import { bytesOf, openRoom, type WorkspaceRoom } from '../limit-checks.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
@@ -79,9 +79,15 @@ interface Inserted {
   rejected: Map<string, ApiError>
 }
 
+/** The author of new passes: a request, or a join page, which has no token. */
+export type CreateContext = Pick<RequestContext, 'workspaceId' | 'now'> & {
+  correlationId: string | null
+  token: Pick<RequestContext['token'], 'name'> & { id: string | null; workspace: WorkspaceRoom }
+}
+
 interface Planned {
   passes: ClaimingPass[]
-  context: RequestContext
+  context: CreateContext
 }
 
 async function insertPasses(passes: ClaimingPass[], context: RequestContext): Promise<Inserted> {
@@ -94,7 +100,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesPerTurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
-    const [written] = await context.store.transaction((tx) => insertIn(tx, [part]))
+    const [written] = await context.store.transaction((tx) => insertPlanned(tx, [part]))
     for (const [externalPassId, pass] of written!.inserted) all.inserted.set(externalPassId, pass)
     for (const [externalPassId, problem] of written!.rejected) all.rejected.set(externalPassId, problem)
   }
@@ -102,9 +108,12 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
 }
 
 /** Creates the passes of concurrent single requests in one transaction. */
-const insertTogether = grouped((store: Store, take: () => Planned[]) => store.transaction((tx) => insertIn(tx, take())))
+const insertTogether = grouped((store: Store, take: () => Planned[]) =>
+  store.transaction((tx) => insertPlanned(tx, take())),
+)
 
-async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
+/** Inserts the passes of requests with their jobs and audit entries. */
+export async function insertPlanned(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
   const planned = requests.flatMap(({ passes }) => passes)
   const joined = (await admitPasses(tx, planned, requests[0]!.context)).values()
@@ -156,7 +165,7 @@ async function insertIn(tx: Repositories, requests: Planned[]): Promise<Inserted
 export async function admitPasses<Pass extends ClaimingPass>(
   tx: Repositories,
   passes: Pass[],
-  context: RequestContext,
+  context: Pick<CreateContext, 'workspaceId' | 'now' | 'token'>,
 ): Promise<(Joined<Pass> | ApiError)[]> {
   const { workspaceId, now } = context
   const requireKnown = await openImages(
@@ -245,7 +254,7 @@ async function planPasses(
 export function planPass(
   request: PassCreate & { scanPayload?: string | null },
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
-  { workspaceId, now }: RequestContext,
+  { workspaceId, now }: Pick<RequestContext, 'workspaceId' | 'now'>,
 ): ClaimingPass | ApiError {
   if (!rules) {
     return new ApiError('TEMPLATE_NOT_FOUND', {

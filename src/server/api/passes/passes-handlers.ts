@@ -6,7 +6,7 @@ import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
-import type { StoredPass } from '../../../storage/passes/pass-row.ts'
+import type { PassJoin, StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
@@ -172,7 +172,12 @@ function toPass(pass: StoredPass, { services, now }: Pick<RequestContext, 'servi
     latestTemplateVersion: pass.latestTemplateVersion,
     groupKey: pass.group?.key ?? null,
     hostedLinks: isInstallable(status) ? services.links.build(pass, now) : NO_LINKS,
+    ...(pass.join && { join: toJoin(pass.join) }),
   }
+}
+
+function toJoin({ slug, source, consentVersion, consentedAt }: PassJoin): Pass['join'] {
+  return { slug, source, consentVersion, consentedAt: consentedAt?.toISOString() ?? null }
 }
 
 function etag(pass: StoredPass): Record<string, string> {

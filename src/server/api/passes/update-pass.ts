@@ -157,6 +157,7 @@ async function storeChange(
     newHolder ? undefined : queueUpdates(),
   ])
   if (newHolder) {
+    if (pass.join) await tx.joinIdentities.deleteOfPass(workspaceId, id)
     await endFormer(tx, pass, { card: cardOf({ pass, version }), now, correlationId })
     const kept = images.map((image) => image.id)
     await tx.images.deleteOfPass(workspaceId, id, kept)
@@ -168,9 +169,10 @@ async function storeChange(
 }
 
 /** Returns the columns that a new holder changes, as toHolderColumns writes them. */
-function renewedFor(newHolder: NonNullable<PassChange['newHolder']>, { linkGeneration }: StoredPass) {
+function renewedFor(newHolder: NonNullable<PassChange['newHolder']>, { linkGeneration, join }: StoredPass) {
   const own = { serialNumber: newHolder.copyId, googleObjectId: null }
-  return { ...newHolder, ...own, linkGeneration: linkGeneration + 1, message: null }
+  const withoutConsent = join && { ...join, consentVersion: null, consentedAt: null }
+  return { ...newHolder, ...own, linkGeneration: linkGeneration + 1, message: null, join: withoutConsent }
 }
 
 function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']): void {

@@ -79,14 +79,19 @@ export const projects: Handlers<typeof contract> = {
     const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
     // Assign each hour to the last bucket that begins at or before the start of the hour.
     const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
-    const sums = await store.figures.sums(workspaceId, id, hours, buckets)
-    return { items: inBuckets(sums, starts) }
+    const [sums, hasJoinPage] = await Promise.all([
+      store.figures.sums(workspaceId, id, hours, buckets),
+      store.joinPages.existsInProject(workspaceId, id),
+    ])
+    return { items: inBuckets(sums, starts, hasJoinPage) }
   },
 }
 
 type FiguresItem = ProjectFigures['items'][number]
 
-function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[] {
+function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: boolean): FiguresItem[] {
+  // A page that was deleted keeps its figures.
+  const hasJoined = hasJoinPage || [...sums.keys()].some((figure) => figure.startsWith(JOINED))
   const items = starts.map(
     (start): FiguresItem => ({
       at: new Date(start).toISOString(),
@@ -100,6 +105,7 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
       removed: byPlatform(() => 0),
       pushed: 0,
       fetched: 0,
+      ...(hasJoined && { joined: {} }),
       scans: {},
     }),
   )
@@ -108,11 +114,21 @@ function inBuckets(sums: Map<string, number[]>, starts: number[]): FiguresItem[]
     for (const [bucket, n] of ofFigure.entries()) {
       if (n === 0) continue
       const item = items[bucket]!
-      if (kind === undefined) item[name as 'issued'] = n
+      if (figure.startsWith(JOINED)) addJoined(item, figure, n)
+      else if (kind === undefined) item[name as 'issued'] = n
       else (item[name as 'opened'] as Record<string, number>)[kind] = n
     }
   }
   return items
+}
+
+const JOINED = 'joined/'
+
+/** Adds a figure such as `joined/seen/window`. A source can contain slashes. */
+function addJoined({ joined }: FiguresItem, figure: string, n: number): void {
+  const [, kind, ...source] = figure.split('/') as [string, 'seen' | 'submitted' | 'installed', ...string[]]
+  const ofSource = joined![source.join('/')] ?? { seen: 0, submitted: 0, installed: 0 }
+  joined![source.join('/')] = { ...ofSource, [kind]: n }
 }
 
 async function requireIdentities(

@@ -28,7 +28,7 @@ export const templates: Handlers<typeof contract> = {
   },
 
   get: async ({ params }, { store, workspaceId }) =>
-    withIsoTimes((await store.templates.find(workspaceId, params.id)) ?? missing(params.id)),
+    withIsoTimes((await store.templates.find(workspaceId, params.id)) ?? missingTemplate(params.id)),
 
   update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
@@ -40,22 +40,23 @@ export const templates: Handlers<typeof contract> = {
     return store.transaction(async (tx) => {
       // Lock the project first, as its deletion does.
       if (body.projectId) await holdProject(tx, workspaceId, body.projectId)
-      const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missingTemplate(params.id)
       if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
       if (body.passType && body.passType !== template.passType && template.latestPublishedVersion !== null) {
         throw new ApiError('TEMPLATE_PASS_TYPE_LOCKED', { details: { passType: template.passType } })
       }
       const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
       await audit(tx, context, 'template.update', params.id)
-      return withIsoTimes(updated ?? missing(params.id))
+      return withIsoTimes(updated ?? missingTemplate(params.id))
     })
   },
 
   delete: ({ params }, context) => {
     const { store, workspaceId, now } = context
     return store.transaction(async (tx) => {
-      if (!(await tx.templates.delete(workspaceId, params.id, now))) return missing(params.id)
+      if (!(await tx.templates.delete(workspaceId, params.id, now))) return missingTemplate(params.id)
       await tx.upgrades.cancelOfTemplate(workspaceId, params.id, now)
+      await tx.joinPages.delete(workspaceId, params.id)
       await audit(tx, context, 'template.delete', params.id)
     })
   },
@@ -64,7 +65,7 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     if (body.definition) requireBoundedWork(body.definition)
     const version = await store.transaction(async (tx) => {
-      const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missing(params.id)
+      const number = (await tx.templates.takeVersionNumber(workspaceId, params.id)) ?? missingTemplate(params.id)
       const newest = await tx.templateVersions.findNewest(workspaceId, params.id)
       const after = newest?.version ?? 0
       if (body.after !== undefined && body.after !== after) {
@@ -111,6 +112,6 @@ async function orTaken<T>(key: string | null | undefined, write: () => Promise<T
   }
 }
 
-function missing(templateId: string): never {
+export function missingTemplate(templateId: string): never {
   throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template not found.', details: { templateId } })
 }

@@ -1,5 +1,6 @@
 import { type Platform, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
+import type { JoinState } from '../../../core/rules/join/join-form.ts'
 import type { PassStatus } from '../../../core/rules/pass/pass-status.ts'
 import type { PageWords } from '../../../locales/page-texts.ts'
 import { browserFile, fromLink, pageIcon } from '../assets.ts'
@@ -9,11 +10,14 @@ import { english, nameWallets } from '../words.ts'
 
 type ProblemKind = keyof PageWords['problems']
 
-/** The error for the link of a pass that has ended. The page names the issuer, and the API error does not. */
+/**
+ * The error for the link of a pass that has ended, and for a join page that accepts no visitors. The page names the
+ * issuer, and the API error does not.
+ */
 export class LinkEnded extends ApiError {
   readonly issuer: IssuerFacts
 
-  constructor(status: PassStatus, issuer: IssuerFacts) {
+  constructor(status: PassStatus | JoinState, issuer: IssuerFacts) {
     super('LINK_REVOKED', { details: { reason: status.toLowerCase() } })
     this.issuer = issuer
   }
@@ -24,7 +28,9 @@ const STYLE = browserFile('link-problem.css')
 export function linkProblemPage(problem: ApiError, correlationId: string, language = english): Page {
   const { words, tag } = language
   const [title, what, advice] = (['title', 'what', 'advice'] as const).map((part) =>
-    nameWallets(words.problems[kindOf(problem)][part], platformsOf(problem.code), language),
+    nameWallets(words.problems[kindOf(problem)][part], platformsOf(problem.code), language).replace('{time}', () =>
+      waitOf(problem, tag),
+    ),
   ) as [string, string, string]
   // Show a reference only if the operator has to investigate.
   const reference =
@@ -53,21 +59,35 @@ function contactHtml({ label, url }: Contact): string {
   return `<li>${text}<a dir="ltr" href="${escapeHtml(url)}" rel="noopener nofollow">${address}</a></li>`
 }
 
-const ended = new Map<unknown, ProblemKind>(
-  (['revoked', 'void', 'failed', 'expired', 'suspended'] as const).map((reason) => [reason, reason]),
-)
+const ended = new Map<unknown, ProblemKind>([
+  ['revoked', 'revoked'],
+  ['void', 'void'],
+  ['failed', 'failed'],
+  ['expired', 'expired'],
+  ['suspended', 'suspended'],
+  ['closed', 'joinClosed'],
+  ['full', 'joinFull'],
+])
 const invalid = new Map<unknown, ProblemKind>([
   ['expired', 'linkExpired'],
   ['malformed', 'malformed'],
   ['platform', 'platform'],
+  ['join', 'joinUnknown'],
 ])
 
 function kindOf({ code, status, details }: ApiError): ProblemKind {
   if (code === 'LINK_REVOKED') return ended.get(details.reason) ?? 'revoked'
   if (code === 'LINK_INVALID') return invalid.get(details.reason) ?? 'unknown'
   if (platformsOf(code).length > 0) return 'refused'
-  if (status === 429) return 'busy'
+  if (status === 429) return details.reason === 'join' ? 'joinBusy' : 'busy'
   return status >= 500 ? 'fault' : 'unknown'
+}
+
+/** Returns the time until a retry in words, such as "12 seconds". */
+function waitOf({ headers }: ApiError, tag: string): string {
+  const seconds = Number(headers['retry-after'] ?? 1)
+  const [value, unit] = seconds < 100 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute']
+  return new Intl.NumberFormat(tag, { style: 'unit', unit, unitDisplay: 'long' }).format(value)
 }
 
 function platformsOf(code: string): Platform[] {

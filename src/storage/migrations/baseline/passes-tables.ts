@@ -85,6 +85,14 @@ export async function createPasses(db: Knex): Promise<void> {
     // SHA-256 of the imported row, in hexadecimal.
     table.text('import_digest')
 
+    // The join page that created the pass, the source of the visit, and the consent; null for other passes.
+    table.text('join_slug')
+    table.text('join_source')
+    table.text('consent_version')
+    table.bigInteger('consented_at')
+    // The first time that a wallet held a pass of a join page.
+    table.bigInteger('join_installed_at')
+
     // The position of the last change of a value that door snapshots contain.
     table.specificType('change_position', `${position} default ${nextPosition}`)
 
@@ -112,6 +120,8 @@ async function createPassIndexes(db: Knex): Promise<void> {
   // the erased pass.
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
+  await create('passes_of_join_page', 'workspace_id, join_slug, id', 'join_slug is not null')
+  await create('passes_of_join_source', 'workspace_id, join_source, id', 'join_source is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
   // The page of a group is public, so its query must stay cheap: this index skips void and expired passes.
   await create('passes_installable_of_group', 'group_id, id', `group_id is not null and ${IS_INSTALLABLE}`)

@@ -32,6 +32,8 @@ export interface PassFilters {
   projectId?: string[] | undefined
   templateId?: string[] | undefined
   groupKey?: string[] | undefined
+  joinSlug?: string[] | undefined
+  joinSource?: string[] | undefined
   variable?: Variable[] | undefined
   /** Dates as YYYY-MM-DD. */
   validOn?: string[] | undefined
@@ -158,6 +160,8 @@ function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
     projectId: (where, value: string) => whereProject(db, where, 'passes', [value], facts),
     templateId: (where, value: string) => where.where('passes.template_id', value),
     groupKey: (where, key: string) => whereGroupKey(db, where, key),
+    joinSlug: (where, slug: string) => where.where('passes.join_slug', slug),
+    joinSource: (where, source: string) => where.where('passes.join_source', source),
     validOn: (where, date: string) => {
       const started = db('pass_windows')
         .where('start_date', date)

@@ -61,7 +61,7 @@ function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, fa
 }
 
 /** Filters that each match few passes. */
-const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'label'] as const
+const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'joinSlug', 'label'] as const
 
 /**
  * Whether to iterate over the passes that wallets hold. Such passes can be few, and without statistics SQLite would scan all

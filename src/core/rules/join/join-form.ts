@@ -1,0 +1,196 @@
+import { codePointLength } from '../../bounds.ts'
+import { type JoinPageWrite, MAX_SOURCE } from '../../contract/join-pages.ts'
+import type { Definition, WrittenDefinition } from '../../contract/schemas/definition.ts'
+import type { Issue } from '../../errors.ts'
+import { checkTranslations, type WrittenText } from '../template/definition-languages.ts'
+import { fill, placeholdersIn } from '../template/placeholder.ts'
+import { variablesSchema } from '../template/variables.ts'
+
+/** The settings of a join page that determine its form. */
+export type JoinForm = Pick<JoinPageWrite, 'title' | 'intro' | 'fields' | 'labelFrom' | 'consent' | 'identity'>
+
+/** A field of the form, as the variables schema of the published version describes it. */
+export interface FormField {
+  name: string
+  label: WrittenText
+  kind: FieldKind
+  isRequired: boolean
+  /** In code points. */
+  maxLength: number
+  /** The regular expressions that a value must match. */
+  patterns: string[]
+  /** The allowed values of a choice. */
+  options: readonly string[]
+  example: string | undefined
+}
+
+/** `text` also covers date-times, because browsers have no input for a date-time with an offset. */
+export type FieldKind = 'text' | 'email' | 'number' | 'url' | 'date' | 'choice'
+
+/** The reason why the value of a field is rejected. */
+export type FieldError = 'required' | 'tooLong' | 'email' | 'number' | 'url' | 'date' | 'invalid'
+
+/** The maximum length of values without a declared length, which keeps patterns fast. */
+const MAX_LENGTH = 500
+/** The maximum length of an address (RFC 5321). */
+const MAX_EMAIL_LENGTH = 254
+const MAX_LABEL = 255
+
+/** Returns the fields of the form. Omits variables that the published version no longer declares. */
+export function formFields(definition: Definition, { fields, identity }: JoinForm): FormField[] {
+  const { properties, required } = variablesSchema(definition)
+  const formats = new Map(definition.variables.map(({ name, format }) => [name, format]))
+  return fields.flatMap(({ variable: name, label, required: isWanted = false }): FormField[] => {
+    const schema: Schema | undefined = properties[name]
+    if (!schema) return []
+    const rules = [schema, ...(schema.allOf ?? [])]
+    const options = rules.find((rule) => rule.enum)?.enum ?? []
+    const format = formats.get(name)
+    const kind = options.length > 0 ? 'choice' : kindOf(format)
+    const most = kind === 'email' ? MAX_EMAIL_LENGTH : MAX_LENGTH
+    return [
+      {
+        name,
+        label: label ?? schema.title,
+        kind,
+        isRequired: isWanted || required.includes(name) || name === identity,
+        maxLength: Math.min(schema.maxLength ?? most, most),
+        patterns: rules.flatMap(({ pattern }) => pattern ?? []),
+        options,
+        example: schema.examples?.[0],
+      },
+    ]
+  })
+}
+
+interface Schema {
+  title: string
+  maxLength?: number
+  pattern?: string
+  enum?: readonly string[]
+  allOf?: { pattern?: string; enum?: readonly string[] }[]
+  examples?: string[]
+}
+
+function kindOf(format: Definition['variables'][number]['format']): FieldKind {
+  return format === 'email' || format === 'number' || format === 'url' || format === 'date' ? format : 'text'
+}
+
+/** The result of reading a form: the variables of the pass, or the error of each wrong field. */
+export type ReadForm = { variables: Record<string, string> } | { errors: Map<string, FieldError> }
+
+/** Checks the values of a form, which `cleanValue` returned. Empty fields set no variable. */
+export function readForm(fields: readonly FormField[], values: ReadonlyMap<string, string>): ReadForm {
+  const errors = new Map<string, FieldError>()
+  const variables: Record<string, string> = {}
+  for (const field of fields) {
+    const value = values.get(field.name) ?? ''
+    const error = errorOf(field, value)
+    if (error) errors.set(field.name, error)
+    else if (value !== '') variables[field.name] = value
+  }
+  return errors.size > 0 ? { errors } : { variables }
+}
+
+function errorOf({ kind, isRequired, maxLength, patterns, options }: FormField, value: string): FieldError | undefined {
+  if (value === '') return isRequired ? 'required' : undefined
+  if (codePointLength(value) > maxLength) return 'tooLong'
+  const fits =
+    (options.length === 0 || options.includes(value)) &&
+    patterns.every((pattern) => new RegExp(pattern, 'u').test(value))
+  if (fits) return undefined
+  return kind === 'text' || kind === 'choice' ? 'invalid' : kind
+}
+
+/** The marks that override or isolate the direction of the text around them. */
+const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu
+const CONTROLS = /[\p{Cc}\p{Cs}\u2028\u2029]+/gu
+
+/** Returns what a visitor typed, in one line, without spaces around it and without marks that disturb other text. */
+export function cleanValue(typed: string): string {
+  return typed.normalize('NFC').replace(DIRECTION_MARKS, '').replace(CONTROLS, ' ').replace(/ {2,}/g, ' ').trim()
+}
+
+/** Returns the source of a visit, cut to its maximum length, or null if there is none. */
+export function sourceOf(given: string | null): string | null {
+  if (given === null) return null
+  const cut = cleanValue(given.slice(0, 4 * MAX_SOURCE)).slice(0, MAX_SOURCE)
+  return cut.replace(/[\ud800-\udbff]$/, '').trim() || null
+}
+
+/** Returns the label of a pass: the first text whose placeholders all have a value, or `undefined`. */
+export function labelOf(texts: readonly string[], variables: Record<string, string>): string | undefined {
+  const scope = new Map(Object.entries(variables))
+  const text = texts.find((one) => placeholdersIn(one).every((name) => scope.has(name)))
+  const label = text === undefined ? '' : cleanValue(fill(text, scope))
+  return [...label].slice(0, MAX_LABEL).join('').trim() || undefined
+}
+
+/** Returns an address as the identity of its owner: addresses that differ only in case are the same. */
+export function foldAddress(address: string): string {
+  return address.trim().toLowerCase()
+}
+
+/** The state of a page: whether it accepts visitors. */
+export type JoinState = 'open' | 'closed' | 'full'
+
+/** Returns the state of a page at a time. A closed page is closed, even if it is also full. */
+export function joinState(
+  page: { open: boolean; closesAt: Date | null; limit: number | null; joined: number },
+  at: Date,
+): JoinState {
+  if (!page.open || (page.closesAt !== null && page.closesAt <= at)) return 'closed'
+  return page.limit !== null && page.joined >= page.limit ? 'full' : 'open'
+}
+
+/** Returns the issues of a join page for a published version. */
+export function checkJoinPage(page: JoinForm, written: WrittenDefinition, definition: Definition): Issue[] {
+  return [
+    ...checkFields(page, definition),
+    ...checkLabels(page),
+    ...checkTranslations(translatedOf(page), written.languages),
+  ]
+}
+
+function* checkFields(page: JoinForm, definition: Definition): Generator<Issue> {
+  const { required } = variablesSchema(definition)
+  const declared = new Map(definition.variables.map((variable) => [variable.name, variable]))
+  const names = page.fields.map(({ variable }) => variable)
+  for (const [index, name] of names.entries()) {
+    const path = ['fields', index, 'variable']
+    const variable = declared.get(name)
+    if (!variable) yield { path, message: `The published version has no variable ${name}` }
+    else if (variable.format === 'image') yield { path, message: `${name} is an image, which visitors cannot enter` }
+    if (names.indexOf(name) < index) yield { path, message: `The variable ${name} has two fields` }
+  }
+  const missing = required.filter((name) => !names.includes(name))
+  if (missing.length > 0) {
+    yield { path: ['fields'], message: `Every pass requires ${missing.join(', ')}: add a field for each` }
+  }
+  const { identity } = page
+  if (identity === undefined) return
+  const path = ['identity']
+  if (!names.includes(identity)) yield { path, message: `There is no field for ${identity}` }
+  else if (declared.get(identity)?.format !== 'email') yield { path, message: `${identity} needs the format email` }
+}
+
+function* checkLabels({ labelFrom, fields }: JoinForm): Generator<Issue> {
+  for (const [index, text] of labelFrom.entries()) {
+    for (const name of placeholdersIn(text)) {
+      if (fields.some(({ variable }) => variable === name)) continue
+      yield { path: ['labelFrom', index], message: `There is no field for {{${name}}}` }
+    }
+  }
+}
+
+function* translatedOf({ title, intro, fields, consent }: JoinForm) {
+  const texts: { text: WrittenText | undefined; path: (string | number)[] }[] = [
+    { text: title, path: ['title'] },
+    { text: intro, path: ['intro'] },
+    { text: consent.text, path: ['consent', 'text'] },
+    ...fields.map(({ label }, index) => ({ text: label, path: ['fields', index, 'label'] })),
+  ]
+  for (const { text, path } of texts) {
+    if (typeof text === 'object') yield { what: 'text' as const, translations: text, path }
+  }
+}

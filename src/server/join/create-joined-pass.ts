@@ -1,0 +1,67 @@
+import type { ApiError } from '../../core/errors.ts'
+import type { StoredJoinPage } from '../../storage/join/join-pages-repository.ts'
+import { hourOf } from '../../storage/operations/figures-repository.ts'
+import type { PassJoin, StoredPass } from '../../storage/passes/pass-row.ts'
+import type { Repositories, Store } from '../../storage/store.ts'
+import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
+import { type CreateContext, insertPlanned, planPass } from '../api/passes/create-passes.ts'
+import type { Services } from '../context.ts'
+import { compileVersion } from '../pass-content/compile-version.ts'
+
+/** The pass that a visitor asked for. */
+export interface WantedPass {
+  externalPassId: string
+  label: string
+  variables: Record<string, unknown>
+}
+
+/** A planned pass of a join page. */
+export type JoinPlan = Exclude<ReturnType<typeof planPass>, ApiError>
+
+/** Returns the author of the passes of a page, with the limits of its workspace. */
+export async function joinContext(
+  { workspaceId, slug }: Pick<StoredJoinPage, 'workspaceId' | 'slug'>,
+  store: Store,
+  { correlationId, now }: Pick<CreateContext, 'correlationId' | 'now'>,
+): Promise<CreateContext> {
+  const [limits, usage] = await Promise.all([store.limits.find(workspaceId), store.usage.findStored(workspaceId)])
+  const token = { id: null, name: `join page ${slug}`, workspace: { limits, usage } }
+  return { workspaceId, correlationId, now, token }
+}
+
+/** Checks a pass against the published version, as the API does. */
+export function planJoin(
+  wanted: WantedPass,
+  version: PublishedVersion,
+  { wallets }: Pick<Services, 'wallets'>,
+  context: Pick<CreateContext, 'workspaceId' | 'now'>,
+): JoinPlan | ApiError {
+  const request = { ...wanted, templateId: version.templateId }
+  return planPass(request, { version, checkPass: compileVersion(version, wallets) }, context)
+}
+
+/**
+ * Creates a planned pass. Returns `undefined` if its externalPassId is in use, because its form was sent before.
+ * @throws ApiError if the workspace has no space
+ */
+export async function insertJoined(
+  tx: Repositories,
+  plan: JoinPlan,
+  join: PassJoin,
+  context: CreateContext,
+): Promise<StoredPass | undefined> {
+  const [written] = await insertPlanned(tx, [{ passes: [{ ...plan, join }], context }])
+  const rejection = written!.rejected.get(plan.externalPassId)
+  if (rejection) throw rejection
+  const pass = written!.inserted.get(plan.externalPassId)
+  if (pass && plan.projectId !== null) {
+    const figure = { projectId: plan.projectId, hour: hourOf(context.now), figure: joinFigure('submitted', join), n: 1 }
+    await tx.figures.insert(context.workspaceId, [figure])
+  }
+  return pass
+}
+
+/** Returns the name of a figure of join pages, by the source of the visit. */
+function joinFigure(kind: 'submitted', { source }: Pick<PassJoin, 'source'>): string {
+  return `joined/${kind}/${source ?? ''}`
+}

@@ -1,0 +1,50 @@
+import { createHash, createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { parseUuid, takeRandom } from '../../core/ids.ts'
+import { deriveKey, type ServerKeys } from '../../core/rules/crypto/server-key.ts'
+
+/**
+ * The token of a form: 16 random bytes, the time in 5 bytes, and 15 bytes of HMAC-SHA256, as 48 characters of base64url. The
+ * ID of the pass derives from the token, so that a form that is sent twice creates one pass. The server stores no tokens.
+ */
+const RANDOM_BYTES = 16
+const FACTS_BYTES = RANDOM_BYTES + 5
+const TAG_BYTES = 15
+const SHAPE = /^[A-Za-z0-9_-]{48}$/
+
+/** The time in which visitors must send a form. */
+const MAX_AGE_MS = 24 * 3_600_000
+
+export interface FormTokens {
+  create(templateId: string, at: Date): string
+  /**
+   * Returns the random end of an externalPassId, from which the token cannot be derived. Returns `undefined` for a token that is
+   * too old, or that this server did not create for the page.
+   */
+  verify(token: string, templateId: string, at: Date): string | undefined
+}
+
+/** Creates and verifies tokens. Tokens of previous server keys are accepted. */
+export function createFormTokens(keys: ServerKeys): FormTokens {
+  const accepted = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'join-forms')))
+  const tagOf = (key: (typeof accepted)[number], templateId: string, facts: Uint8Array) =>
+    createHmac('sha256', key).update(parseUuid(templateId)).update(facts).digest().subarray(0, TAG_BYTES)
+  return {
+    create(templateId, at) {
+      const facts = Buffer.alloc(FACTS_BYTES)
+      takeRandom(RANDOM_BYTES).copy(facts)
+      facts.writeUIntBE(Math.floor(at.getTime() / 1000), RANDOM_BYTES, 5)
+      return Buffer.concat([facts, tagOf(accepted[0]!, templateId, facts)]).toString('base64url')
+    },
+    verify(token, templateId, at) {
+      if (!SHAPE.test(token)) return undefined
+      const bytes = Buffer.from(token, 'base64url')
+      const facts = bytes.subarray(0, FACTS_BYTES)
+      const tag = bytes.subarray(FACTS_BYTES)
+      if (!accepted.some((key) => timingSafeEqual(tag, tagOf(key, templateId, facts)))) return undefined
+      const age = at.getTime() - facts.readUIntBE(RANDOM_BYTES, 5) * 1000
+      if (age > MAX_AGE_MS) return undefined
+      const digest = createHash('sha256').update(parseUuid(templateId)).update(facts).digest()
+      return digest.toString('base64url', 0, RANDOM_BYTES)
+    },
+  }
+}

@@ -1,0 +1,259 @@
+import type { H3Event } from 'h3'
+import type { Issue } from '../../core/errors.ts'
+import { ApiError } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import {
+  cleanValue,
+  type FieldError,
+  type FormField,
+  formFields,
+  joinState,
+  labelOf,
+  readForm,
+  sourceOf,
+} from '../../core/rules/join/join-form.ts'
+import { inLanguage, writtenOf } from '../../core/rules/template/definition-languages.ts'
+import type { PublicJoinPage } from '../../storage/join/join-pages-repository.ts'
+import type { PassJoin, StoredPass } from '../../storage/passes/pass-row.ts'
+import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
+import type { JoinLimits } from '../admission/join-limits.ts'
+import type { Services } from '../context.ts'
+import { correlationIdOf } from '../http/middleware/observe.ts'
+import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
+import { pageResponse } from '../pages/html.ts'
+import { type IssuerFacts, issuerFacts } from '../pages/issuer-facts.ts'
+import {
+  CONSENT_INPUT,
+  emptyForm,
+  type FilledForm,
+  type JoinPageFacts,
+  joinPage,
+  sentPage,
+  TOKEN_INPUT,
+} from '../pages/join/join-page.ts'
+import { LinkEnded } from '../pages/link/link-problem-page.ts'
+import { isCrawler } from '../pages/link/visitors.ts'
+import { pageLanguage } from '../pages/words.ts'
+import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joined-pass.ts'
+
+export type JoinServices = Services & { joinLimits: JoinLimits; addressKeyOf(event: H3Event): string }
+
+/** The maximum size of a submitted form: 64 KiB of values, with percent-encoding. */
+const MAX_FORM_BYTES = 256 * 1024
+
+/** The query of the page after a submission whose link is sent by email. */
+const SENT = 'sent'
+
+interface OpenedPage {
+  page: PublicJoinPage
+  version: PublishedVersion
+  issuer: IssuerFacts
+  fields: FormField[]
+  facts: JoinPageFacts
+}
+
+/** Shows the form of a page. @throws ApiError LINK_INVALID, LINK_REVOKED with the reason in its details */
+export async function showJoin(event: H3Event, services: JoinServices): Promise<Response> {
+  const now = services.clock()
+  const opened = await openPage(event, services, now)
+  const { page, version, facts } = opened
+  if (page.settings.identity !== undefined && event.url.searchParams.has(SENT)) return respond(200, sentPage(facts))
+  requireOpen(opened, now)
+  if (event.req.method === 'GET' && !isCrawler(event.req.headers.get('user-agent'))) {
+    services.linkOpens.noteJoin({ ...page, projectId: version.projectId }, sourceIn(event, page), now)
+  }
+  return showForm(200, opened, emptyForm, services.formTokens.create(page.templateId, now))
+}
+
+/**
+ * Creates a pass from a submitted form, and redirects to its smart link, or if the page has an identity, to a page that
+ * is the same for every address. A form that is sent again leads to the same pass.
+ * @throws ApiError as showJoin; RATE_LIMITED
+ */
+export async function submitJoin(event: H3Event, services: JoinServices): Promise<Response> {
+  const now = services.clock()
+  services.joinLimits.address(services.addressKeyOf(event))
+  const opened = await openPage(event, services, now)
+  const { page, version, fields } = opened
+  const form = await readSubmission(event)
+  const fresh = () => services.formTokens.create(page.templateId, now)
+  if (!form) return showForm(400, opened, { ...emptyForm, problem: 'invalid' }, fresh())
+  const token = form.get(TOKEN_INPUT) ?? ''
+  const random = services.formTokens.verify(token, page.templateId, now)
+  const externalPassId = `join:${page.slug}:${random}`
+  if (random !== undefined && page.settings.identity === undefined) {
+    const existing = await findExisting(page, externalPassId, services)
+    if (existing) return redirectToPass(existing, services, now)
+  }
+  requireOpen(opened, now)
+  const { consent } = page.settings
+  const hasConsent = form.has(CONSENT_INPUT)
+  const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
+  const read = readForm(fields, values)
+  const lacksConsent = consent.required && !hasConsent
+  const filled = { values, hasConsent, lacksConsent, errors: new Map<string, FieldError>() }
+  const reject = (more: Partial<FilledForm> = {}) =>
+    showForm(400, opened, { ...filled, ...more }, random === undefined ? fresh() : token)
+  if ('errors' in read) return reject({ errors: read.errors })
+  if (lacksConsent) return reject()
+  if (random === undefined) return reject({ problem: 'expired' })
+
+  const store = services.store
+  const context = await joinContext(page, store, { correlationId: correlationIdOf(event), now })
+  const label = labelOf(page.settings.labelFrom, read.variables) ?? version.templateName
+  const wanted = { externalPassId, label, variables: read.variables }
+  const plan = planJoin(wanted, version, services, context)
+  if (plan instanceof ApiError) return reject(problemsOf(plan, fields))
+  services.joinLimits.page(page.templateId)
+  const full = await services.takeQueue({ ...context, store }, 1)
+  if (full) throw new ApiError('SERVICE_UNAVAILABLE', { message: full.message, headers: { 'retry-after': '60' } })
+  const join: PassJoin = {
+    slug: page.slug,
+    source: sourceIn(event, page),
+    consentVersion: hasConsent ? consent.version : null,
+    consentedAt: hasConsent ? now : null,
+  }
+  if (page.settings.identity === undefined) {
+    const pass = await createPass(opened, { plan, join }, services, context)
+    return redirectToPass(pass, services, now)
+  }
+  await storeSubmission(opened, { wanted, join, identity: page.settings.identity }, services, context)
+  return redirect(`${page.slug}?${SENT}`)
+}
+
+type Context = Awaited<ReturnType<typeof joinContext>>
+
+/** Creates the pass, or returns the pass that a concurrent request created from the same form. */
+async function createPass(
+  { page, issuer }: OpenedPage,
+  { plan, join }: { plan: JoinPlan; join: PassJoin },
+  services: JoinServices,
+  context: Context,
+): Promise<StoredPass> {
+  const { workspaceId, templateId } = page
+  const created = await services.store
+    .transaction(async (tx) => {
+      if (!(await tx.joinPages.take(workspaceId, templateId))) throw new LinkEnded('full', issuer)
+      const pass = await insertJoined(tx, plan, join, context)
+      if (!pass) throw new SentBefore()
+      return pass
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof SentBefore || error instanceof LinkEnded)) throw error
+      return error
+    })
+  if (!(created instanceof Error)) return created
+  const existing = await findExisting(page, plan.externalPassId, services)
+  if (existing) return existing
+  throw created
+}
+
+/** Thrown to roll back a transaction whose form was sent before. */
+class SentBefore extends Error {}
+
+/**
+ * Stores a submission for its job, which creates the pass or finds the one of the address. The request does the same for
+ * a known and a new address, so that neither its response nor its duration shows whether an address has a pass.
+ */
+async function storeSubmission(
+  { page, issuer, facts }: OpenedPage,
+  { wanted, join, identity }: { wanted: Parameters<typeof planJoin>[0]; join: PassJoin; identity: string },
+  { store }: JoinServices,
+  { workspaceId, correlationId, now }: Context,
+): Promise<void> {
+  const { externalPassId, label, variables } = wanted
+  const id = newId(now)
+  const consentedAt = join.consentedAt?.toISOString() ?? null
+  const content = { label, variables, join: { ...join, consentedAt }, identity, language: facts.language.locale }
+  await store.transaction(async (tx) => {
+    const submission = { id, templateId: page.templateId, externalPassId, content, createdAt: now }
+    if (!(await tx.joinSubmissions.insert(workspaceId, submission))) return
+    if (!(await tx.joinPages.take(workspaceId, page.templateId))) throw new LinkEnded('full', issuer)
+    await tx.jobs.insert([{ workspaceId, kind: 'process-join', subject: id, correlationId }], now)
+  })
+}
+
+/** @throws ApiError LINK_INVALID, LINK_REVOKED */
+async function openPage(event: H3Event, services: JoinServices, now: Date): Promise<OpenedPage> {
+  const { store, links, wallets } = services
+  const slug = event.context.params?.slug ?? ''
+  const page = SLUG.test(slug) ? await store.joinPages.findPublic(slug) : undefined
+  const [version] = page ? await store.templateVersions.listNewestPublished(page.workspaceId, [page.templateId]) : []
+  if (!page || !version) throw new ApiError('LINK_INVALID', { details: { reason: 'join' } })
+  const { suspendedAt, expiresAt } = page.workspace
+  if (suspendedAt !== null || (expiresAt !== null && expiresAt <= now)) {
+    throw new ApiError('LINK_REVOKED', { details: { reason: 'suspended' } })
+  }
+  const language = pageLanguage(event.req.headers, writtenOf(version.definition).languages)
+  const definition = inLanguage(version.definition, language.ofTexts)
+  const issuer = issuerFacts(definition, version)
+  const { settings } = page
+  const platforms = wallets.all.map(({ platform }) => platform)
+  const { sandboxed } = wallets
+  const facts = { issuer, settings, language, platforms, sandboxed, publicUrl: links.publicUrl }
+  return { page, version, issuer, fields: formFields(definition, settings), facts }
+}
+
+/** The pattern of `JoinSlug`, so that other paths cost no query. */
+const SLUG = /^[a-z0-9-]{3,64}$/
+
+function requireOpen({ page, issuer }: OpenedPage, now: Date): void {
+  const state = joinState({ ...page, limit: page.passLimit }, now)
+  if (state !== 'open') throw new LinkEnded(state, issuer)
+}
+
+/** Returns the fields of a form, or `undefined` if the body is not a form. @throws ApiError INVALID_INPUT (413) */
+async function readSubmission(event: H3Event): Promise<URLSearchParams | undefined> {
+  try {
+    requireContentType(event, ['application/x-www-form-urlencoded'])
+    return new URLSearchParams(decodeUtf8(await readBody(event, MAX_FORM_BYTES)))
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 400 || error.status === 415)) return undefined
+    throw error
+  }
+}
+
+function sourceIn({ url }: H3Event, { settings }: PublicJoinPage): string | null {
+  return settings.source ? sourceOf(url.searchParams.get('source')) : null
+}
+
+/** Returns the errors of fields that only the rules of the whole pass find, such as the size of a barcode. */
+function problemsOf(problem: ApiError, fields: readonly FormField[]): Partial<FilledForm> {
+  const issues = (problem.details.issues ?? []) as Issue[]
+  const names = issues.flatMap(({ path: [first, name] }) => (first === 'variables' ? [name] : []))
+  const wrong = fields.filter((field) => names.includes(field.name))
+  const errors = new Map(wrong.map((field): [string, FieldError] => [field.name, 'invalid']))
+  return errors.size > 0 ? { errors } : { problem: 'invalid' }
+}
+
+async function findExisting(
+  { workspaceId, templateId }: PublicJoinPage,
+  externalPassId: string,
+  { store }: JoinServices,
+): Promise<StoredPass | undefined> {
+  const [pass] = await store.passes.listByExternalIds(workspaceId, [externalPassId])
+  return pass?.templateId === templateId ? pass : undefined
+}
+
+function showForm(status: number, { facts, fields }: OpenedPage, filled: FilledForm, token: string): Response {
+  return respond(status, joinPage(facts, { fields, token, filled }))
+}
+
+function respond(status: number, page: ReturnType<typeof joinPage>): Response {
+  return pageResponse(page, { status })
+}
+
+/**
+ * Redirects to the page of the pass, also phones, so that their wallet opens with the tap of a visitor.
+ * @throws ApiError LINK_REVOKED if the links were revoked, or the pass has another holder
+ */
+function redirectToPass(pass: StoredPass, { links }: JoinServices, now: Date): Response {
+  if (pass.linkGeneration > 0) throw new ApiError('LINK_REVOKED', { details: { reason: 'revoked' } })
+  const link = links.urlFor('smart', pass, now)
+  return redirect(`../l/${link.slice(link.lastIndexOf('/') + 1)}?choose`)
+}
+
+/** @param location relative to the page, so that it works under any path of a proxy */
+function redirect(location: string): Response {
+  return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store' } })
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { ApiError } from '../../core/errors.ts'
+import { foldAddress } from '../../core/rules/join/join-form.ts'
+import type { Job } from '../../storage/jobs/jobs-repository.ts'
+import type { StoredSubmission } from '../../storage/join/join-submissions-repository.ts'
+import type { PassJoin } from '../../storage/passes/pass-row.ts'
+import type { Repositories } from '../../storage/store.ts'
+import type { CreateContext } from '../api/passes/create-passes.ts'
+import type { Services } from '../context.ts'
+import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joined-pass.ts'
+
+type JoinServices = Pick<Services, 'store' | 'clock' | 'wallets'>
+
+/**
+ * Creates the pass of each submitted address, or finds the pass that the address has, and queues the email with the link
+ * in the same transaction.
+ */
+export async function processJoins(jobs: Job[], services: JoinServices): Promise<void> {
+  for (const job of jobs) {
+    const submission = await services.store.joinSubmissions.find(job.workspaceId, job.subject)
+    if (submission) await processJoin(job, submission, services)
+    else await services.store.statement((tx) => tx.jobs.complete([job]))
+  }
+}
+
+async function processJoin(job: Job, submission: StoredSubmission, services: JoinServices): Promise<void> {
+  const { store, clock } = services
+  const { workspaceId, correlationId } = job
+  const { templateId, externalPassId, content } = submission
+  const author = { workspaceId, slug: content.join.slug }
+  const context = await joinContext(author, store, { correlationId, now: clock() })
+  const [version] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
+  const { label, variables } = content
+  const plan = version && planJoin({ externalPassId, label, variables }, version, services, context)
+  // Undefined if the template was deleted, or a new version rejects the values.
+  const planned = plan instanceof ApiError ? undefined : plan
+  await store.transaction(async (tx) => {
+    const [held] = await tx.jobs.complete([job])
+    if (!held) return
+    await tx.joinSubmissions.delete(workspaceId, submission.id)
+    if (!planned || !(await createOnce(tx, planned, submission, context))) {
+      await tx.joinPages.release(workspaceId, templateId)
+    }
+    await queueEmail(tx, submission, context)
+  })
+}
+
+/** Creates the pass, if its address has none. */
+async function createOnce(
+  tx: Repositories,
+  plan: JoinPlan,
+  { templateId, content }: StoredSubmission,
+  context: CreateContext,
+): Promise<boolean> {
+  const { workspaceId } = context
+  const { identity: variable, language, join } = content
+  const identity = { templateId, digest: digestOf(content), passId: plan.id, variable, language }
+  if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
+  const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
+  if (await insertJoined(tx, plan, given, context)) return true
+  // The form was sent before, and the pass of that time was erased or transferred.
+  await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
+  return false
+}
+
+async function queueEmail(
+  tx: Repositories,
+  { templateId, content }: StoredSubmission,
+  { workspaceId, correlationId, now }: CreateContext,
+): Promise<void> {
+  const address = { templateId, digest: digestOf(content), language: content.language }
+  const passId = await tx.joinIdentities.takeMail(workspaceId, address, now)
+  if (passId !== undefined) {
+    await tx.jobs.insert([{ workspaceId, kind: 'send-join-link', subject: passId, correlationId }], now)
+  }
+}
+
+function digestOf({ variables, identity }: StoredSubmission['content']): string {
+  return createHash('sha256')
+    .update(foldAddress(String(variables[identity])))
+    .digest('hex')
+}

@@ -1,0 +1,92 @@
+import { createTransport } from 'nodemailer'
+import { DiscardError, RescheduleError, SetupError } from '../../core/errors.ts'
+
+export interface Email {
+  /** An address without a name. */
+  to: string
+  subject: string
+  text: string
+  html: string
+  /** Identifies the email, so that mail programs recognize one that was sent twice. */
+  id: string
+}
+
+/** Sends email through the SMTP server of the operator. */
+export interface Mailer {
+  /**
+   * Sends an email.
+   * @throws DiscardError if the server permanently rejects the address; RescheduleError if it does not accept email now
+   */
+  send(email: Email): Promise<void>
+  close(): void
+}
+
+export interface MailSettings {
+  /** smtp:// or smtps://, with the user and the password. */
+  url: string
+  /** The sender, as an address or `Name <address>`. */
+  from: string
+}
+
+const TIMEOUT_MS = 10_000
+
+/** The maximum number of connections to the SMTP server. */
+const MAX_CONNECTIONS = 3
+
+/** The time after which a job tries again, in seconds, while the SMTP server does not accept email. */
+const RETRY_SECONDS = 30
+
+export function createMailer({ url, from }: MailSettings): Mailer {
+  if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
+    throw new SetupError('--smtp-url must be an address such as smtp://user:password@mail.example.com:587')
+  }
+  const { hostname } = new URL(url)
+  const transport = createTransport({
+    url,
+    pool: true,
+    maxConnections: MAX_CONNECTIONS,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    // Texts must never be read from files or other addresses.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return {
+    async send({ to, subject, text, html, id }) {
+      try {
+        await transport.sendMail({
+          from,
+          to: { name: '', address: to },
+          subject,
+          text,
+          html,
+          messageId: `<${id}@${hostname}>`,
+          headers: { 'auto-submitted': 'auto-generated' },
+        })
+      } catch (error) {
+        throw toJobError(error as SmtpError)
+      }
+    },
+    close: () => transport.close(),
+  }
+}
+
+interface SmtpError extends Error {
+  /** A code of nodemailer: EENVELOPE and EMESSAGE if the server rejected the addresses or the content. */
+  code?: string
+  responseCode?: number
+}
+
+function toJobError(error: SmtpError): Error {
+  const { code, responseCode = 0 } = error
+  const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500
+  // Do not include the message of the server, because it can contain the address.
+  if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
+  const reason = responseCode > 0 ? `${code} ${responseCode}` : (code ?? error.name)
+  return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
+    retryAfterSeconds: RETRY_SECONDS,
+    countsAsAttempt: false,
+    cause: error,
+  })
+}

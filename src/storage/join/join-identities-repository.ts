@@ -1,0 +1,61 @@
+import { mapping, optionalTime, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+
+const IDENTITY = mapping({
+  templateId: text,
+  /** The SHA-256 of the address in lower case, in hexadecimal. */
+  digest: text,
+  passId: text,
+  /** The variable of the pass with the address. */
+  variable: text,
+  language: text,
+  /** The time at which the last email was queued. */
+  mailedAt: optionalTime,
+})
+
+export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
+
+/** The minimum time between two emails to an address. */
+const MAIL_INTERVAL_MS = 60_000
+
+/** The addresses that have a pass of a template. */
+export class JoinIdentities extends Repository {
+  /** Stores the address of a new pass. Returns false if the address has a pass, also one of a concurrent transaction. */
+  async insert(workspaceId: string, identity: Omit<StoredIdentity, 'mailedAt'>): Promise<boolean> {
+    const row = { ...IDENTITY.write({ ...identity, mailedAt: null }), workspace_id: workspaceId }
+    const inserted: unknown[] = await this.db('join_identities')
+      .insert(row)
+      .onConflict(['workspace_id', 'template_id', 'digest'])
+      .ignore()
+      .returning('pass_id')
+    return inserted.length > 0
+  }
+
+  /** Returns the pass of an address if an email can be sent now, at most once a minute; `undefined` otherwise. */
+  async takeMail(
+    workspaceId: string,
+    { templateId, digest, language }: Pick<StoredIdentity, 'templateId' | 'digest' | 'language'>,
+    at: Date,
+  ): Promise<string | undefined> {
+    const [due]: { pass_id: string }[] = await this.db('join_identities')
+      .where({ workspace_id: workspaceId, template_id: templateId, digest })
+      .where((or) => or.whereNull('mailed_at').orWhere('mailed_at', '<=', at.getTime() - MAIL_INTERVAL_MS))
+      .update({ mailed_at: at.getTime(), language })
+      .returning('pass_id')
+    return due?.pass_id
+  }
+
+  async findByPass(workspaceId: string, passId: string): Promise<StoredIdentity | undefined> {
+    const row: RowOf<typeof IDENTITY> | undefined = await this.ofPass(workspaceId, passId).first()
+    return row && IDENTITY.read(row)
+  }
+
+  /** Forgets the address of a pass, so that it can get another pass. */
+  async deleteOfPass(workspaceId: string, passId: string): Promise<void> {
+    await this.ofPass(workspaceId, passId).delete()
+  }
+
+  private ofPass(workspaceId: string, passId: string) {
+    return this.db('join_identities').where({ workspace_id: workspaceId, pass_id: passId })
+  }
+}

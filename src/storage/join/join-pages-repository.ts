@@ -1,0 +1,121 @@
+import type { JoinPageWrite } from '../../core/contract/join-pages.ts'
+import { isTaken } from '../db/database-errors.ts'
+import {
+  flag,
+  json,
+  mapping,
+  number,
+  optionalNumber,
+  optionalTime,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
+import { Repository } from '../db/repository.ts'
+
+/** The settings of a page that no query reads. */
+export type JoinSettings = Pick<
+  JoinPageWrite,
+  'title' | 'intro' | 'fields' | 'labelFrom' | 'consent' | 'identity' | 'source'
+>
+
+const PAGE = mapping({
+  templateId: text,
+  workspaceId: text,
+  slug: text,
+  settings: json<JoinSettings>(),
+  open: flag,
+  closesAt: optionalTime,
+  passLimit: optionalNumber,
+  joined: number,
+  createdAt: time,
+  updatedAt: time,
+})
+
+export interface StoredJoinPage extends RecordOf<typeof PAGE> {}
+
+export type JoinPageFields = Pick<StoredJoinPage, 'slug' | 'settings' | 'open' | 'closesAt' | 'passLimit'>
+
+/** A page with the facts about its workspace that decide whether it is available. */
+export interface PublicJoinPage extends StoredJoinPage {
+  workspace: { suspendedAt: Date | null; expiresAt: Date | null }
+}
+
+const WORKSPACE = mapping({ suspendedAt: optionalTime, expiresAt: optionalTime })
+
+/** Thrown if another template has the slug. The transaction must be rolled back. */
+export class SlugTaken extends Error {}
+
+/** The pages where visitors create their own passes, at most one per template. */
+export class JoinPages extends Repository {
+  async find(workspaceId: string, templateId: string): Promise<StoredJoinPage | undefined> {
+    const row: RowOf<typeof PAGE> | undefined = await this.one(workspaceId, templateId).first()
+    return row && PAGE.read(row)
+  }
+
+  /** Returns the page of an address, which names no workspace. */
+  async findPublic(slug: string): Promise<PublicJoinPage | undefined> {
+    const row: (RowOf<typeof PAGE> & RowOf<typeof WORKSPACE>) | undefined = await this.db('join_pages')
+      .join('workspaces', 'workspaces.id', 'join_pages.workspace_id')
+      .where('join_pages.slug', slug)
+      .first(PAGE.from('join_pages'), WORKSPACE.from('workspaces'))
+    return row && { ...PAGE.read(row), workspace: WORKSPACE.read(row) }
+  }
+
+  /**
+   * Creates or replaces the page of a template that the caller has locked. Returns `undefined` for a template of another
+   * workspace.
+   * @throws SlugTaken
+   */
+  async set(
+    workspaceId: string,
+    templateId: string,
+    fields: JoinPageFields,
+    at: Date,
+  ): Promise<StoredJoinPage | undefined> {
+    const first = { joined: 0, createdAt: at, updatedAt: at }
+    const row = PAGE.write({ ...fields, ...first, templateId, workspaceId })
+    const { joined: _, created_at: __, template_id: ___, workspace_id: ____, ...changes } = row
+    try {
+      const [stored]: RowOf<typeof PAGE>[] = await this.db('join_pages')
+        .insert(row)
+        .onConflict('template_id')
+        .merge(Object.keys(changes))
+        .where('join_pages.workspace_id', workspaceId)
+        .returning('*')
+      return stored && PAGE.read(stored)
+    } catch (error) {
+      throw isTaken(error) ? new SlugTaken() : error
+    }
+  }
+
+  async delete(workspaceId: string, templateId: string): Promise<boolean> {
+    return (await this.one(workspaceId, templateId).delete()) > 0
+  }
+
+  /** Counts a pass of the page. Returns false if the page is full or was deleted. Concurrent calls take turns. */
+  async take(workspaceId: string, templateId: string): Promise<boolean> {
+    const free = this.one(workspaceId, templateId).whereRaw('(pass_limit is null or joined < pass_limit)')
+    return (await free.update({ joined: this.db.raw('joined + 1') })) > 0
+  }
+
+  /** Undoes `take` for a visitor who has a pass already. */
+  async release(workspaceId: string, templateId: string): Promise<void> {
+    await this.one(workspaceId, templateId)
+      .where('joined', '>', 0)
+      .update({ joined: this.db.raw('joined - 1') })
+  }
+
+  /** Whether a template of the project has a page. */
+  async existsInProject(workspaceId: string, projectId: string): Promise<boolean> {
+    const page = this.db('join_pages')
+      .join('templates', 'templates.id', 'join_pages.template_id')
+      .where({ 'join_pages.workspace_id': workspaceId, 'templates.project_id': projectId })
+    return (await page.first('join_pages.template_id')) !== undefined
+  }
+
+  private one(workspaceId: string, templateId: string) {
+    return this.db('join_pages').where({ workspace_id: workspaceId, template_id: templateId })
+  }
+}

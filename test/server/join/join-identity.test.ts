@@ -1,0 +1,229 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { createMailer } from '../../../src/server/mail/mailer.ts'
+import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
+import { dialects } from '../../support/databases.ts'
+import { definition, makeProject, publishedTemplate } from '../fixtures.ts'
+
+interface Received {
+  from: string
+  to: string[]
+  content: string
+}
+
+/** A real SMTP server on loopback that keeps what it receives. */
+class Mailbox {
+  readonly received: Received[] = []
+  /** The response code to each recipient; 250 by default. */
+  recipientCode = 250
+  private server!: SMTPServer
+
+  async start(port = 0): Promise<number> {
+    this.server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      logger: false,
+      closeTimeout: 100,
+      onRcptTo: (_, __, done) => {
+        if (this.recipientCode === 250) return done()
+        done(Object.assign(new Error('No such user here'), { responseCode: this.recipientCode }))
+      },
+      onData: (stream, { envelope }, done) => {
+        const parts: Buffer[] = []
+        stream.on('data', (part: Buffer) => parts.push(part))
+        stream.on('end', () => {
+          const from = envelope.mailFrom ? envelope.mailFrom.address : ''
+          this.received.push({
+            from,
+            to: envelope.rcptTo.map(({ address }) => address),
+            content: Buffer.concat(parts).toString(),
+          })
+          done()
+        })
+      },
+    })
+    this.server.listen(port, '127.0.0.1')
+    await once(this.server.server, 'listening')
+    return (this.server.server.address() as AddressInfo).port
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => this.server.close(() => resolve()))
+  }
+
+  /** Returns the link in the text of an email, which is quoted-printable. */
+  static linkIn({ content }: Received): string {
+    const plain = content.replaceAll(/=\r\n/g, '').replaceAll('=3D', '=')
+    return /https:\/\/passes\.example\/l\/[\w-]{80}/.exec(plain)![0]
+  }
+}
+
+let pages = 0
+
+describe.each(dialects)('on %s', (dialect) => {
+  const api = useApi(dialect)
+  const mailbox = new Mailbox()
+  let port: number
+
+  beforeAll(async () => {
+    port = await mailbox.start()
+    const mail = createMailer({ url: `smtp://127.0.0.1:${port}`, from: 'Coffee <cards@coffee.example>' })
+    api.services.mail = mail
+    api.app = api.createApp(api.services)
+  })
+  afterAll(async () => {
+    api.services.mail?.close()
+    await mailbox.stop()
+  })
+
+  async function joinPage(workspace: TestWorkspace, parts: object = {}) {
+    pages += 1
+    const project = await makeProject(workspace, 'Coffee')
+    const variables = [{ name: 'email', label: 'Email', format: 'email' as const }]
+    const design = { ...definition().design, fields: {} }
+    const content = definition({ variables, design, languages: { default: 'en', others: ['ar'] } })
+    const template = await publishedTemplate(workspace, { definition: content, projectId: project.id })
+    const page = await workspace.ok(contract.joinPages.set, {
+      params: { id: template.id },
+      body: {
+        slug: `identity-${dialect}-${pages}`,
+        title: { en: 'Coffee card', ar: 'بطاقة القهوة' },
+        fields: [{ variable: 'email' }],
+        labelFrom: ['{{email}}'],
+        consent: { text: 'I agree.', version: '1', required: false },
+        identity: 'email',
+        ...parts,
+      },
+    })
+    return { ...page, path: `/join/${page.slug}` }
+  }
+
+  const join = (path: string, email: string, headers: Record<string, string> = {}) => submit(api, path, email, headers)
+  const passesOf = async (workspace: TestWorkspace) => (await workspace.ok(contract.passes.list, {})).items
+
+  test('an address gets one pass, whose link is mailed at most once a minute, also in another case', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    const first = await join(page.path, 'ada@example.com')
+    expect([first.status, first.headers.get('location')]).toEqual([303, `${page.slug}?sent`])
+    expect(await passesOf(workspace)).toEqual([])
+    await api.runJobs()
+    const [pass, ...none] = await passesOf(workspace)
+    expect(none).toEqual([])
+    expect(pass).toMatchObject({ label: 'ada@example.com', join: { consentVersion: null, consentedAt: null } })
+    const mails = () => mailbox.received.filter(({ to }) => to[0] === 'ada@example.com')
+    expect(mails()).toHaveLength(1)
+    expect(mails()[0]!.from).toBe('cards@coffee.example')
+    const link = await api.send('GET', new URL(Mailbox.linkIn(mails()[0]!)).pathname)
+    expect([link.status, link.text.includes('ada@example.com')]).toEqual([200, true])
+
+    const again = await join(page.path, 'ADA@Example.COM')
+    expect([again.status, again.headers.get('location')]).toEqual([first.status, first.headers.get('location')])
+    await api.runJobs()
+    expect([mails().length, (await passesOf(workspace)).length]).toEqual([1, 1])
+    api.advance(60)
+    await join(page.path, 'ADA@Example.COM')
+    await api.runJobs()
+    expect([mails().length, (await passesOf(workspace)).length]).toEqual([2, 1])
+    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
+  })
+
+  test('the email is in the language of the visitor, and contains nothing that the visitor typed', async () => {
+    const page = await joinPage(await api.workspace())
+    await join(page.path, 'spam+buy-now@example.org', { 'accept-language': 'ar' })
+    await api.runJobs()
+    const { content } = mailbox.received.find(({ to }) => to[0] === 'spam+buy-now@example.org')!
+    const [head = '', ...body] = content.split('\r\n\r\n')
+    expect(head).toContain('Subject: =?UTF-8?')
+    expect(body.join('\n')).not.toContain('buy-now')
+    expect(head).toContain('Auto-Submitted: auto-generated')
+  })
+
+  test('the responses to a known and a new address are the same, and the form page is not the link', async () => {
+    const page = await joinPage(await api.workspace())
+    await join(page.path, 'known@example.com')
+    await api.runJobs()
+    const [known, fresh] = [await join(page.path, 'known@example.com'), await join(page.path, 'new@example.com')]
+    const shapeOf = ({ status, text, headers }: typeof known) => {
+      const { 'x-correlation-id': _, ...others } = Object.fromEntries(headers)
+      return { status, text, headers: others }
+    }
+    expect(shapeOf(known)).toEqual(shapeOf(fresh))
+    const sent = await api.send('GET', `${page.path}?sent`)
+    expect([sent.status, sent.text.includes('Check your email'), sent.text.includes('/l/')]).toEqual([200, true, false])
+  })
+
+  test('concurrent submissions of an address create one pass', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace, { limit: 5 })
+    await Promise.all(['a@b.example', 'A@b.example', 'a@B.example', 'A@B.EXAMPLE'].map((one) => join(page.path, one)))
+    await api.runJobs()
+    expect(await passesOf(workspace)).toHaveLength(1)
+    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
+    expect(mailbox.received.filter(({ to }) => to[0]!.toLowerCase() === 'a@b.example')).toHaveLength(1)
+  })
+
+  test('an email waits while the SMTP server is down, and is sent when it is back', async () => {
+    const page = await joinPage(await api.workspace())
+    await mailbox.stop()
+    await join(page.path, 'patient@example.com')
+    await expect(api.runJobs()).rejects.toMatchObject({ name: 'RescheduleError', countsAsAttempt: false })
+    await mailbox.start(port)
+    await api.database.writer('jobs').where({ kind: 'send-join-link' }).update({ claim_token: null })
+    // The claim of the failed run ends.
+    api.advance(11)
+    await api.runJobs()
+    expect(mailbox.received.filter(({ to }) => to[0] === 'patient@example.com')).toHaveLength(1)
+  })
+
+  test('an address that the SMTP server rejects is given up, and its error does not name the address', async () => {
+    const page = await joinPage(await api.workspace())
+    mailbox.recipientCode = 550
+    await join(page.path, 'nobody@example.com')
+    const error = await api.runJobs().catch((thrown: Error) => thrown)
+    mailbox.recipientCode = 250
+    expect(error).toMatchObject({ name: 'DiscardError', message: 'The SMTP server rejected the email with 550.' })
+    await api.database.writer('jobs').where({ kind: 'send-join-link' }).delete()
+  })
+
+  test('erasing a pass frees its address, and so does a transfer', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    await join(page.path, 'gone@example.com')
+    await api.runJobs()
+    const [pass] = await passesOf(workspace)
+    await workspace.ok(contract.passes.transfer, {
+      params: { id: pass!.id },
+      body: { label: 'Grace', variables: { email: 'grace@example.com' } },
+    })
+    const transferred = await workspace.ok(contract.passes.get, { params: { id: pass!.id } })
+    expect(transferred.join).toMatchObject({ slug: page.slug, consentVersion: null })
+    expect(await api.database.reader('join_identities').where({ pass_id: pass!.id })).toEqual([])
+    await join(page.path, 'gone@example.com')
+    await api.runJobs()
+    expect(await passesOf(workspace)).toHaveLength(2)
+  })
+})
+
+test('a server without a greeting does not hold a job longer than its timeout', async () => {
+  const mute = createServer().listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const { port } = mute.address() as AddressInfo
+  mute.close()
+  const mailer = createMailer({ url: `smtp://127.0.0.1:${port}`, from: 'a@b.example' })
+  const email = { to: 'c@d.example', subject: 's', text: 't', html: 'h', id: '1' }
+  await expect(mailer.send(email)).rejects.toMatchObject({ name: 'RescheduleError', countsAsAttempt: false })
+  mailer.close()
+})
+
+async function submit(api: Api, path: string, email: string, headers: Record<string, string>) {
+  const { text } = await api.send('GET', path, { headers })
+  const token = /name="-token" value="([\w-]{48})"/.exec(text)![1]!
+  return api.send('POST', path, {
+    body: new URLSearchParams({ '-token': token, email }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  })
+}
