@@ -18,7 +18,8 @@ export interface KilledServer {
   client: Client
   /** Whether the last kill is over, so that the lanes must end. */
   isOver: boolean
-  /** Sends a scan as soon as the server runs. Resolves to undefined if the response was lost. */
+  /** Sends a request as soon as the server runs. Resolves to undefined if the response was lost. */
+  send<T>(name: string, request: (client: Client) => Promise<T>): Promise<T | undefined>
   scan(body: ScanBody): Promise<ScanResponse | undefined>
 }
 
@@ -35,18 +36,19 @@ export async function killAmongScans(
   const killed: KilledServer = {
     client: first.client,
     isOver: false,
-    async scan(body) {
+    async send(name, request) {
       while (!isUp) await sleep(10)
       try {
-        const response = await killed.client.scans.create({ body })
+        const response = await request(killed.client)
         answered += 1
         return response
       } catch (error) {
-        if (!(error instanceof ConnectionError)) arena.check(false, `scan ${body.externalRef}: ${error}`)
+        if (!(error instanceof ConnectionError)) arena.check(false, `${name}: ${error}`)
         arena.did('responses lost')
         return undefined
       }
     },
+    scan: (body) => killed.send(`scan ${body.externalRef}`, ({ scans }) => scans.create({ body })),
   }
   const lanes = Promise.all(Array.from({ length: count }, () => lane(killed)))
   let server = first

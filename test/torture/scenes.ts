@@ -1,4 +1,5 @@
 import type { Scene } from './arena.ts'
+import { killedBalances } from './scenes/balances.ts'
 import { broadcast, filteredBroadcast } from './scenes/broadcast.ts'
 import { clock } from './scenes/clock.ts'
 import { creates } from './scenes/creates.ts'
@@ -21,6 +22,7 @@ export const scenes: Scene[] = [
   kills,
   killedSets,
   killedZones,
+  killedBalances,
   repeats,
   stale,
   sigterm,

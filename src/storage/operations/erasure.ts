@@ -98,6 +98,7 @@ export class Erasure extends Repository {
     for (const platform of messagedPlatforms) {
       await this.ofPass(walletTables[platform].table, workspaceId, passId).update({ last_error: null })
     }
+    await this.ofPass('balance_entries', workspaceId, passId).whereNotNull('reason').update({ reason: null })
     await this.ofPass('device_logs', workspaceId, passId).delete()
     // Delete the failures of upgrades, because their messages can quote variables.
     await this.ofPass('template_upgrade_failures', workspaceId, passId).delete()

@@ -26,10 +26,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const content = definition()
     const design = { ...content.design, barcode: { format: 'qr' as const, message: '{{seat}}' } }
     const { id: projectId } = await workspace.ok(contract.projects.create, { body: { name: 'Fair' } })
+    const balances = { points: { label: 'Points', kind: 'integer' as const } }
     const { id: zoneId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Hall' } })
     const { id } = await issuedPass(workspace, {
       projectId,
-      definition: { ...content, languages: { default: 'en' }, design },
+      definition: { ...content, languages: { default: 'en' }, design, balances },
       externalPassId: SAID,
       label: SAID,
       variables: { seat: 'xq7zkvjw', own: { deep: [SAID] }, [PLANTED]: SAID },
@@ -60,6 +61,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const offline = { externalRef: `report ${id}`, passId: id, scannedAt: api.now.toISOString(), context }
     const report = { ...offline, result: 'denied' as const, reason: 'expired' as const }
     await workspace.ok(contract.scanner.report, { body: { scans: [report] } })
+    const entry = { delta: 1, externalRef: 'order-1', reason: SAID }
+    await workspace.ok(contract.balances.createEntry, { params: { id, name: 'points' }, body: entry })
     return id
   }
   /** Errors of platforms that quote the holder's data, wherever one is kept about a pass or its messages. */
