@@ -100,7 +100,7 @@ export function groupText({ used, size, inside }: DoorGroup, words: AppLanguage[
   if (!inside) return say(words.group, { used, size })
   // The list of those inside has a limit.
   const isCut = inside.length === MAX_GROUP_SHOWN && size > MAX_GROUP_SHOWN
-  return `${words.zones.inside}: ${inside.length}${isCut ? '+' : ''} / ${size}`
+  return say(`${words.zones.inside}: {count}`, { count: `${inside.length}${isCut ? '+' : ''} / ${size}` })
 }
 
 /**

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
 import { evaluateOffline } from '../../../../src/core/rules/door/evaluate-offline.ts'
 import { acceptedScans, type OwnScan, ownScanOf } from '../../../../src/core/rules/door/own-scans.ts'
-import { presenceAtDoor, type ZoneAtDoor } from '../../../../src/core/rules/door/presence-at-door.ts'
+import { changeAtDoor, presenceAtDoor, type ZoneAtDoor } from '../../../../src/core/rules/door/presence-at-door.ts'
 import type { Direction } from '../../../../src/core/rules/zones/presence.ts'
 
 const generatedAt = '2027-05-20T07:30:00.000Z'
@@ -70,4 +70,35 @@ test('a door uses the presence in its list', () => {
   expect(at('in', 1)).toBe('duplicate already_scanned')
   expect(at('out', 2)).toBe('accepted valid')
   expect(at('in', 3)).toBe('accepted valid')
+})
+
+test('after the reversal of a listed movement, a pass is where it was before', () => {
+  const use = { scannedAt: '2027-05-20T07:00:00.000Z', scanContextKey: null }
+  const at = new Date('2027-05-20T07:40:00.000Z')
+  const before = (direction: Direction, movedAt: string) => {
+    const item = { presence: [{ zoneId: 'hall', direction, at: movedAt, gate: null, use }] }
+    const reversed = [{ scannedAt: movedAt, recordedAt: movedAt }]
+    const { previous, use: lastUse } = presenceAtDoor(item, hall, { own: [], reversed }, { direction: 'in', at })
+    return [previous?.direction, lastUse !== null]
+  }
+  expect(before('out', '2027-05-20T07:20:00.000Z')).toEqual(['in', true])
+  // A re-entry continued the use of an earlier entry, which a later re-entry can continue as well.
+  expect(before('in', '2027-05-20T07:20:00.000Z')).toEqual(['out', true])
+  expect(before('in', use.scannedAt)).toEqual(['out', false])
+})
+
+test('a movement, its reversal, and a count change the number inside, unless the zone was reset since', () => {
+  const scannedAt = '2027-05-20T07:40:00.000Z'
+  const movement = { zoneId: 'hall', direction: 'out' as const, at: scannedAt }
+  const adjustment = { zoneId: 'hall', delta: -3 }
+  const changesOf = (zone: Pick<ZoneAtDoor, 'id' | 'resetAt'>) => [
+    changeAtDoor({ kind: 'accepted', scannedAt, movement }, zone),
+    changeAtDoor({ kind: 'reversed', scannedAt, movement }, zone),
+    changeAtDoor({ kind: 'denied', scannedAt, movement }, zone),
+    changeAtDoor({ kind: 'counted', scannedAt, adjustment }, zone),
+    changeAtDoor({ kind: 'accepted', scannedAt }, zone),
+  ]
+  expect(changesOf(hall)).toEqual([-1, 1, 0, -3, 0])
+  expect(changesOf({ ...hall, id: 'club' })).toEqual([0, 0, 0, 0, 0])
+  expect(changesOf({ ...hall, resetAt: scannedAt })).toEqual([0, 0, 0, 0, 0])
 })
