@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../../core/contract/schemas/common.ts'
+import type { parsePassFilter } from '../../../core/contract/schemas/pass-filter.ts'
 import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { idBound } from '../../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../../core/rules/lists/cursor.ts'
@@ -10,47 +11,14 @@ import { whereGroupKey } from '../groups-repository.ts'
 import { holding, whereStale } from '../held-passes.ts'
 import { issuingPasses, lapsedPasses } from '../pass-row.ts'
 
-/** The comparison of a label. `prefix` and `contains` ignore case. */
-export type LabelMatch = 'exact' | 'prefix' | 'contains'
-
-export interface NumericFilter {
-  comparison: '=' | '>=' | '<='
-  value: number
-}
-
-export interface Variable {
-  name: string
-  value: string
-}
-
 /** The filters of passes. Values of one filter are alternatives. All filters must match. */
-export interface PassFilters {
+export interface PassFilters extends Partial<ReturnType<typeof parsePassFilter>> {
   status?: PassStatus[] | undefined
-  externalPassId?: string[] | undefined
-  search?: string[] | undefined
-  /** Project IDs, or the text `null` for passes without a project. */
-  projectId?: string[] | undefined
-  templateId?: string[] | undefined
-  groupKey?: string[] | undefined
-  joinSlug?: string[] | undefined
-  joinSource?: string[] | undefined
-  variable?: Variable[] | undefined
-  /** Dates as YYYY-MM-DD. */
-  validOn?: string[] | undefined
-  redeemed?: boolean[] | undefined
-  redeemedContext?: string[] | undefined
-  /** Whether a wallet holds the pass. If `platform` is given, only wallets of these platforms count. */
-  installed?: boolean[] | undefined
-  /** If `installed` is not given, a wallet of one of these platforms must hold the pass. */
-  platform?: Platform[] | undefined
-  /** Whether a wallet of these platforms that holds the pass lacks its newest version. */
-  stale?: boolean[] | undefined
-  label?: string[] | undefined
-  labelMatch?: LabelMatch[] | undefined
-  revision?: NumericFilter[] | undefined
-  templateVersion?: NumericFilter[] | undefined
-  created?: { from?: Date; to?: Date } | undefined
 }
+
+type ValueOf<Name extends keyof PassFilters> = NonNullable<PassFilters[Name]> extends (infer Value)[] ? Value : never
+
+export type Variable = ValueOf<'variable'>
 
 /** Restricts a query with few passes, such as a chunk of a project, to the passes that match a filter. */
 export type Matcher = (passes: Knex.QueryBuilder) => Knex.QueryBuilder
@@ -145,7 +113,7 @@ type Condition<T = never> = (where: Knex.QueryBuilder, value: T, filters: PassFi
 
 function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
   const compare =
-    (column: string): Condition<NumericFilter> =>
+    (column: string): Condition<ValueOf<'revision'>> =>
     (where, { comparison, value }) =>
       where.whereRaw(`${comparison === '=' ? column : boundColumn(db, column)} ${comparison} ?`, [value])
   return {
@@ -189,8 +157,11 @@ function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
     },
     revision: compare('passes.revision'),
     templateVersion: compare('passes.template_version'),
-  } satisfies Partial<Record<keyof PassFilters, Condition<never>>>
+  } satisfies Record<Exclude<keyof PassFilters, NoCondition>, Condition<never>>
 }
+
+/** The filters that change the condition of another filter, and those that the caller applies. */
+type NoCondition = 'redeemedContext' | 'labelMatch' | 'variable' | 'created'
 
 export const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
 
@@ -237,7 +208,7 @@ function whereLabel(
   db: Knex,
   where: Knex.QueryBuilder,
   text: string,
-  match: LabelMatch,
+  match: ValueOf<'labelMatch'>,
   isContained: typeof containsTerm,
 ): void {
   // Compare the indexed sort key, and the label itself if the key is only its beginning.
