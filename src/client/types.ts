@@ -75,8 +75,6 @@ export type {
   ValueKind,
   VariableDefinition,
   VariableFormat,
-  Warning,
-  WarningCode,
   WrittenDefinition as Definition,
 } from '../core/contract/schemas/definition.ts'
 export type { Languages } from '../core/contract/schemas/language-tags.ts'
@@ -102,6 +100,7 @@ export type {
   ScanResult,
   ScanZone,
 } from '../core/contract/schemas/scan-shapes.ts'
+export type { Warning, WarningCode } from '../core/contract/schemas/warnings.ts'
 export type { TemplatePreview, TemplateVersion, TemplateVersionDetail } from '../core/contract/template-versions.ts'
 export type { Template, VariablesSchema } from '../core/contract/templates.ts'
 export type { Upgrade, UpgradeStatus } from '../core/contract/upgrades.ts'

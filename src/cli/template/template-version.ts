@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
-import type { Warning } from '../../core/contract/schemas/definition.ts'
+import type { Warning } from '../../core/contract/schemas/warnings.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 

@@ -82,8 +82,6 @@ import {
   ValueKind,
   VariableDefinition,
   VariableFormat,
-  Warning,
-  WarningCode,
 } from './schemas/definition.ts'
 import { Languages } from './schemas/language-tags.ts'
 import { Nfc } from './schemas/nfc.ts'
@@ -108,6 +106,7 @@ import {
   ScanResult,
   ScanZone,
 } from './schemas/scan-shapes.ts'
+import { Warning, WarningCode } from './schemas/warnings.ts'
 import { TemplatePreview, TemplateVersion, TemplateVersionDetail } from './template-versions.ts'
 import { Template, VariablesSchema } from './templates.ts'
 import { Upgrade, UpgradeCreate, UpgradeStatus } from './upgrades.ts'

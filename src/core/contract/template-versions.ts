@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { PositiveInt, route, UtcTimestamp } from './schemas/common.ts'
-import { Definition, Warning, warningTable } from './schemas/definition.ts'
+import { Definition } from './schemas/definition.ts'
 import { PreviewLanguage } from './schemas/language-tags.ts'
+import { Warning, warningTable } from './schemas/warnings.ts'
 import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])

@@ -1,4 +1,5 @@
-import type { Definition, PassType, Warning } from '../../contract/schemas/definition.ts'
+import type { Definition, PassType } from '../../contract/schemas/definition.ts'
+import type { Warning } from '../../contract/schemas/warnings.ts'
 import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from '../display/about.ts'
 import { type FrontField, type FrontRow, layOutFront, logoTextWidth, roomForLogoText } from '../display/apple-front.ts'
 import { isPosterTicket } from '../display/poster.ts'

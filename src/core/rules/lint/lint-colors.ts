@@ -1,4 +1,5 @@
-import type { Definition, PassType, Warning } from '../../contract/schemas/definition.ts'
+import type { Definition, PassType } from '../../contract/schemas/definition.ts'
+import type { Warning } from '../../contract/schemas/warnings.ts'
 import { CONTENT_WIDTH, type FrontField, LABEL_SIZE, layOutFront, primarySizes } from '../display/apple-front.ts'
 import type { Card } from '../display/card.ts'
 import {

@@ -1,11 +1,5 @@
-import type {
-  Definition,
-  FieldGroup,
-  ImageRole,
-  PassType,
-  Warning,
-  WarningCode,
-} from '../../contract/schemas/definition.ts'
+import type { Definition, FieldGroup, ImageRole, PassType } from '../../contract/schemas/definition.ts'
+import type { Warning, WarningCode } from '../../contract/schemas/warnings.ts'
 import type { Card } from '../display/card.ts'
 import type { Mosaic } from './mosaic.ts'
 

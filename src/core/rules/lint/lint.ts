@@ -1,5 +1,6 @@
 import { barcodeFormats, googleFormatOf } from '../../barcode-formats.ts'
-import type { Definition, GoogleKind, ImageRole, PassType, Warning } from '../../contract/schemas/definition.ts'
+import type { Definition, GoogleKind, ImageRole, PassType } from '../../contract/schemas/definition.ts'
+import type { Warning } from '../../contract/schemas/warnings.ts'
 import { MAX_ISSUES } from '../../errors.ts'
 import { saysSomething } from '../display/apple-front.ts'
 import type { Card, CardField } from '../display/card.ts'

@@ -1,5 +1,6 @@
-import type { Definition, ImageRole, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
+import type { Definition, ImageRole, PassType } from '../../../core/contract/schemas/definition.ts'
 import type { Platform } from '../../../core/contract/schemas/platform.ts'
+import type { Warning } from '../../../core/contract/schemas/warnings.ts'
 import { validationError } from '../../../core/errors.ts'
 import { readAppleLook } from '../../../core/rules/display/apple-look.ts'
 import { type Card, localeOf, renderCard } from '../../../core/rules/display/card.ts'

@@ -1,4 +1,4 @@
-import type { Warning } from '../../../core/contract/schemas/definition.ts'
+import type { Warning } from '../../../core/contract/schemas/warnings.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
 import type { GoogleView } from '../../../core/rules/display/google-view.ts'
 import type { Poster } from '../../../core/rules/display/poster.ts'

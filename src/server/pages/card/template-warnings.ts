@@ -1,10 +1,5 @@
-import type {
-  Definition,
-  ImageRole,
-  PassType,
-  Warning,
-  WrittenDefinition,
-} from '../../../core/contract/schemas/definition.ts'
+import type { Definition, ImageRole, PassType, WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
+import type { Warning } from '../../../core/contract/schemas/warnings.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { barcodeMessage } from '../../../core/rules/display/card.ts'
 import { type LintFacts, lintDefinition } from '../../../core/rules/lint/lint.ts'

@@ -1,4 +1,5 @@
-import type { Definition, PassType, Warning } from '../../../core/contract/schemas/definition.ts'
+import type { Definition, PassType } from '../../../core/contract/schemas/definition.ts'
+import type { Warning } from '../../../core/contract/schemas/warnings.ts'
 import type { PixelSize } from '../../../core/rules/lint/lint-facts.ts'
 import type { Mosaic } from '../../../core/rules/lint/mosaic.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'

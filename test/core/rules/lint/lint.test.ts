@@ -2,12 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import {
-  Definition,
-  type DefinitionInput,
-  type PassType,
-  warningTable,
-} from '../../../../src/core/contract/schemas/definition.ts'
+import { Definition, type DefinitionInput, type PassType } from '../../../../src/core/contract/schemas/definition.ts'
+import { warningTable } from '../../../../src/core/contract/schemas/warnings.ts'
 import { renderCard } from '../../../../src/core/rules/display/card.ts'
 import { readGoogleView } from '../../../../src/core/rules/display/google-view.ts'
 import { type LintFacts, lintDefinition } from '../../../../src/core/rules/lint/lint.ts'
