@@ -71,6 +71,7 @@ export type {
   GoogleKind,
   GoogleOverrides,
   ImageChoice,
+  Nfc,
   PassType,
   ValueKind,
   VariableDefinition,
@@ -78,7 +79,6 @@ export type {
   WrittenDefinition as Definition,
 } from '../core/contract/schemas/definition.ts'
 export type { Languages } from '../core/contract/schemas/language-tags.ts'
-export type { Nfc } from '../core/contract/schemas/nfc.ts'
 export type { PassFilter } from '../core/contract/schemas/pass-filter.ts'
 export type { Platform } from '../core/contract/schemas/platform.ts'
 export type { RedemptionPolicy, RedemptionTemplate } from '../core/contract/schemas/redemption.ts'

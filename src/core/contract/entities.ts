@@ -78,13 +78,13 @@ import {
   GoogleKind,
   GoogleOverrides,
   ImageChoice,
+  Nfc,
   PassType,
   ValueKind,
   VariableDefinition,
   VariableFormat,
 } from './schemas/definition.ts'
 import { Languages } from './schemas/language-tags.ts'
-import { Nfc } from './schemas/nfc.ts'
 import { PassFilter } from './schemas/pass-filter.ts'
 import { Platform } from './schemas/platform.ts'
 import { RedemptionPolicy, RedemptionTemplate } from './schemas/redemption.ts'

@@ -5,7 +5,6 @@ import { EventFacts, TripFacts } from './about.ts'
 import { BalanceRules, Balances } from './balances.ts'
 import { text, withoutProto } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './language-tags.ts'
-import { Nfc } from './nfc.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 import { WarningCode } from './warnings.ts'
 
@@ -257,6 +256,17 @@ export const DoorInstructions = z.strictObject({
   notice: translatable(text(1, 500)).optional(),
 })
 export type DoorInstructions = z.output<typeof DoorInstructions>
+
+/** The content that a phone sends to NFC readers, over VAS or Smart Tap. */
+export const Nfc = z.strictObject({
+  /** At most 64 bytes of ASCII. It can contain placeholders. */
+  message: text(1, 255),
+  /** The readers' key for iPhones: on the curve P-256, as an X.509 SubjectPublicKeyInfo in base64. */
+  publicKey: text(1, 255),
+  /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
+  requiresAuthentication: z.boolean().optional(),
+})
+export type Nfc = z.output<typeof Nfc>
 
 /** The content of a template version: its variables, its design, and the rules for its passes. */
 export const Definition = z.strictObject({
