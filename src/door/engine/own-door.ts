@@ -24,8 +24,6 @@ export function createOwnDoor(
   { keep, onUnsent, onZone }: OwnDoorOptions,
 ): OwnDoor {
   const { storesMovement } = environment.settings
-  /** The number of changes on this phone. A response does not contain the changes that were made after its request. */
-  let changes = 0
 
   /** Stores the server's properties of this door. */
   async function learn(door: Door): Promise<void> {
@@ -71,10 +69,9 @@ export function createOwnDoor(
     async sync(signal) {
       const sent = await sendMovement(signal)
       if (sent?.kind === 'timeout') return sent
-      const before = changes
       const reply = await server.self(signal)
       if (reply.kind !== 'answer') return reply
-      if (reply.value && changes === before) await learn(reply.value)
+      if (reply.value) await learn(reply.value)
       await readZone(signal)
       return reply
     },
@@ -82,14 +79,12 @@ export function createOwnDoor(
       const reply = await server.updateDoor(identity()?.door.id ?? '', { gate })
       if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
       if (reply.kind === 'rejection') return { code: 'refused', message: reply.message }
-      changes += 1
       await learn(reply.value)
       return null
     },
     async setMovement(movement) {
       const known = identity()
       if (!known) return
-      changes += 1
       const door = { ...known.door, movement: movement ?? undefined }
       await keep({ token: known.token, door, ...(storesMovement && { isMovementUnsent: true }) })
       onUnsent()

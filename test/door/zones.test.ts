@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { contract } from '../../src/core/contract/contract.ts'
+import { scannablePass } from '../server/api/scans/scan-support.ts'
+import { makeProject } from '../server/fixtures.ts'
+import { useApi } from '../support/api.ts'
+import { claimedPhone } from './phone.ts'
+
+// biome-ignore lint/correctness/useHookAtTopLevel: no hook of React
+const api = useApi('sqlite')
+
+const camera = (payload: string) => ({ payload, method: 'camera' as const })
+
+/** A phone in a hall, with a pass. */
+async function hall() {
+  const workspace = await api.workspace()
+  const { id: projectId } = await makeProject(workspace)
+  const { id: zoneId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Hall' } })
+  const pass = await scannablePass(workspace, { projectId })
+  const phone = await claimedPhone(workspace, projectId)
+  const { engine } = phone
+  const turn = (direction: 'in' | 'out') => engine.setMovement({ zoneId, direction })
+  await turn('in')
+  await phone.until(({ zone }) => zone !== null)
+  const inside = async () => (await workspace.ok(contract.zones.get, { params: { id: zoneId } })).inside
+  const reset = () => workspace.ok(contract.zones.reset, { params: { id: zoneId }, body: { reason: 'End of day' } })
+  return { workspace, projectId, zoneId, pass, phone, engine, turn, inside, reset }
+}
+
+test('a re-entry that the server decided debits no use at the door either', async () => {
+  const { pass, phone, engine, turn } = await hall()
+  const scanInTurns = async (verified: 'online' | 'offline', directions: readonly ('in' | 'out')[]) => {
+    for (const direction of directions) {
+      api.advance(5)
+      await turn(direction)
+      const decision = await engine.scan(camera(pass.code))
+      expect(decision).toMatchObject({ result: 'accepted', direction, verified })
+    }
+  }
+  await scanInTurns('online', ['in', 'out', 'in'])
+  phone.network = 'down'
+  await scanInTurns('offline', ['out', 'in', 'out'])
+  await phone.until(({ counts }) => counts.left === 3)
+  expect(engine.state).toMatchObject({ counts: { accepted: 3 }, zone: { inside: 0 } })
+  expect(engine.state.recent[0]!.priorScanCount).toBe(1)
+  await phone.settle()
+  expect(engine.state.conflicts).toEqual([])
+  await engine.stop()
+})
+
+test('a count that the server rejects is not corrected either, and a reset drops earlier counts', async () => {
+  const { phone, engine, inside, reset } = await hall()
+  phone.network = 'down'
+  const count = await engine.adjust(-1)
+  await engine.undoAdjustment(count!)
+  await phone.settle()
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'rejected'))
+  expect(await inside()).toBe(0)
+  phone.network = 'down'
+  await engine.adjust(1)
+  api.advance(5)
+  await reset()
+  await phone.settle()
+  expect(await inside()).toBe(0)
+  await phone.until(({ zone }) => zone!.inside === 0)
+  await engine.stop()
+})
+
+test('a zone that was deleted after it was chosen offline ends at the door, and its scans are uploaded', async () => {
+  const { workspace, projectId, pass, phone, engine } = await hall()
+  const { id: clubId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Club' } })
+  phone.network = 'down'
+  await engine.setMovement({ zoneId: clubId, direction: 'in' })
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', zoneId: clubId })
+  await workspace.ok(contract.zones.delete, { params: { id: clubId } })
+  await phone.settle()
+  await phone.until(({ door }) => door!.movement?.zoneId !== clubId)
+  const { items } = await workspace.ok(contract.scans.list, { query: { passId: pass.id } })
+  expect(items).toMatchObject([{ result: 'accepted', zoneId: clubId, direction: 'in' }])
+  await engine.stop()
+})
