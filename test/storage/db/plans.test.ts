@@ -200,6 +200,17 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
+  test('the last movement of a pass is found without its earlier movements', async () => {
+    const plans = await lists.plansOfWork(({ movements }, workspaceId) =>
+      movements.listCurrent(workspaceId, [passId(1)]),
+    )
+    expect(plans).toHaveLength(1)
+    for (const { text, fullScans, rowsRead } of plans) {
+      expect(fullScans, text).toEqual([])
+      expect(rowsRead, text).toBeLessThan(50)
+    }
+  })
+
   test('the sweep reads only expired passes', async () => {
     for (const plan of await lists.plansOfSweep()) {
       expect(plan.fullScans, plan.text).toEqual([])
