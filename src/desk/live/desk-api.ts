@@ -25,10 +25,11 @@ const TIMEOUT_MS = 30_000
 
 /**
  * Creates the typed API over the browser's fetch, at the server of the page.
+ * @param token an access token; `null` for the session of the browser
  * @param clock observes each response
  * @throws ApiRejection for an error response; an error of fetch if this server does not respond
  */
-export function createApi(token: string, clock: ServerClock): Api {
+export function createApi(token: string | null, clock: ServerClock): Api {
   const resources = Object.entries(endpoints).map(([resource, operations]) => [
     resource,
     Object.fromEntries(
@@ -46,7 +47,7 @@ interface Call {
   query?: Record<string, unknown>
 }
 
-async function read(endpoint: Endpoint, call: Call, token: string, clock: ServerClock): Promise<unknown> {
+async function read(endpoint: Endpoint, call: Call, token: string | null, clock: ServerClock): Promise<unknown> {
   const answer = await ask(pathOf(endpoint, call), token, { signal: AbortSignal.timeout(TIMEOUT_MS) })
   clock.observe(answer.headers.get('date'))
   const bytes = new Uint8Array(await answer.arrayBuffer())
@@ -55,7 +56,7 @@ async function read(endpoint: Endpoint, call: Call, token: string, clock: Server
 }
 
 /** Streams the chunks of GET /v1/events. */
-export async function* openEvents(token: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* openEvents(token: string | null, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const answer = await ask(endpoints.events.follow.path, token, { signal })
   const reader = answer.body!.getReader()
   for (;;) {
@@ -65,11 +66,11 @@ export async function* openEvents(token: string, signal: AbortSignal): AsyncGene
   }
 }
 
-async function ask(path: string, token: string, { signal }: { signal: AbortSignal }): Promise<Response> {
+async function ask(path: string, token: string | null, { signal }: { signal: AbortSignal }): Promise<Response> {
   const answer = await fetch(`.${path}`, {
-    headers: { authorization: `Bearer ${token}` },
-    // Send no cookies, cache nothing, and send the token to no other address.
-    credentials: 'omit',
+    ...(token !== null && { headers: { authorization: `Bearer ${token}` } }),
+    // Send no cookies with a token, cache nothing, and send the token to no other address.
+    credentials: token === null ? 'same-origin' : 'omit',
     cache: 'no-store',
     redirect: 'error',
     signal,

@@ -6,6 +6,7 @@ import type { DeskLanguage } from '../language.ts'
 import { ApiRejection, createApi, createServerClock, openEvents, type ServerClock } from '../live/desk-api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/load-projects.ts'
+import { findSession, type Session, signOut } from '../live/session.ts'
 import { Board } from './board.tsx'
 import { type Desk, DeskContext, useDesk, useFeed } from './desk-context.ts'
 import { PassSearch } from './pass-search.tsx'
@@ -27,45 +28,57 @@ export function mountDesk(element: Element, language: DeskLanguage): void {
   render(<App language={language} isWall={isWall} />, element)
 }
 
-/** A validated token. */
+/** An access token, or the session of a person. */
+type Access = string | Session
+
+/** A validated access. */
 interface Entry {
-  token: string
+  access: Access
   clock: ServerClock
   scopes: readonly Scope[]
   projects: Project[]
 }
 
 function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) {
-  const [token, setToken] = useState(() => sessionStorage.getItem(TOKEN_KEY))
+  const [access, setAccess] = useState<Access | null>(() => sessionStorage.getItem(TOKEN_KEY))
   const [entry, setEntry] = useState<Entry | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const { words } = language
 
   function leave(why: string | null): void {
     sessionStorage.removeItem(TOKEN_KEY)
-    setToken(null)
+    setAccess(null)
     setEntry(null)
     setProblem(why)
   }
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: look for a session once, when the page opens.
+  useEffect(() => {
+    if (access !== null) return
+    findSession().then(
+      (session) => session && setAccess(session),
+      () => setProblem(words.noAnswer),
+    )
+  }, [])
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: the words never change.
   useEffect(() => {
-    if (token === null) return
+    if (access === null) return
     let isCurrent = true
     let timer: ReturnType<typeof setTimeout> | undefined
     const enter = async () => {
       try {
         const clock = createServerClock()
-        const api = createApi(token, clock)
+        const api = createApi(tokenOf(access), clock)
         const { scopes, projectIds } = await api.tokens.current()
         const projects = await listProjects(api, scopes, { boundTo: projectIds, wanted: namedProject() })
         if (!isCurrent) return
-        sessionStorage.setItem(TOKEN_KEY, token)
+        if (typeof access === 'string') sessionStorage.setItem(TOKEN_KEY, access)
         setProblem(null)
-        setEntry({ token, clock, scopes, projects })
+        setEntry({ access, clock, scopes, projects })
       } catch (error) {
         if (!isCurrent) return
-        if (error instanceof ApiRejection && error.status === 401) return leave(words.tokenRefused)
+        if (error instanceof ApiRejection && error.status === 401) return leave(rejectionOf(access, language))
         if (error instanceof ApiRejection && error.status < 500 && error.status !== 429) return leave(error.message)
         setProblem(words.noAnswer)
         timer = setTimeout(enter, 5_000)
@@ -76,10 +89,25 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
       isCurrent = false
       clearTimeout(timer)
     }
-  }, [token])
+  }, [access])
 
-  if (entry) return <Opened key={entry.token} entry={entry} language={language} isWall={isWall} onLeave={leave} />
-  return <TokenScreen language={language} problem={problem} isBusy={token !== null} onToken={setToken} />
+  if (entry)
+    return <Opened key={keyOf(entry.access)} entry={entry} language={language} isWall={isWall} onLeave={leave} />
+  return <TokenScreen language={language} problem={problem} isBusy={access !== null} onToken={setAccess} />
+}
+
+/** Returns the token for the API; `null` for a session. */
+function tokenOf(access: Access): string | null {
+  return typeof access === 'string' ? access : null
+}
+
+function keyOf(access: Access): string {
+  return typeof access === 'string' ? access : access.csrfToken
+}
+
+/** Returns the text that is shown after the server rejected the token or the session. */
+function rejectionOf(access: Access, { words }: DeskLanguage): string {
+  return typeof access === 'string' ? words.tokenRefused : words.sessionEnded
 }
 
 interface OpenedProps {
@@ -93,10 +121,11 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const [isReached, setReached] = useState(true)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
   const desk = useMemo<Desk>(() => {
-    const { token, clock, scopes } = entry
+    const { access, clock, scopes } = entry
+    const token = tokenOf(access)
     const feed = createFeed((signal) => openEvents(token, signal), { isAllowed: scopes.includes('webhooks:read') })
     const api = createApi(token, clock)
-    const onTokenRejected = () => onLeave(language.words.tokenRefused)
+    const onTokenRejected = () => onLeave(rejectionOf(access, language))
     return { api, clock, feed, language, scopes, isWall, onTokenRejected, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
@@ -105,6 +134,11 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const passId = usePassId()
   const { words } = language
   const name = entry.projects.find(({ id }) => id === projectId)?.name
+
+  async function leave(): Promise<void> {
+    if (typeof entry.access !== 'string') await signOut(entry.access)
+    onLeave(null)
+  }
 
   function choose(id: string): void {
     setProjectId(id)
@@ -137,8 +171,8 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
               </select>
             </label>
             <PassSearch />
-            <button type="button" onClick={() => onLeave(null)}>
-              {words.forget}
+            <button type="button" onClick={() => void leave().catch(() => setReached(false))}>
+              {typeof entry.access === 'string' ? words.forget : words.signOut}
             </button>
           </>
         )}

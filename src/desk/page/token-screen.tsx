@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
 import type { DeskLanguage } from '../language.ts'
+import { canSignIn, signInAddress } from '../live/session.ts'
 
 interface TokenScreenProps {
   language: DeskLanguage
@@ -23,6 +24,13 @@ export function TokenScreen({ language, problem, isBusy, onToken }: TokenScreenP
   return (
     <main class="entry">
       <h1>{words.desk}</h1>
+      {canSignIn() && (
+        <p>
+          <a class="button main" href={signInAddress()}>
+            {words.signIn}
+          </a>
+        </p>
+      )}
       <form onSubmit={submit}>
         <label>
           {words.token}

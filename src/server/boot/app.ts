@@ -132,7 +132,7 @@ export function createApp(options: AppOptions): H3 {
   }
   app.get(joinPath, (event) => showJoin(event, joinServices))
   app.post(joinPath, (event) => submitJoin(event, joinServices))
-  mountPublic(app, { services: publicServices, readiness, limitFiles })
+  mountPublic(app, { services: publicServices, readiness, limitFiles, hasSignIn: people !== undefined })
   requireFree(app, applePrefixes)
   // Phones send requests in bursts, so only their rejected requests count against the address, in addition to the limit
   // of all wallets.

@@ -33,13 +33,15 @@ export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>
   readiness: Readiness
   limitFiles(event: H3Event, cost: number): void
+  /** Whether people can sign in to the desk. */
+  hasSignIn: boolean
 }
 
 /** A file debits one additional request per this number of bytes. */
 const BYTES_A_REQUEST = 256 * 1024
 
 /** Mounts all routes without a token, except hosted links and the routes of wallets. */
-export function mountPublic(app: H3, { services, readiness, limitFiles }: PublicOptions): void {
+export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignIn }: PublicOptions): void {
   const { store } = services
   const send = (event: H3Event, file: PublicFile): HTTPResponse => {
     const answer = answerFile(file, event.req.headers)
@@ -68,7 +70,10 @@ export function mountPublic(app: H3, { services, readiness, limitFiles }: Public
     return send(event, found)
   })
 
-  for (const [path, load] of scriptedPages) {
+  for (const [path, load] of [
+    [doorPath, openDoor],
+    [deskPath, hasSignIn ? openDeskWithSignIn : openDesk],
+  ] as const) {
     const sendPage = async (event: H3Event) => {
       const found = (await load()).get(event.url.pathname)
       if (!found) throw new ApiError('NOT_FOUND', { message: 'File not found.' })
@@ -114,10 +119,9 @@ const docsPages = [
   [errorsPath, onceDescribed(() => fileOf(errorsPage()))],
 ] as const
 
-const scriptedPages = [
-  [doorPath, once(loadDoor)],
-  [deskPath, once(loadDesk)],
-] as const
+const openDoor = once(loadDoor)
+const openDesk = once(() => loadDesk(false))
+const openDeskWithSignIn = once(() => loadDesk(true))
 
 function fileOf({ html, headers }: Page): PublicFile {
   const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers

@@ -40,8 +40,10 @@ const OWN_FILES = {
   'connect-src': "'self'",
 }
 
-export async function loadDesk(): Promise<Files> {
-  return filesOf('desk', await readBuild('desk'), { policy: OWN_FILES })
+/** @param hasSignIn whether people can sign in, which the page then offers */
+export async function loadDesk(hasSignIn: boolean): Promise<Files> {
+  const head = hasSignIn ? '<meta name="passes-sign-in" content="./desk/login">' : ''
+  return filesOf('desk', await readBuild('desk'), { policy: OWN_FILES, head })
 }
 
 export async function loadDoor(): Promise<Files> {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { TestProvider } from '../../support/oidc.ts'
 import { freePort } from '../../support/ports.ts'
+import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { run, spawnProgram } from '../support/program.ts'
 import { type HostedServer, hostServer } from '../support/server.ts'
 
@@ -92,6 +93,27 @@ test('a member logs in with a browser, acts in the command line, and is named in
   expect((await run(['logout'], undefined, { env })).exitCode).toBe(0)
   expect(await members()).toMatchObject([{ email: 'anna@example.com', sessions: [] }])
 })
+
+test.skipIf(skipReason !== undefined)(
+  'a member signs in to the desk, reads with the session, and signs out',
+  async () => {
+    await run(['member', 'add', 'anna@example.com', '--role', 'reader', '--database', server.database])
+    await server.client.projects.create({ body: { name: 'Gala' } })
+    const browser = await launchBrowser()
+    cleanUp(() => browser.close())
+    const { page } = await visit(browser, {}, cleanUp)
+    await page.goto(`${server.url}/desk?project=Gala`)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByText('Latest scans').waitFor()
+    expect(new URL(page.url()).search).toBe('?project=Gala')
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+    await page.reload()
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+  },
+)
 
 test('login --sso explains that a server has no sign-in', async () => {
   const other = await hostServer()

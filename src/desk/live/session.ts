@@ -1,0 +1,31 @@
+/** The session of a person who signed in. The browser sends its cookie. */
+export interface Session {
+  email: string
+  /** Sent with each change, so that another site cannot cause it. */
+  csrfToken: string
+}
+
+/** Whether people can sign in at this server, which adds the element to the page. */
+export function canSignIn(): boolean {
+  return document.querySelector('meta[name="passes-sign-in"]') !== null
+}
+
+/** The address of the sign-in, which returns to this view. */
+export function signInAddress(): string {
+  return `./desk/login?${new URLSearchParams({ return: location.search })}`
+}
+
+/** Returns the session of this browser; `null` if there is none. @throws an error of fetch if the server does not respond */
+export async function findSession(): Promise<Session | null> {
+  if (!canSignIn()) return null
+  const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })
+  if (answer.ok) return answer.json()
+  if (answer.status === 401 || answer.status === 403) return null
+  throw new TypeError(`${answer.status} of the session`)
+}
+
+/** Ends the session. */
+export async function signOut({ csrfToken }: Session): Promise<void> {
+  const headers = { 'x-csrf-token': csrfToken }
+  await fetch('./desk/logout', { method: 'POST', headers, cache: 'no-store', redirect: 'error' })
+}
