@@ -22,7 +22,7 @@ export interface EventPoster extends PosterParts {
   event: string
   venue: string
   starts: string | null
-  /** The gate and the seat. */
+  /** The admission level, the gate, and the seat. */
   seat: CardField[]
 }
 
@@ -90,6 +90,7 @@ function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale)
   const starts = tags.text('eventStartDate')
   const seat = tags.within('seats')
   const gate = tags.text('venueEntranceGate')
+  const admission = tags.text('admissionLevel')
   // Since iOS 27, a poster can have a barcode instead of NFC.
   const hasBarcode = passJson.nfc === undefined && Array.isArray(passJson.barcodes) && passJson.barcodes.length > 0
   return {
@@ -101,6 +102,7 @@ function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale)
     starts:
       starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, atVenue(starts, locale)),
     seat: [
+      ...(admission === undefined ? [] : [{ key: 'admission', label: '', value: admission }]),
       ...(gate === undefined ? [] : [{ key: 'gate', label: walletLabel('gate', locale.language), value: gate }]),
       ...Object.entries(seatTags).flatMap(([key, label]) => {
         const value = seat.text(key)

@@ -26,9 +26,9 @@ export function readSemanticFields(
     Object.entries(values).flatMap(([key, value]) => {
       return value ? [{ key, label: walletLabel(key as WalletLabel, language), value }] : []
     })
-  const airport = (place: 'departure' | 'destination'): CardField => ({
+  const airport = (place: 'departure' | 'destination', time: string | undefined): CardField => ({
     key: place,
-    label: tags.text(`${place}CityName`) ?? '',
+    label: [tags.text(`${place}CityName`), time].filter(Boolean).join(' · '),
     value: tags.text(`${place}AirportCode`) ?? '',
   })
   const name = tags.within('passengerName')
@@ -40,19 +40,20 @@ export function readSemanticFields(
         value: `${tags.text('airlineCode')}${tags.text('flightNumber')}`,
       },
     ],
-    primary: [airport('departure'), airport('destination')],
+    primary: [
+      airport('departure', timeOf('Departure', 'departure')),
+      airport('destination', timeOf('Arrival', 'destination')),
+    ],
     auxiliary: fieldsOf({
-      departure: timeOf('Departure', 'departure'),
-      arrival: timeOf('Arrival', 'destination'),
+      passenger: [name.text('givenName'), name.text('familyName')].filter(Boolean).join(' '),
+      seat: tags.within('seats').text('seatNumber'),
+      sequence: tags.text('boardingSequenceNumber'),
+    }),
+    secondary: fieldsOf({
       boarding: timeOf('Boarding', 'departure'),
       terminal: tags.text('departureTerminal'),
       gate: tags.text('departureGate'),
-    }),
-    secondary: fieldsOf({
-      passenger: [name.text('givenName'), name.text('familyName')].filter(Boolean).join(' '),
       group: tags.text('boardingGroup', 'boardingZone'),
-      seat: tags.within('seats').text('seatNumber'),
-      sequence: tags.text('boardingSequenceNumber'),
     }),
     back: [],
   }

@@ -67,7 +67,7 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
       semantic &&
       applePhone(apple, at, named, {
         id: 'semantic',
-        card: cardHtml({ ...apple, fields: semantic }, options),
+        card: cardHtml({ ...apple, fields: semantic, images: semanticImages(apple, images) }, options),
         note: SEMANTIC_NOTE,
       }),
     apple &&
@@ -77,6 +77,11 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
     google && androidPhone(google, images, named, options),
   ]
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
+}
+
+/** The newer layout shows the primary logo, and not the other one. Without it, keep the logo in the approximation. */
+function semanticImages(apple: Card, { primaryLogo }: Card['images']): Card['images'] {
+  return primaryLogo === undefined ? apple.images : { ...apple.images, logo: primaryLogo }
 }
 
 /** Front fields of the design that a newer iPhone does not show, so that the designer puts their facts elsewhere. */

@@ -97,7 +97,12 @@ test('a page without an iPhone preview includes the shared style sheet', () => {
 })
 
 test('draws a poster ticket over its artwork next to the older style, and escapes its texts', () => {
-  const semantics = { eventName: hostileTexts[0]!, venueName: 'Hall', seats: [{ seatRow: hostileTexts[1]! }] }
+  const semantics = {
+    eventName: hostileTexts[0]!,
+    venueName: 'Hall',
+    admissionLevel: 'Balcony',
+    seats: [{ seatRow: hostileTexts[1]! }],
+  }
   const passJson = { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], eventTicket: {}, semantics }
   const page = (json: Record<string, unknown>) => {
     const apple = appleCard(sampleCard(), json)
@@ -108,6 +113,7 @@ test('draws a poster ticket over its artwork next to the older style, and escape
   const html = page(passJson)
   expect(html).toContain('Apple Wallet, before iOS 18')
   expect(html).toContain('A poster ticket shows the facts of the event')
+  expect(html).toContain('Balcony')
   expect(html).toContain(`<img class="artwork" src="${imageUrl(imageId)}" alt="">`)
   for (const hostile of hostileTexts.slice(0, 2)) expect(html).not.toContain(hostile)
   // Phones show a pass with less than a poster needs in the older style.
@@ -155,11 +161,12 @@ test('draws the poster of iOS 27 with its fields, the code, and its images, next
 test('draws an approximation of the layout of iOS 26 for a flight, next to the classic style', () => {
   const apple = appleCard(sampleCard(), { boardingPass: {} })
   const semantic = { ...apple.fields, primary: [{ key: 'from', label: 'Lisboa', value: hostileTexts[0]! }] }
-  const facts = { title: 'Flight', subtitle: '', apple, google: null, images: {}, at }
+  const facts = { title: 'Flight', subtitle: '', apple, google: null, images: { primaryLogo: 'wordmark' }, at }
   const { html } = previewPage({ ...facts, semantic }, { imageUrl })
   const [newer, older] = html.split('Apple Wallet, before iOS 26')
   expect(newer).toContain('Lisboa')
   expect(newer).toContain('An approximation: since iOS 26')
+  expect([newer, older].map((part) => part!.includes(imageUrl('wordmark')))).toEqual([true, false])
   expect(html).not.toContain(hostileTexts[0]!)
   expect(older).not.toContain('Lisboa')
   expect(previewPage({ ...facts, semantic: null }, { imageUrl }).html).not.toContain('iOS 26')
