@@ -28,3 +28,6 @@ export const MAX_LOCKED_REPORTS = 10
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
 /** Exclusive. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
+
+/** The maximum of a balance, and of its change, in either direction. */
+export const MAX_AMOUNT = 1_000_000_000_000

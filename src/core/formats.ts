@@ -52,3 +52,8 @@ export function inLargestUnit(seconds: number): { unit: (typeof UNITS)[number][0
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? UNITS[3]
   return { unit, count: Math.floor(seconds / size) }
 }
+
+/** Returns the number of digits of the minor unit of a currency, such as 2 for EUR and 0 for JPY. */
+export function currencyDigits(currency: string): number {
+  return numberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 0
+}

@@ -3,7 +3,7 @@ import { formatsWithReadings } from '../barcode-formats.ts'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES } from '../route.ts'
-import { CalendarDate, PassStatus, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { CalendarDate, Count, PassStatus, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { integerParam } from './schemas/list-parameters.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
 import { Direction, DoorView, LedgerReason, ScanContext, ScanItem } from './schemas/scan-shapes.ts'
@@ -52,6 +52,21 @@ export const SnapshotItem = z.strictObject({
     )
     .optional()
     .describe('The last movement of the pass in each zone since the last reset. Set if there is one.'),
+  balances: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        label: z.string(),
+        currency: z.string().nullable(),
+        value: z.int(),
+        min: z.int(),
+        max: z.int().nullable(),
+        delta: z.int().describe('The change by an accepted scan; 0 without a rule.'),
+        offlineAllowance: Count.describe('The amount that a device can debit before its scans are uploaded.'),
+      }),
+    )
+    .optional()
+    .describe('Set if the pass has balances, in the order of the definition.'),
   groupId: Uuid.optional().describe('Set if the pass is in a group. All passes of the group have the same groupId.'),
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>

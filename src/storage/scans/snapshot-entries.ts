@@ -3,6 +3,7 @@ import type { PassStatus } from '../../core/contract/schemas/common.ts'
 import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { idBound } from '../../core/ids.ts'
+import type { BalanceSums } from '../../core/rules/balances/balances.ts'
 import { rowsOfPasses } from '../db/dialect.ts'
 import {
   json,
@@ -48,6 +49,7 @@ const ENTRY = mapping({
   status: plain<PassStatus>(),
   expiresAt: optionalTime,
   redemption: nullable(json<RedemptionPolicy>()),
+  balanceSums: nullable(json<BalanceSums>()),
 })
 
 /** The data that a scanner needs to evaluate a pass offline. */

@@ -1,7 +1,9 @@
 import pLimit from 'p-limit'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createRandom } from '../../../bench/support/random.ts'
 import { balances } from '../../../src/core/contract/balances.ts'
 import { passes } from '../../../src/core/contract/passes.ts'
+import { projects } from '../../../src/core/contract/projects.ts'
 import { scanner } from '../../../src/core/contract/scanner.ts'
 import { scans } from '../../../src/core/contract/scans.ts'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
@@ -9,6 +11,7 @@ import { openDatabase } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
+import { times } from '../../support/long.ts'
 import { publishVersion } from '../fixtures.ts'
 import { scan, scannable, scannablePass } from './scans/scan-support.ts'
 
@@ -232,6 +235,134 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await valuesOf(id)).toEqual({ credit: 0 })
     const { items } = await workspace.ok(balances.listEntries, { params: { id, name: 'credit' }, query: {} })
     expect(items.map(({ delta }) => delta)).toEqual([-5, -10])
+  })
+
+  test('door staff see the balances online, and a door list has what it needs to change them offline', async () => {
+    const { id: projectId } = await workspace.ok(projects.create, { body: { name: 'Shop' } })
+    const { code } = await scannablePass(workspace, {
+      projectId,
+      redemption,
+      parts: {
+        balances: {
+          stamps: { label: 'Stamps', kind: 'integer', max: 10 },
+          credit: { label: 'Credit', kind: 'currency', currency: 'EUR', start: 1_240, offlineAllowance: 500 },
+        },
+        balanceRules: [{ balance: 'stamps', delta: 3 }],
+        door: { notice: '{{balance.stamps}} stamps' },
+      },
+    })
+    const list = async (since?: string) =>
+      workspace.ok(scanner.snapshot, { query: { projectId, ...(since && { since }) } })
+    const before = await list()
+    expect(before.items[0]?.balances).toEqual([
+      { name: 'stamps', label: 'Stamps', currency: null, value: 0, min: 0, max: 10, delta: 3, offlineAllowance: 0 },
+      {
+        name: 'credit',
+        label: 'Credit',
+        currency: 'EUR',
+        value: 1_240,
+        min: 0,
+        max: null,
+        delta: 0,
+        offlineAllowance: 500,
+      },
+    ])
+    const { pass } = await scan(workspace, { qrPayload: code })
+    expect(pass?.door).toEqual({
+      fields: [
+        { label: 'Stamps', value: '3 / 10' },
+        { label: 'Credit', value: '12.40 EUR' },
+      ],
+      notice: '3 stamps',
+    })
+    await add(pass!.id, -240, 'lunch', 'credit')
+    api.advance(30)
+    const { items } = await list(before.id)
+    expect(items[0]?.balances?.map(({ value }) => value)).toEqual([3, 1_000])
+    expect(items[0]?.door).toEqual({ fields: [], notice: '3 stamps' })
+  })
+
+  const steps = times(120, 5_000)
+  const title = 'balances equal those of a model after any entries, scans, reversals, and offline reports'
+  test(title, { timeout: 60_000 + 100 * steps }, async () => {
+    const { next: random } = createRandom(process.env.PASSES_BALANCE_SEED ?? `balances on ${dialect}`)
+    const between = (min: number, max: number) => min + Math.floor(random() * (max - min + 1))
+    const [start, min, max] = [30, 5, 60]
+    const cards = await Promise.all(
+      [4, -7, -7].map(async (delta) => {
+        const bounds = { ...points, start, min, max }
+        const made = await passWith({ balances: { points: bounds }, balanceRules: [{ balance: 'points', delta }] })
+        return { ...made, delta, value: start, entries: [] as { id: string; delta: number }[] }
+      }),
+    )
+    const scansOf = new Map<string, { card: (typeof cards)[number]; part: number }>()
+    const partOf = ({ value }: (typeof cards)[number], delta: number) =>
+      delta < 0 ? Math.max(delta, min - value) : Math.min(delta, max - value)
+    let refs = 0
+    for (let step = 0; step < steps; step += 1) {
+      refs += 1
+      const card = cards[between(0, cards.length - 1)]!
+      const { id, delta } = card
+      const action = between(0, 9)
+      const [externalRef, params] = [`model-${refs}`, { id, name: 'points' }]
+      if (action < 4) {
+        const change = between(1, 25) * (random() < 0.5 ? -1 : 1)
+        const answer = await workspace.served(balances.createEntry, { params, body: { delta: change, externalRef } })
+        const isCovered = card.value + change >= min && card.value + change <= max
+        expect(answer.status).toBe(isCovered ? 201 : 409)
+        if (!isCovered) continue
+        card.value += change
+        card.entries.push({ id: (answer.body as { entry: { id: string } }).entry.id, delta: change })
+      } else if (action < 6) {
+        const { result, scan: made } = await scan(workspace, { qrPayload: card.code })
+        const part = partOf(card, delta)
+        expect(result).toBe(delta < 0 && part > delta ? 'denied' : 'accepted')
+        if (result !== 'accepted') continue
+        card.value += part
+        scansOf.set(made.id, { card, part })
+      } else if (action < 7) {
+        const isAccepted = random() < 0.8
+        const offline = { externalRef, passId: id, scannedAt: api.now.toISOString() }
+        const decided = isAccepted
+          ? ({ result: 'accepted', reason: 'valid' } as const)
+          : ({ result: 'denied', reason: 'quota_exhausted' } as const)
+        const body = { scans: [{ ...offline, ...decided }] }
+        const { results } = await workspace.ok(scanner.report, { body })
+        await workspace.ok(scanner.report, { body })
+        if (!isAccepted) continue
+        const part = partOf(card, delta)
+        card.value += part
+        scansOf.set(results[0]!.scan.id, { card, part })
+      } else if (action < 8 && card.entries.length > 0) {
+        const [entry] = card.entries.splice(between(0, card.entries.length - 1), 1)
+        const reversal = { params: { ...params, entryId: entry!.id }, body: {} }
+        const { status } = await workspace.served(balances.reverseEntry, reversal)
+        const isCovered = card.value - entry!.delta >= min && card.value - entry!.delta <= max
+        expect(status).toBe(isCovered ? 201 : 409)
+        if (isCovered) card.value -= entry!.delta
+      } else {
+        const [scanId, made] = [...scansOf][between(0, scansOf.size - 1)] ?? []
+        if (!scanId || !made) continue
+        const { status } = await workspace.served(scans.reverse, { params: { id: scanId }, body: {} })
+        const after = made.card.value - made.part
+        const isCovered = made.part === 0 || (after >= min && after <= max)
+        expect(status).toBe(isCovered ? 200 : 409)
+        if (!isCovered) continue
+        made.card.value = after
+        scansOf.delete(scanId)
+      }
+      expect(await valuesOf(id)).toEqual({ points: card.value })
+    }
+    for (const { id, value } of cards) {
+      const deltas: number[] = []
+      const list = (query: object) => workspace.ok(balances.listEntries, { params: { id, name: 'points' }, query })
+      for (let page = await list({ limit: 100 }); ; page = await list({ limit: 100, cursor: page.nextCursor })) {
+        deltas.push(...page.items.map((entry) => entry.delta))
+        if (page.nextCursor === null) break
+      }
+      expect(await valuesOf(id)).toEqual({ points: value })
+      expect(start + deltas.reduce((sum, one) => sum + one, 0)).toBe(value)
+    }
   })
 
   test('an upgrade keeps the entries, and applies the start of the new version', async () => {

@@ -1,9 +1,7 @@
 import { z } from 'zod'
+import { MAX_AMOUNT } from '../../bounds.ts'
 import { text, withoutProto } from './common.ts'
 import { translatable } from './language-tags.ts'
-
-/** The maximum of an amount, and of a change, in either direction. */
-export const MAX_AMOUNT = 1_000_000_000_000
 
 const MAX_BALANCES = 5
 

@@ -132,11 +132,12 @@ export type ScanRecord = z.output<typeof ScanRecord>
 /** The door instructions of a pass: variables and a notice for door staff. */
 export const DoorView = z
   .strictObject({
-    fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(10),
+    fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(15),
     notice: z.string().nullable(),
   })
   .describe(
-    'Set if the definition has door instructions. The property fields has the variables to show that have a value. ' +
+    'Set if the definition has door instructions, or the pass has balances. The property fields has the variables to ' +
+      'show that have a value, and the balances. ' +
       'The property notice is an instruction for door staff. Texts of more than 500 characters are truncated.',
   )
 export type DoorView = z.output<typeof DoorView>

@@ -1,6 +1,7 @@
-import { type BalanceDefinition, MAX_AMOUNT } from '../../contract/schemas/balances.ts'
+import { MAX_AMOUNT } from '../../bounds.ts'
+import type { BalanceDefinition } from '../../contract/schemas/balances.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
-import { currencyDigits } from '../display/format-value.ts'
+import { currencyDigits } from '../../formats.ts'
 
 /** The entries of a balance: their sum and number, and the time of the last one in milliseconds since 1970. */
 export interface BalanceSum {
@@ -107,11 +108,24 @@ export function balanceTexts(
   ])
 }
 
-export function balanceText({ currency }: Pick<BalanceDefinition, 'currency'>, value: number): string {
-  const digits = currency === undefined ? 0 : currencyDigits(currency)
+export function balanceText({ currency }: { currency?: string | null | undefined }, value: number): string {
+  const digits = currency ? currencyDigits(currency) : 0
   if (digits === 0) return String(value)
   const units = String(Math.abs(value)).padStart(digits + 1, '0')
   return `${value < 0 ? '-' : ''}${units.slice(0, -digits)}.${units.slice(-digits)}`
+}
+
+/** Returns the field that door staff see for a balance, such as `3 / 10` or `12.40 EUR`. */
+export function balanceField({ label, ...balance }: ShownBalance, value: number): { label: string; value: string } {
+  const { max, currency } = balance
+  const limit = max === undefined || max === null ? '' : ` / ${balanceText(balance, max)}`
+  return { label, value: `${balanceText(balance, value)}${limit}${currency ? ` ${currency}` : ''}` }
+}
+
+interface ShownBalance {
+  label: string
+  max?: number | null | undefined
+  currency?: string | null | undefined
 }
 
 /** The longest text of a balance, in bytes: a sign, 13 digits, and a decimal point. */

@@ -6,9 +6,10 @@ import { maxOf } from './balances.ts'
 /** Checks the balances of a definition, and the rules that change them. */
 export function* checkBalances({ balances = {}, balanceRules = [] }: Definition): Generator<Issue> {
   for (const [name, balance] of Object.entries(balances)) {
-    const { kind, currency, start, min } = balance
+    const { label, kind, currency, start, min } = balance
     const path = ['balances', name]
     const max = maxOf(balance)
+    if (/\{\{|\}\}/.test(label)) yield { path: [...path, 'label'], message: 'Cannot contain placeholders' }
     if (kind === 'currency' && currency === undefined) {
       yield { path: [...path, 'currency'], message: 'Is required for an amount: a currency of ISO 4217, such as EUR' }
     }

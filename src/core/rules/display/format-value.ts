@@ -52,11 +52,6 @@ export function currencies(): readonly string[] {
   return knownCurrencies
 }
 
-/** Returns the number of digits of the minor unit of a currency, such as 2 for EUR and 0 for JPY. */
-export function currencyDigits(currency: string): number {
-  return numberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 0
-}
-
 /**
  * Formats a value for readers of a language, the same for wallets, pages, and terminals. Returns a value that is not of
  * its kind unchanged. Numbers keep all their digits, no matter how many.

@@ -8,6 +8,7 @@ import { decisionMessage } from '../redemption/scan-message.ts'
 import { ledgerReason } from '../redemption/scan-reasons.ts'
 import { type AcceptedScan, historyOf } from '../redemption/use-record.ts'
 import type { PresenceFacts } from '../zones/presence.ts'
+import { balancesAtDoor, withBalances } from './balances-at-door.ts'
 import { type GroupMember, groupAtDoor, MAX_GROUP_AT_DOOR } from './group-at-door.ts'
 import { candidateOfItem, type Matches } from './matches.ts'
 import { type Attempt, failedOutcome, type Outcome, passFacts, type Station } from './outcome.ts'
@@ -20,6 +21,8 @@ export interface OfflineFacts {
   members: readonly SnapshotItem[]
   /** Returns the accepted scans of a listed pass, oldest first, including those that only the door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
+  /** Returns the number of uses of a listed pass at this door that were not uploaded yet. */
+  unsentUsesOf: (item: SnapshotItem) => number
   /**
    * Returns the facts about a listed pass in the zone of the attempt (`presenceAtDoor`). Required if the attempt is a
    * movement.
@@ -34,22 +37,40 @@ const MAX_CANDIDATES = 20
 /** Evaluates an attempt against a list with the rules of the server. Returns what to show, and what to upload. */
 export function evaluateOffline(
   attempt: Attempt,
-  { snapshotId, matches: { items, isStale }, members, acceptedScansOf, presenceOf, station, language }: OfflineFacts,
+  {
+    snapshotId,
+    matches: { items, isStale },
+    members,
+    acceptedScansOf,
+    unsentUsesOf,
+    presenceOf,
+    station,
+    language,
+  }: OfflineFacts,
 ): { outcome: Outcome; record: OfflineDecision } {
   const [pass = null] = items.length === 1 ? items : []
   const accepted = pass ? acceptedScansOf(pass) : []
+  const balances = pass?.balances
+    ? balancesAtDoor(pass, {
+        sinceList: accepted.length - pass.acceptedScans.length,
+        unsent: unsentUsesOf(pass),
+      })
+    : []
+  const isUncovered = balances.some((balance) => balance.isUncovered)
   const facts: ScanFacts = {
     realTime: attempt.at,
     validityDate: attempt.validityDate ?? undefined,
     matchCount: items.length,
-    found: pass && { ...toCandidate(pass, accepted, attempt, isStale), presence: presenceOf?.(pass) },
+    found: pass && { ...toCandidate(pass, accepted, attempt, isStale), presence: presenceOf?.(pass), isUncovered },
   }
   const decision = decideScan(facts)
   const { result, reasonCode } = decision
   const [readAt, scannedAt] = [attempt.at.toISOString(), decision.at.toISOString()]
   const outcome: Outcome = {
     ...failedOutcome(attempt, decisionMessage(decision, facts, { language })),
-    ...passFacts(pass),
+    ...passFacts(
+      pass && { ...pass, door: withBalances(pass.door, balances, result === 'accepted' && decision.debit !== null) },
+    ),
     result,
     reasonCode,
     verified: 'offline',

@@ -101,13 +101,22 @@ export function acceptedScans(
   { own, reversed }: { own: readonly OwnScan[]; reversed: readonly ReversedScan[] },
 ): AcceptedScan[] {
   const isNew = ({ recordedAt }: ReversedScan) => !isListed(recordedAt, generatedAt)
-  const isUse = ({ movement }: ReversedScan) => !movement || (movement.direction === 'in' && !movement.isReentry)
   const uses = own.filter(isUse)
   return withoutReversed(merged(listed, uses.filter(isNew)), reversed.filter(isUse).filter(isNew))
     .toSorted((a, b) => momentOf(a) - momentOf(b))
     .map(({ scannedAt, scanContextKey, validityDate = null }) => {
       return { scannedAt: new Date(scannedAt), scanContextKey, validityDate }
     })
+}
+
+function isUse({ movement }: ReversedScan): boolean {
+  return !movement || (movement.direction === 'in' && !movement.isReentry)
+}
+
+/** Returns the number of accepted uses that were neither uploaded nor reversed. */
+export function countUnsentUses(own: readonly OwnScan[], reversed: readonly ReversedScan[]): number {
+  const isUnsent = (scan: ReversedScan) => scan.recordedAt === undefined && isUse(scan)
+  return Math.max(0, own.filter(isUnsent).length - reversed.filter(isUnsent).length)
 }
 
 /**

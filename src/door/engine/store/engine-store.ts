@@ -165,7 +165,8 @@ export interface EngineStore {
 }
 
 /** The facts of a list and the journal about an attempt. */
-export interface OwnFacts extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf'> {
+export interface OwnFacts
+  extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf' | 'unsentUsesOf'> {
   /** Returns the facts about a listed pass for a movement. */
   presenceIn(movement: DoorMovement, at: Date): (item: SnapshotItem) => PresenceFacts
   zones: readonly KnownZone[]

@@ -2,7 +2,7 @@ import type { SnapshotItem } from '../../../core/contract/scanner.ts'
 import { MAX_GROUP_AT_DOOR } from '../../../core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../../core/rules/door/matches.ts'
 import type { Attempt } from '../../../core/rules/door/outcome.ts'
-import { acceptedScans } from '../../../core/rules/door/own-scans.ts'
+import { acceptedScans, countUnsentUses } from '../../../core/rules/door/own-scans.ts'
 import { presenceAtDoor, type ZoneAtDoor } from '../../../core/rules/door/presence-at-door.ts'
 import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transaction } from './engine-store.ts'
 import { zonesOf } from './zone-rows.ts'
@@ -69,6 +69,10 @@ export function ownFacts(
     members,
     zones,
     acceptedScansOf: (item) => acceptedScans({ listed: item.acceptedScans, generatedAt }, scansOf(item)),
+    unsentUsesOf(item) {
+      const { own, reversed } = scansOf(item)
+      return countUnsentUses(own, reversed)
+    },
     presenceIn({ zoneId, direction }, at) {
       const zone = zones.find((known) => known.id === zoneId) ?? unlisted(zoneId)
       return (item) => presenceAtDoor(item, zone, scansOf(item), { direction, at })

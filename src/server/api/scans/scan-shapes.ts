@@ -8,7 +8,9 @@ import type {
   ScanRecord,
 } from '../../../core/contract/schemas/scan-shapes.ts'
 import { validationError } from '../../../core/errors.ts'
+import { balanceField, balanceValue } from '../../../core/rules/balances/balances.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
+import { withFields } from '../../../core/rules/door/balances-at-door.ts'
 import { groupAtDoor } from '../../../core/rules/door/group-at-door.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { imageVariables } from '../../../core/rules/template/image-choice.ts'
@@ -109,7 +111,10 @@ export async function toPassSummary(
   const definition = await services.definitions.find(pass.workspaceId, pass.templateVersionId)
   const scope = definition && buildScope(definition, pass, pass.expiresAt)
   const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
-  const door = definition && doorViewOf(definition, scope!)
+  const balances = Object.entries(definition?.balances ?? {}).map(([name, balance]) =>
+    balanceField(balance, balanceValue(balance, name, pass.balanceSums)),
+  )
+  const door = withFields(definition && doorViewOf(definition, scope!), balances)
   const group =
     pass.group && (await findGroup(context.store, { pass, groupId: pass.group.id, scanContextKey, zoneId, context }))
   return {

@@ -6,6 +6,7 @@ import type { DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { groupBy } from '../../../core/group-by.ts'
 import { newId, Uuid } from '../../../core/ids.ts'
+import { type BalanceSums, balanceValue } from '../../../core/rules/balances/balances.ts'
 import { readFormatOf } from '../../../core/rules/display/card.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
@@ -221,7 +222,7 @@ function readCursor(
 /** The maximum number of passes that are read at once, because their variables can be large. */
 const DOORS_AT_ONCE = 100
 
-type DoorDefinition = Pick<Definition, 'variables' | 'door' | 'event' | 'trip'> & {
+type DoorDefinition = Pick<Definition, 'variables' | 'balances' | 'balanceRules' | 'door' | 'event' | 'trip'> & {
   barcodeFormat: BarcodeFormat | undefined
 }
 
@@ -234,8 +235,9 @@ async function definitionsOf(
   for (const id of new Set(entries.map(({ templateVersionId }) => templateVersionId))) {
     const definition = await services.definitions.find(workspaceId, id)
     if (!definition) continue
-    const { variables, door, event, trip } = definition
-    found.set(id, { variables, door, event, trip, barcodeFormat: readFormatOf(definition) })
+    const { variables, balances, balanceRules, door, event, trip } = definition
+    const barcodeFormat = readFormatOf(definition)
+    found.set(id, { variables, balances, balanceRules, door, event, trip, barcodeFormat })
   }
   return found
 }
@@ -280,6 +282,20 @@ function toPresence({ zoneId, direction, at, place, use }: CurrentMovement) {
   }
 }
 
+/** Returns the balances of a pass, and their changes by an accepted scan. */
+function toBalances({ balances = {}, balanceRules = [] }: DoorDefinition, sums: BalanceSums | null) {
+  return Object.entries(balances).map(([name, balance]) => ({
+    name,
+    label: balance.label,
+    currency: balance.currency ?? null,
+    value: balanceValue(balance, name, sums),
+    min: balance.min,
+    max: balance.max ?? null,
+    delta: balanceRules.find((rule) => rule.balance === name)?.delta ?? 0,
+    offlineAllowance: balance.offlineAllowance,
+  }))
+}
+
 function toItem(
   {
     expiresAt,
@@ -287,6 +303,7 @@ function toItem(
     templateVersionId: _,
     groupId,
     presence,
+    balanceSums,
     ...entry
   }: SnapshotEntry & { presence: CurrentMovement[] | undefined },
   definition: DoorDefinition | undefined,
@@ -299,6 +316,7 @@ function toItem(
     ...(barcodeFormat !== undefined && { barcodeFormat }),
     ...(door && { door }),
     ...(presence && { presence: presence.map(toPresence) }),
+    ...(definition?.balances && { balances: toBalances(definition, balanceSums) }),
     ...(groupId !== null && { groupId }),
     status: effectiveStatus({ status: entry.status, expiresAt }, now),
     expiresAt: expiresAt?.toISOString() ?? null,

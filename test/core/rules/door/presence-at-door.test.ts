@@ -40,6 +40,7 @@ function offlineDoor(item: SnapshotItem) {
       matches: { items: [item], isStale: false },
       members: [],
       acceptedScansOf: (of) => acceptedScans({ listed: of.acceptedScans, generatedAt }, scans),
+      unsentUsesOf: () => 0,
       presenceOf: (of) => presenceAtDoor(of, zone, scans, { direction, at }),
       station: { projectId: undefined, deviceId: 'gate-1', context: {} },
     })

@@ -65,6 +65,7 @@ describe.each(oneDialect)('the door view, on %s', (dialect) => {
       matches: { items: [item!], isStale: false },
       members: [],
       acceptedScansOf: () => [],
+      unsentUsesOf: () => 0,
       station: { projectId: project.id, deviceId: undefined, context: {} },
     })
     expect(outcome.door).toEqual(view)

@@ -1,0 +1,58 @@
+import type { SnapshotItem } from '../../contract/scanner.ts'
+import type { DoorView } from '../../contract/schemas/scan-shapes.ts'
+import { balanceField, coveredPart } from '../balances/balances.ts'
+
+type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
+
+/** A balance of a pass as a door knows it. */
+export interface BalanceAtDoor {
+  /** The value in the list, changed by the scans of the door since then. */
+  value: number
+  /** The change by an accepted scan. */
+  delta: number
+  /** Whether the next scan would debit more than the balance covers, or than the door can debit without the server. */
+  isUncovered: boolean
+  listed: ListedBalance
+}
+
+export interface UsesAtDoor {
+  /** The uses of the door that the list lacks, minus the reversed uses in the list. */
+  sinceList: number
+  /** The uses that were not uploaded yet. */
+  unsent: number
+}
+
+/**
+ * Returns the balances of a listed pass. A door can always add, because an addition is never denied. It can debit at most the
+ * offline allowance before its scans are uploaded, because other doors can debit the same pass.
+ */
+export function balancesAtDoor(
+  { balances = [] }: Pick<SnapshotItem, 'balances'>,
+  { sinceList, unsent }: UsesAtDoor,
+): BalanceAtDoor[] {
+  return balances.map((listed) => {
+    const bounds = { min: listed.min, max: listed.max ?? undefined }
+    const value = listed.value + coveredPart(bounds, listed.value, sinceList * listed.delta)
+    const delta = coveredPart(bounds, value, listed.delta)
+    const debited = -listed.delta * (unsent + 1)
+    return { value, delta, isUncovered: delta > listed.delta || debited > listed.offlineAllowance, listed }
+  })
+}
+
+/** Returns the door view of a pass with its balances after an attempt. */
+export function withBalances(
+  door: DoorView | undefined,
+  balances: readonly BalanceAtDoor[],
+  isDebited: boolean,
+): DoorView | undefined {
+  return withFields(
+    door,
+    balances.map(({ listed, value, delta }) => balanceField(listed, isDebited ? value + delta : value)),
+  )
+}
+
+/** Returns a door view with further fields. */
+export function withFields(door: DoorView | undefined, fields: DoorView['fields']): DoorView | undefined {
+  if (fields.length === 0) return door
+  return { fields: [...(door?.fields ?? []), ...fields], notice: door?.notice ?? null }
+}
