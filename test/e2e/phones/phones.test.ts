@@ -80,8 +80,10 @@ describe.each(dialects)('on %s', (dialect) => {
       const { walletVersion, apple, google } = await passes.wallets({ params: { id } })
       return apple[0]?.pushedVersion === walletVersion && google?.sentVersion === walletVersion
     })
+    const pushes = (await pushed()) - before
+    expect(pushes).toBeGreaterThan(0)
     // A busy machine can need more than a second to add the entries.
-    expect((await pushed()) - before).toBeLessThanOrEqual(1 + Math.ceil(took / 1_000))
+    expect(pushes).toBeLessThanOrEqual(1 + Math.ceil(took / 1_000))
     expect(await device(server, folder, 'open', 'iphone')).toContain('900')
     expect(await device(server, folder, 'open', 'android')).toContain('900')
   })
