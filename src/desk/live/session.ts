@@ -1,16 +1,16 @@
 /** The session of a person who signed in. The browser sends its cookie. */
 export interface Session {
   email: string
-  /** Sent with each change, so that another site cannot cause it. */
+  /** The token that requests with a change must send, so that another site cannot cause them. */
   csrfToken: string
 }
 
-/** Whether people can sign in at this server, which adds the element to the page. */
+/** Returns whether people can sign in at this server, which adds an element to the page in that case. */
 export function canSignIn(): boolean {
   return document.querySelector('meta[name="passes-sign-in"]') !== null
 }
 
-/** The address of the sign-in, which returns to this view. */
+/** Returns the address of the sign-in, which leads the person back to this view. */
 export function signInAddress(): string {
   return `./desk/login?${new URLSearchParams({ return: location.search })}`
 }

@@ -31,7 +31,7 @@ export function mountDesk(element: Element, language: DeskLanguage): void {
 /** An access token, or the session of a person. */
 type Access = string | Session
 
-/** A validated access. */
+/** A validated token or session. */
 interface Entry {
   access: Access
   clock: ServerClock

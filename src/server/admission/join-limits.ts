@@ -4,9 +4,9 @@ import { createOwnBuckets, type Limit } from './rate-limit.ts'
 
 /** The limits of submitted forms of join pages at each server. */
 export interface JoinLimits {
-  /** By client address. */
+  /** The limit by client address. */
   address: Limit
-  /** By page. */
+  /** The limit by page. */
   page: Limit
 }
 
@@ -16,7 +16,7 @@ export interface JoinRates {
   perPage: number
 }
 
-/** The default rates. A crowd in a venue can share one address. */
+/** The default rates. They are high, because a crowd in a venue can share one address. */
 const defaultRates: JoinRates = { perAddress: 60, perPage: 600 }
 
 export function createJoinLimits({ perAddress, perPage }: JoinRates = defaultRates): JoinLimits {

@@ -76,7 +76,7 @@ export const queueOptions = {
   },
   // One webhook per batch. There are many slots, so that slots remain free if many webhooks hang.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
-  // A few more than the connections of the mailer, so that a slow address does not delay the others.
+  // Run a few more jobs than the mailer has connections, so that a slow address does not delay other emails.
   mail: { interactive: { batchSize: 1, batches: 7 } },
   database: {
     interactive: { batchSize: 1, batches: 7 },

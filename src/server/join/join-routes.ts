@@ -152,8 +152,8 @@ async function createPass(
 class SentBefore extends Error {}
 
 /**
- * Stores a submission for its job, which creates the pass or finds the one of the address. The request does the same for
- * a known and a new address, so that neither its response nor its duration shows whether an address has a pass.
+ * Stores a submission for its job, which creates the pass or finds the pass of the address. The request does the same
+ * for a known and a new address, so that neither its response nor its duration shows whether an address has a pass.
  */
 async function storeSubmission(
   { page, issuer, facts }: OpenedPage,
@@ -244,7 +244,7 @@ function respond(status: number, page: ReturnType<typeof joinPage>): Response {
 }
 
 /**
- * Redirects to the page of the pass, also phones, so that their wallet opens with the tap of a visitor.
+ * Redirects to the page of the pass. Phones get the page, too, so that a wallet opens only when the visitor taps.
  * @throws ApiError LINK_REVOKED if the links were revoked, or the pass has another holder
  */
 function redirectToPass(pass: StoredPass, { links }: JoinServices, now: Date): Response {

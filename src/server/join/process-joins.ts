@@ -32,7 +32,7 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
   const [version] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
   const { label, variables } = content
   const plan = version && planJoin({ externalPassId, label, variables }, version, services, context)
-  // Undefined if the template was deleted, or a new version rejects the values.
+  // `planned` is undefined if the template was deleted, or a new version rejects the values.
   const planned = plan instanceof ApiError ? undefined : plan
   await store.transaction(async (tx) => {
     const [held] = await tx.jobs.complete([job])
@@ -58,7 +58,7 @@ async function createOnce(
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
   if (await insertJoined(tx, plan, given, context)) return true
-  // The form was sent before, and the pass of that time was erased or transferred.
+  // Forget the address again: the form was sent before, and its pass was erased or transferred since.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false
 }

@@ -2,12 +2,12 @@ import { createTransport } from 'nodemailer'
 import { DiscardError, RescheduleError, SetupError } from '../../core/errors.ts'
 
 export interface Email {
-  /** An address without a name. */
+  /** The recipient: an address without a name. */
   to: string
   subject: string
   text: string
   html: string
-  /** Identifies the email, so that mail programs recognize one that was sent twice. */
+  /** The ID of the email, by which mail programs recognize an email that was sent twice. */
   id: string
 }
 
@@ -22,7 +22,7 @@ export interface Mailer {
 }
 
 export interface MailSettings {
-  /** smtp:// or smtps://, with the user and the password. */
+  /** The address of the SMTP server: smtp:// or smtps://, with the user and the password. */
   url: string
   /** The sender, as an address or `Name <address>`. */
   from: string
@@ -48,7 +48,7 @@ export function createMailer({ url, from }: MailSettings): Mailer {
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
-    // Texts must never be read from files or other addresses.
+    // Never read texts from files or addresses.
     disableFileAccess: true,
     disableUrlAccess: true,
   })

@@ -16,7 +16,7 @@ export interface LinkOpens {
   close(): void
 }
 
-/** The maximum number of sources per project and hour. Visits with further ones count as visits without a source. */
+/** The maximum number of sources per project and hour. Visits with further sources count as visits without a source. */
 const MAX_SOURCES = 100
 
 /** The interval of writes, regardless of the number of openings. */

@@ -53,7 +53,7 @@ function open(code: string, keys: readonly Uint8Array[]): Code | undefined {
   try {
     return JSON.parse(unseal(code, SEAL_ROW, keys, 'sign-ins'))
   } catch {
-    // A forged code is the same as none.
+    // Treat a forged code as no code.
     return undefined
   }
 }

@@ -25,7 +25,7 @@ export interface PendingSignIn extends SignInChecks {
 export interface CommandLine {
   port: number
   state: string
-  /** The SHA-256 of a secret of the command line, as base64url, so that only it can use the code. */
+  /** The SHA-256 of a secret of the command line, as base64url, so that only this command line can use the code. */
   challenge: string
 }
 
@@ -158,7 +158,7 @@ export function returnSearch(given: string | null): string {
   return search === '' || search.length > MAX_SEARCH ? '' : `?${search}`
 }
 
-/** A cookie contains the query, and browsers reject cookies of more than 4 KiB. */
+/** The maximum length of the query. A cookie contains the query, and browsers reject cookies of more than 4 KiB. */
 const MAX_SEARCH = 500
 
 /** @throws ApiError for a body that is not a logout token */

@@ -50,7 +50,7 @@ export class JoinIdentities extends Repository {
     return row && IDENTITY.read(row)
   }
 
-  /** Forgets the address of a pass, so that it can get another pass. */
+  /** Forgets the address of a pass, so that the address can get another pass. */
   async deleteOfPass(workspaceId: string, passId: string): Promise<void> {
     await this.ofPass(workspaceId, passId).delete()
   }

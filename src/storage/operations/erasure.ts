@@ -139,7 +139,7 @@ export class Erasure extends Repository {
       // pass.
       scan_payload: null,
       import_digest: null,
-      // The address of a page can contain a personal source.
+      // Clear the source, which can contain personal data: it comes from the address of the page.
       join_source: null,
       consent_version: null,
       consented_at: null,

@@ -128,7 +128,7 @@ export class Zones extends Repository {
     return true
   }
 
-  /** Deletes the zones of a project. Locks them first, because the update has no order. */
+  /** Deletes the zones of a project. Locks the zones first, in a consistent order, because the update has no order. */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     const ids = await this.existing(workspaceId).where({ project_id: projectId }).pluck('id')
     await this.lock(workspaceId, ids, ['deny', 'warn'])

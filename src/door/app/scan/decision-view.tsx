@@ -157,7 +157,7 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     .join(' ')
 }
 
-/** Whether others of the group can be admitted after a decision. */
+/** Whether other members of the group can be admitted after a decision. */
 export function isEntry(decision: Decision): boolean {
   return isIn(decision) && decision.direction !== 'out'
 }

@@ -89,7 +89,7 @@ export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): v
 
 interface GroupSheetProps {
   group: DoorGroup
-  /** Whether others can be admitted, which is not so after an exit. */
+  /** Whether other members can be admitted. Always false after an exit. */
   canLetIn: boolean
   scanning: Scanning
   onClose(): void
@@ -98,7 +98,7 @@ interface GroupSheetProps {
 /** Returns the state of a group: the number inside in a zone, or else the number of those admitted. */
 export function groupText({ used, size, inside }: DoorGroup, words: AppLanguage['words']): string {
   if (!inside) return say(words.group, { used, size })
-  // The list of those inside has a limit.
+  // Show a + if the list of the members inside can be cut, because it has a limit.
   const isCut = inside.length === MAX_GROUP_SHOWN && size > MAX_GROUP_SHOWN
   return say(`${words.zones.inside}: {count}`, { count: `${inside.length}${isCut ? '+' : ''} / ${size}` })
 }

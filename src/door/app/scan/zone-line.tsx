@@ -8,11 +8,11 @@ import { clock, say } from '../language.ts'
 interface ZoneLineProps {
   direction: Direction
   zone: { name: string; inside: number; capacity: number | null } | null | undefined
-  /** The time of the number, if it is not current. */
+  /** The time of the number inside, if the number is not current. */
   asOf?: string | null | undefined
 }
 
-/** The direction, the zone, and the number inside. Words, signs, and colors tell the same. */
+/** The direction, the zone, and the number inside. Words, signs, and colors have the same meaning. */
 export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
   const { language } = useDoor()
   const { words, locale } = language
@@ -26,7 +26,7 @@ export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
           <bdi class="zone-name">{zone.name}</bdi>
           <b class="inside">
             <span class="unseen">{words.zones.inside}</span>
-            {/* Numbers keep their order in texts from right to left. */}
+            {/* Isolate the numbers, so that they keep their order in texts from right to left. */}
             <bdi>
               {count(zone.inside)}
               {zone.capacity !== null && ` / ${count(zone.capacity)}`}

@@ -33,7 +33,10 @@ export function DirectionSheet({ onClose }: { onClose(): void }) {
   )
 }
 
-/** Moves this door to another zone. A new zone starts with entries. It needs no server, because each scan has its zone. */
+/**
+ * Moves this door to another zone. A new zone starts with entries. This needs no server, because each scan reports its
+ * zone.
+ */
 export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language

@@ -6,10 +6,10 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import { queueWalletUpdates } from '../../wallet-sync/holders.ts'
 
-/** The delay of wallet updates. Entries within it share an update, so that many entries cause few pushes. */
+/** The delay of wallet updates. Entries within this time share an update, so that many entries cause few pushes. */
 const UPDATE_DELAY_MS = 1_000
 
-/** An entry to write, and the pass after it. */
+/** An entry to write, and the pass after the entry. */
 export interface NewEntry {
   entry: StoredEntry
   pass: StoredPass
@@ -29,7 +29,7 @@ export function newEntry(
   const entry = {
     id: newId(at),
     passId: pass.id,
-    // After an upgrade to a version without the balance, its value is the sum of its entries.
+    // Use the sum of the entries as the value after an upgrade to a version without the balance.
     value: balanceValue(findBalance(definition, name) ?? { start: 0 }, name, balanceSums),
     externalRef: null,
     reason: null,

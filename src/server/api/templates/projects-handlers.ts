@@ -90,7 +90,7 @@ export const projects: Handlers<typeof contract> = {
 type FiguresItem = ProjectFigures['items'][number]
 
 function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: boolean): FiguresItem[] {
-  // A page that was deleted keeps its figures.
+  // Also show the figures of a page that was deleted.
   const hasJoined = hasJoinPage || [...sums.keys()].some((figure) => figure.startsWith(JOINED))
   const items = starts.map(
     (start): FiguresItem => ({

@@ -36,7 +36,8 @@ export async function checkSignIn({ oidc, publicUrl }: Config, clock: () => Date
           const location = await provider.signInUrl(checks)
           const { statusCode, body } = await request(location, { signal: AbortSignal.timeout(TIMEOUT_MS) })
           await body.dump()
-          // Some providers show a page with status 200 for an address that is not registered.
+          // Report only that the provider does not reject the address, because some providers respond with a page and
+          // status 200 to an address that is not registered.
           if (statusCode < 400) return passed(`${redirectUri}: the provider does not reject it`)
           return failed(
             `The provider rejects a sign-in with ${redirectUri} (${statusCode}).`,

@@ -84,7 +84,7 @@ function brandHtml({ organization, iconId, pictureId }: IssuerFacts): string {
   return `${picture}<p class="brand">${icon}<span dir="auto">${escapeHtml(organization)}</span></p>`
 }
 
-/** Lists the errors with links to their fields. Browsers focus it, so that screen readers read it first. */
+/** Lists the errors with links to their fields. Browsers focus the list, so that screen readers read it first. */
 function summaryHtml(fields: readonly FormField[], filled: FilledForm, facts: JoinPageFacts): string {
   const { words } = facts.language
   const { errors, lacksConsent, problem } = filled
@@ -132,7 +132,7 @@ function inputHtml(field: FormField, value: string, attributes: string, facts: J
   const complete = autocompleteOf(field)
   const type = kind === 'number' ? 'type="text" inputmode="decimal"' : `type="${kind}"`
   const direction = kind === 'text' ? 'auto' : 'ltr'
-  // A date input has neither a length nor a pattern.
+  // Omit length and pattern for a date input, which supports neither.
   const bounds = kind === 'date' ? '' : ` maxlength="${2 * maxLength}"${patternAttribute(field, facts)}`
   return `<input ${attributes} ${type} dir="${direction}"${complete ? ` autocomplete="${complete}"` : ''}${bounds} value="${escapeHtml(value)}">`
 }
