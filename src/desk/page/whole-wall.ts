@@ -61,7 +61,10 @@ function columnsOf(aspect: number): number {
     : Math.min(zones, Math.round(Math.sqrt((zones * aspect) / 1.5)))
 }
 
-/** Returns whether nothing of an element is cut off. Allow one pixel, because browsers round both sizes independently. */
+/**
+ * Returns whether nothing of an element is cut off. Allows a difference of one pixel, because browsers round both sizes
+ * independently.
+ */
 function isWhole(part: Element): boolean {
   return part.scrollWidth <= part.clientWidth + 1 && part.scrollHeight <= part.clientHeight + 1
 }

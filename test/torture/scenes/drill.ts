@@ -296,7 +296,7 @@ export async function playDrill(arena: DrillArena, run: RunCommand): Promise<voi
     from.address.close()
   }
 
-  /** Starts the move; whether phones follow is observed on the phones. */
+  /** Starts the move. `moved` waits until the phones follow. */
   function moveOut(from: Home, { url }: Address): Promise<void> {
     return operate(['move-out', '--to', `${url}/apple`, '--pace', '1000', '--detach', '--yes'], from)
   }
