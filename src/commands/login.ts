@@ -3,7 +3,7 @@ import { UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { details } from '../cli/command/output.ts'
 import { askSecret, canAsk, readStdin } from '../cli/command/prompt.ts'
-import { signInWithBrowser } from '../cli/login/browser-sign-in.ts'
+import { signInPerson } from '../cli/login/sign-in-person.ts'
 import { currentProfile, findProfile, readProfiles, writeProfile } from '../cli/settings/profile.ts'
 import { overridingVariables, resolveConnection, type Setting } from '../cli/settings/settings.ts'
 
@@ -11,8 +11,7 @@ export default class Login extends ClientCommand {
   static override summary = 'Check a token with its server, and store both as a profile.'
   static override description =
     'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles. With --sso, ' +
-    'prints an address to open in a browser of this machine. Sign in there with your account. The stored token has your ' +
-    'roles. It expires after an hour without commands, and after 12 hours.'
+    'prints an address to open in a browser. Sign in there with your account. The stored token has your roles. It expires after an hour without commands, and after 12 hours.'
   static override examples = [
     '<%= config.bin %> login --url https://passes.example',
     {
@@ -24,7 +23,7 @@ export default class Login extends ClientCommand {
   static override flags = {
     'token-stdin': Flags.boolean({ summary: 'Read the token from stdin.' }),
     sso: Flags.boolean({
-      summary: 'Sign in with a browser of this machine, at the provider of the server.',
+      summary: 'Sign in with a browser, at the provider of the server.',
       exclusive: ['token', 'token-stdin'],
     }),
     workspace: Flags.string({
@@ -63,9 +62,13 @@ export default class Login extends ClientCommand {
   /** Never reads the token from the environment, so that only an explicitly given token is stored. */
   async #readToken(flags: LoginFlags, url: string): Promise<Setting> {
     if (flags.sso) {
-      const onAddress = (address: string) =>
-        this.note(`Open this address in a browser of this machine:\n\n  ${address}\n`)
-      return { value: await signInWithBrowser({ url, workspace: flags.workspace, onAddress }), source: 'the sign-in' }
+      const value = await signInPerson({
+        url,
+        workspace: flags.workspace,
+        onAddress: (address) => this.note(`Open this address in a browser of this machine:\n\n  ${address}\n`),
+        onDevice: (address, code) => this.note(`Open this address on any device, and enter ${code}:\n\n  ${address}\n`),
+      })
+      return { value, source: 'the sign-in' }
     }
     if (flags.token) return { value: flags.token, source: '--token' }
     if (flags['token-stdin']) return notEmpty({ value: await readStdin(), source: 'stdin' })

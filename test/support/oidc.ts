@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 import type { OidcConfig } from '../../src/server/config.ts'
 
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
 /** A person at the provider. */
 export interface Account {
   sub: string
@@ -20,6 +22,8 @@ export class TestProvider {
   /** Whether the provider closes each connection without a response. */
   isDown = false
   url = ''
+  /** Whether people can sign in on another device. Set it before the start. */
+  hasDeviceFlow = false
   /** The private key that signs tokens. */
   key = newKey('first')
   private provider!: Provider
@@ -55,19 +59,21 @@ export class TestProvider {
 
   /** Follows the redirects of the provider as a browser. Returns the redirect to the server. */
   async visit(location: string): Promise<URL> {
-    const cookies = new Map<string, string>()
-    for (let url = new URL(location); ; ) {
-      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-      const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
-      for (const one of response.headers.getSetCookie()) {
-        const [, name, value] = /^([^=]+)=([^;]*)/.exec(one)!
-        cookies.set(name!, value!)
-      }
-      const next = response.headers.get('location')
-      if (next === null) throw new Error(`No redirect: ${response.status} ${await response.text()}`)
-      url = new URL(next, url)
-      if (url.href.startsWith(this.redirectUri)) return url
+    const browser = createBrowser((url) => url.href.startsWith(this.redirectUri))
+    const { url, response } = await browser(new URL(location))
+    if (response) throw new Error(`No redirect: ${response.status} ${await response.text()}`)
+    return url
+  }
+
+  /** Enters the code of a sign-in on another device, and confirms it. */
+  async enterCode(address: string, code: string): Promise<string> {
+    const browser = createBrowser(() => false)
+    let answer = await browser(new URL(address))
+    for (const more of [{}, { confirm: 'yes' }] as Record<string, string>[]) {
+      const xsrf = /name="xsrf" value="([^"]+)"/.exec(await answer.response!.text())![1]!
+      answer = await browser(new URL(address), { xsrf, user_code: code, ...more })
     }
+    return answer.response!.text()
   }
 
   async close(): Promise<void> {
@@ -87,6 +93,7 @@ export class TestProvider {
           client_secret: 'client-secret-of-passes',
           redirect_uris: [this.redirectUri],
           token_endpoint_auth_method: 'client_secret_post',
+          grant_types: ['authorization_code', ...(this.hasDeviceFlow ? [DEVICE_GRANT] : [])],
           post_logout_redirect_uris: [`${this.publicUrl}/desk`],
         },
       ],
@@ -94,7 +101,7 @@ export class TestProvider {
       cookies: { keys: ['cookie-key'] },
       conformIdTokenClaims: false,
       claims: { openid: ['sub', 'sid'], email: ['email', 'email_verified'], profile: ['groups'] },
-      features: { devInteractions: { enabled: false } },
+      features: { devInteractions: { enabled: false }, deviceFlow: { enabled: this.hasDeviceFlow } },
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
       findAccount: () => ({ accountId: this.account.sub, claims: () => this.account }),
       async loadExistingGrant(context: GrantContext) {
@@ -136,4 +143,25 @@ interface GrantContext {
 function newKey(kid: string): Record<string, unknown> {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }
+}
+
+/** Creates a browser with cookies, which follows redirects until the address of one is wanted. */
+function createBrowser(isWanted: (url: URL) => boolean) {
+  const cookies = new Map<string, string>()
+  return async function open(start: URL, form?: Record<string, string>) {
+    let body = form && new URLSearchParams(form)
+    for (let url = start; ; body = undefined) {
+      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const init = { ...(body && { method: 'POST', body }), redirect: 'manual' as const, headers: { cookie } }
+      const response = await fetch(url, init)
+      for (const one of response.headers.getSetCookie()) {
+        const [, name, value] = /^([^=]+)=([^;]*)/.exec(one)!
+        cookies.set(name!, value!)
+      }
+      const next = response.headers.get('location')
+      if (next === null) return { url, response }
+      url = new URL(next, url)
+      if (isWanted(url)) return { url }
+    }
+  }
 }

@@ -45,7 +45,7 @@ export const commands: ResourceCommands = {
       const { name, path } = profileInUse(flags.profile)
       const { url, token } = findProfile(readProfiles(path), name) ?? {}
       await forgetToken(path, name)
-      const { endSession, isSessionToken } = await import('../login/browser-sign-in.ts')
+      const { endSession, isSessionToken } = await import('../login/sign-in-person.ts')
       if (url && token && isSessionToken(token) && !(await endSession({ url, token }))) {
         note('The server did not confirm the end of the session. It ends after an hour without commands.')
       }

@@ -7,8 +7,9 @@ import type { CommandLine } from './sign-in.ts'
 /** The time for which the code of a sign-in works. */
 const CODE_MS = 60_000
 
-/** The associated data of the seal. */
+/** The associated data of the seals, so that none opens as another. */
 const SEAL_ROW = 'command-line'
+const DEVICE_ROW = 'device'
 
 interface Code {
   token: string
@@ -42,18 +43,36 @@ export function commandLineUrl(
 /** Returns the token of a session for its code and the secret of the challenge. @throws ApiError VALIDATION_ERROR */
 export function exchangeCode(body: string, { current, previous }: ServerKeys, at: Date): string {
   const { code, verifier } = (parseJson(body) ?? {}) as { code?: unknown; verifier?: unknown }
-  const opened = typeof code === 'string' ? open(code, [current, ...previous]) : undefined
+  const opened = typeof code === 'string' ? open<Code>(code, SEAL_ROW, [current, ...previous]) : undefined
   const isFresh = opened !== undefined && at.getTime() - opened.madeAt <= CODE_MS
   const isOwn = typeof verifier === 'string' && hash('sha256', verifier, 'base64url') === opened?.challenge
   if (isFresh && isOwn) return opened.token
   throw validationError([{ path: ['code'], message: 'Is invalid or has expired. Sign in again' }])
 }
 
-function open(code: string, keys: readonly Uint8Array[]): Code | undefined {
+/** A sign-in on another device, which the command line keeps sealed. */
+interface DeviceHandle {
+  deviceCode: string
+  workspace?: string | undefined
+}
+
+export function sealDevice(handle: DeviceHandle, { current }: ServerKeys): string {
+  return seal(JSON.stringify(handle), DEVICE_ROW, current, 'sign-ins')
+}
+
+/** @throws ApiError VALIDATION_ERROR */
+export function openDevice(body: string, { current, previous }: ServerKeys): DeviceHandle {
+  const { handle } = (parseJson(body) ?? {}) as { handle?: unknown }
+  const opened = typeof handle === 'string' ? open<DeviceHandle>(handle, DEVICE_ROW, [current, ...previous]) : undefined
+  if (opened) return opened
+  throw validationError([{ path: ['handle'], message: 'Is not a sign-in of this server' }])
+}
+
+function open<T>(sealed: string, row: string, keys: readonly Uint8Array[]): T | undefined {
   try {
-    return JSON.parse(unseal(code, SEAL_ROW, keys, 'sign-ins'))
+    return JSON.parse(unseal(sealed, row, keys, 'sign-ins'))
   } catch {
-    // Treat a forged code as no code.
+    // Treat a forged text as no text.
     return undefined
   }
 }

@@ -14,6 +14,8 @@ import {
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
+  genericGrantRequest,
+  initiateDeviceAuthorization,
   ResponseBodyError,
   type ServerMetadata,
 } from 'openid-client'
@@ -61,6 +63,19 @@ export interface SignInChecks {
   codeVerifier: string
 }
 
+/** A sign-in that the person completes on another device. */
+export interface DeviceSignIn {
+  deviceCode: string
+  /** The code that the person enters at `verificationUri`. */
+  userCode: string
+  verificationUri: string
+  /** In seconds, as `interval`, the time between two polls. */
+  expiresIn: number
+  interval: number
+}
+
+type Tokens = Pick<Awaited<ReturnType<typeof authorizationCodeGrant>>, 'access_token' | 'claims'>
+
 export type Provider = ReturnType<typeof createProvider>
 
 /** The difference between the clocks of this server and the provider that tokens tolerate, in seconds. */
@@ -77,6 +92,10 @@ const LOGOUT_SECONDS = 300
 
 /** The minimum time between two requests for the keys of logout tokens, which anyone can cause. */
 const LOGOUT_KEYS_COOLDOWN_MS = 10_000
+
+const SCOPE = 'openid email profile'
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
 const TIMEOUT_SECONDS = 10
@@ -123,6 +142,25 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
     return client
   }
 
+  /** Returns the claims of verified tokens. Claims that the ID token lacks are read from the userinfo endpoint. */
+  async function claimsOf(client: Configuration, tokens: Tokens): Promise<ProviderClaims> {
+    const claims = tokens.claims()!
+    const { rolesClaim } = config
+    const isComplete = claims.email !== undefined && (!rolesClaim || claimAt(claims, rolesClaim) !== undefined)
+    const info: { [claim: string]: unknown } =
+      isComplete || !client.serverMetadata().userinfo_endpoint
+        ? {}
+        : await fetchUserInfo(client, tokens.access_token, claims.sub)
+    const { email, email_verified: emailVerified } = (claims.email === undefined ? info : claims) as typeof info
+    return {
+      subject: claims.sub,
+      email: typeof email === 'string' ? email : undefined,
+      emailVerified: emailVerified === true || emailVerified === 'true',
+      providerSession: typeof claims.sid === 'string' ? claims.sid : undefined,
+      groups: rolesClaim ? groupsOf(claimAt(claims, rolesClaim) ?? claimAt(info, rolesClaim)) : [],
+    }
+  }
+
   let logoutKeys: { uri: string; keys: ReturnType<typeof createRemoteJWKSet> } | undefined
   function logoutKeysOf(uri: string): ReturnType<typeof createRemoteJWKSet> {
     if (logoutKeys?.uri !== uri) {
@@ -141,7 +179,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
       onProvider(async () =>
         buildAuthorizationUrl(clientOf(await findServer()), {
           redirect_uri: redirectUri,
-          scope: 'openid email profile',
+          scope: SCOPE,
           response_type: 'code',
           state,
           nonce,
@@ -165,22 +203,45 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
           expectedNonce: nonce,
           idTokenExpected: true,
         })
-        const claims = tokens.claims()!
-        const isComplete =
-          claims.email !== undefined && (!config.rolesClaim || claimAt(claims, config.rolesClaim) !== undefined)
-        const info: { [claim: string]: unknown } =
-          isComplete || !client.serverMetadata().userinfo_endpoint
-            ? {}
-            : await fetchUserInfo(client, tokens.access_token, claims.sub)
-        const { email, email_verified: emailVerified } = (claims.email === undefined ? info : claims) as typeof info
-        return {
-          subject: claims.sub,
-          email: typeof email === 'string' ? email : undefined,
-          emailVerified: emailVerified === true || emailVerified === 'true',
-          providerSession: typeof claims.sid === 'string' ? claims.sid : undefined,
-          groups: config.rolesClaim
-            ? groupsOf(claimAt(claims, config.rolesClaim) ?? claimAt(info, config.rolesClaim))
-            : [],
+        return claimsOf(client, tokens)
+      }),
+
+    /**
+     * Begins a sign-in on another device (RFC 8628). Returns `undefined` if the provider does not support it, or not for
+     * this client.
+     * @throws ProviderError if the provider does not respond
+     */
+    beginDevice: () =>
+      onProvider(async (): Promise<DeviceSignIn | undefined> => {
+        const client = clientOf(await findServer())
+        if (!client.serverMetadata().device_authorization_endpoint) return undefined
+        try {
+          const begun = await initiateDeviceAuthorization(client, { scope: SCOPE })
+          return {
+            deviceCode: begun.device_code,
+            userCode: begun.user_code,
+            verificationUri: begun.verification_uri,
+            expiresIn: begun.expires_in,
+            interval: begun.interval ?? 5,
+          }
+        } catch (error) {
+          if (error instanceof ResponseBodyError && error.status < 500) return undefined
+          throw error
+        }
+      }),
+
+    /** Returns the claims of a person who signed in on another device, or `undefined` until then. @throws ProviderError */
+    pollDevice: (deviceCode: string) =>
+      onProvider(async (): Promise<ProviderClaims | undefined> => {
+        const client = clientOf(await findServer())
+        try {
+          const tokens = await genericGrantRequest(client, DEVICE_GRANT, { device_code: deviceCode })
+          if (!tokens.claims()) throw new ProviderError('rejected', 'no_id_token')
+          return await claimsOf(client, tokens)
+        } catch (error) {
+          if (error instanceof ResponseBodyError && /^(authorization_pending|slow_down)$/.test(error.error))
+            return undefined
+          throw error
         }
       }),
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { H3, H3Event } from 'h3'
 import { ApiError } from '../../core/errors.ts'
+import { parseJson } from '../../core/json.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { OidcConfig } from '../config.ts'
 import type { Services } from '../context.ts'
@@ -11,8 +12,8 @@ import { requireCsrfToken, SESSION_MS } from '../http/middleware/sessions.ts'
 import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
 import { type Page, pageResponse } from '../pages/html.ts'
 import { deskPath } from '../pages/scripted-pages.ts'
-import { pageLanguage } from '../pages/words.ts'
-import { commandLineUrl, exchangeCode, readCommandLine } from './command-line.ts'
+import { english, pageLanguage } from '../pages/words.ts'
+import { commandLineUrl, exchangeCode, openDevice, readCommandLine, sealDevice } from './command-line.ts'
 import { createProvider, type Provider, ProviderError } from './provider.ts'
 import {
   endSessions,
@@ -65,6 +66,14 @@ export function createPeople(options: PeopleOptions): People {
       app.post(`${deskPath}/token`, (event) => {
         limits.limitAddress(event)
         return issueToken(event, options)
+      })
+      app.post(`${deskPath}/device`, (event) => {
+        limits.limitAddress(event)
+        return beginDevice(event, options, provider)
+      })
+      app.post(`${deskPath}/device/token`, (event) => {
+        limits.limitAddress(event)
+        return completeDevice(event, options, provider)
       })
       app.get(`${deskPath}/session`, (event) => showSession(event, options, limits))
       app.post(`${deskPath}/logout`, (event) => signOut(event, options, { ...limits, provider }))
@@ -140,9 +149,62 @@ function queryOf({ search, commandLine }: PendingSignIn): Record<string, string>
 
 /** Returns the token of a session to the command line that began the sign-in. */
 async function issueToken(event: H3Event, { services, keys }: PeopleOptions): Promise<Response> {
+  return json({ token: exchangeCode(await readJson(event), keys, services.clock()) })
+}
+
+/** Begins a sign-in on another device. Responds with 404 if the provider does not support it. */
+async function beginDevice(event: H3Event, { keys }: PeopleOptions, provider: Provider): Promise<Response> {
+  const body = await readJson(event)
+  const { workspace } = (parseJson(body) ?? {}) as { workspace?: unknown }
+  const begun = await onSignIn(() => provider.beginDevice())
+  if (!begun) throw new ApiError('NOT_FOUND', { message: 'The provider does not support sign-in on another device.' })
+  const { deviceCode, ...shown } = begun
+  const named = typeof workspace === 'string' ? workspace.slice(0, 255) : undefined
+  return json({ ...shown, handle: sealDevice({ deviceCode, workspace: named }, keys) })
+}
+
+/** Returns the token of a session after the person has signed in, and 202 before. */
+async function completeDevice(
+  event: H3Event,
+  { services, config, keys }: PeopleOptions,
+  provider: Provider,
+): Promise<Response> {
+  const { deviceCode, workspace } = openDevice(await readJson(event), keys)
+  const claims = await onSignIn(() => provider.pollDevice(deviceCode))
+  if (!claims) return json({ token: null }, [], 202)
+  const result = await signIn(services.store, claims, {
+    config,
+    workspace,
+    formerSecret: undefined,
+    isCommandLine: true,
+    correlationId: correlationIdOf(event),
+    at: services.clock(),
+  })
+  if ('session' in result) return json({ token: result.session.secret })
+  if ('choices' in result) {
+    const message = `You have roles in several workspaces: ${result.choices.join(', ')}. Name one.`
+    throw new ApiError('CONFLICT', { message, details: { workspaces: result.choices } })
+  }
+  const { signIn: words } = english.words
+  throw new ApiError('FORBIDDEN', {
+    message: 'email' in result ? words.noRole.replace('{email}', result.email) : words.unverified,
+  })
+}
+
+/** Runs work with the provider, whose errors become errors of the API. */
+async function onSignIn<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error
+    if (error.failure === 'unavailable') throw new ApiError('SERVICE_UNAVAILABLE', { headers: { 'retry-after': '10' } })
+    throw new ApiError('FORBIDDEN', { message: `The provider rejected the sign-in: ${error.reason}.` })
+  }
+}
+
+async function readJson(event: H3Event): Promise<string> {
   requireContentType(event, ['application/json'])
-  const body = decodeUtf8(await readBody(event, MAX_BODY_BYTES))
-  return json({ token: exchangeCode(body, keys, services.clock()) })
+  return decodeUtf8(await readBody(event, MAX_BODY_BYTES))
 }
 
 /** Returns the person and the permissions of the session, and the token that its changes need. */
@@ -237,8 +299,8 @@ function redirect(location: string, cookies: readonly string[]): Response {
   return new Response(null, { status: 303, headers })
 }
 
-function json(body: unknown, cookies: readonly string[] = []): Response {
-  const response = Response.json(body, { headers: { 'cache-control': 'no-store' } })
+function json(body: unknown, cookies: readonly string[] = [], status = 200): Response {
+  const response = Response.json(body, { status, headers: { 'cache-control': 'no-store' } })
   for (const cookie of cookies) response.headers.append('set-cookie', cookie)
   return response
 }

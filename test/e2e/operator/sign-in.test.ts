@@ -12,11 +12,15 @@ const cleanUp = cleanUpAfterAll()
 let provider: TestProvider
 let server: HostedServer
 let folder: string
+/** A provider at which people can also sign in on another device. */
+const device = new TestProvider()
 
 beforeAll(async () => {
   const port = await freePort()
   provider = new TestProvider(`http://127.0.0.1:${port}`)
   await provider.start()
+  device.hasDeviceFlow = true
+  await device.start()
   folder = temporaryFolder(cleanUp)
   writeFileSync(join(folder, 'secret'), `${provider.config().clientSecret}\n`)
   const env = {
@@ -26,7 +30,7 @@ beforeAll(async () => {
   }
   server = await hostServer({ port: String(port), env, cleanUp })
 })
-afterAll(() => provider.close())
+afterAll(() => Promise.all([provider.close(), device.close()]))
 
 /** Opens an address as a browser that signs in at the provider. Returns the response to the last redirect. */
 async function openInBrowser(address: string): Promise<Response> {
@@ -92,6 +96,40 @@ test('a member logs in with a browser, acts in the command line, and is named in
   expect(await members()).toMatchObject([{ email: 'anna@example.com', sessions: [{}] }])
   expect((await run(['logout'], undefined, { env })).exitCode).toBe(0)
   expect(await members()).toMatchObject([{ email: 'anna@example.com', sessions: [] }])
+})
+
+test('a member logs in with a code that they enter on another device', async () => {
+  await run(['member', 'add', 'anna@example.com', '--role', 'reader', '--database', server.database])
+  const env = { XDG_CONFIG_HOME: temporaryFolder(cleanUp), PASSES_URL: undefined, PASSES_TOKEN: undefined }
+  const flags = [
+    '--oidc-issuer',
+    device.url,
+    '--oidc-client-id',
+    'passes',
+    '--oidc-client-secret',
+    join(folder, 'secret'),
+  ]
+  const { database, token } = server
+  const other = await hostServer({ database, token, args: flags })
+  const login = spawnProgram(['login', '--sso', '--url', other.url, '--json'], undefined, { env })
+  const [, code, address] = await new Promise<RegExpExecArray>((resolve) => {
+    let text = ''
+    login.stderr.on('data', (chunk) => {
+      text += chunk
+      const found = /enter (\S+):\s+(http\S+)/.exec(text)
+      if (found) resolve(found)
+    })
+  })
+  expect(await device.enterCode(address!, code!)).toContain('Sign-in Success')
+  const { exitCode, stdout, stderr } = await login
+  expect(exitCode, String(stderr)).toBe(0)
+  expect(JSON.parse(String(stdout)).token).toMatchObject({ name: 'anna@example.com', role: 'member' })
+  const forged = await fetch(`${other.url}/desk/device/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ handle: 'forged' }),
+  })
+  expect(forged.status).toBe(400)
 })
 
 test.skipIf(skipReason !== undefined)(

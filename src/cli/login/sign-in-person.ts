@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isJsonObject, parseJson } from '../../core/json.ts'
 import { CliError } from '../command/cli-error.ts'
 
@@ -8,23 +9,49 @@ import { CliError } from '../command/cli-error.ts'
 const WAIT_MS = 10 * 60_000
 const TIMEOUT_MS = 30_000
 
+const LATE = 'No one signed in in time. Run passes login --sso again'
+
 const DONE = 'You are signed in. Close this page, and return to the command line.\n'
 
 export interface SignInOptions {
   /** The address of the server. */
   url: string
   workspace?: string | undefined
-  /** Shows the address that the person must open. */
+  /** Shows the address that the person must open in a browser of this machine. */
   onAddress(address: string): void
-  signal?: AbortSignal
+  /** Shows the address that the person can open on any device, and the code to enter there. */
+  onDevice(address: string, code: string): void
 }
 
 /**
- * Signs a person in with a browser of this machine (RFC 8252), and returns the token of the session.
+ * Signs a person in, and returns the token of the session. Uses the device authorization of the provider (RFC 8628), which
+ * works with a browser of any device, or else a browser of this machine (RFC 8252).
  * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
  */
-export async function signInWithBrowser({ url, workspace, onAddress, signal }: SignInOptions): Promise<string> {
-  const login = `${url.replace(/\/+$/, '')}/desk/login`
+export async function signInPerson(options: SignInOptions): Promise<string> {
+  const desk = `${options.url.replace(/\/+$/, '')}/desk`
+  return (await signInOnDevice(desk, options)) ?? signInWithBrowser(desk, options)
+}
+
+/** Returns `undefined` if the provider does not support it. */
+async function signInOnDevice(desk: string, { workspace, onDevice }: SignInOptions): Promise<string | undefined> {
+  const { status, answer: begun } = await post(`${desk}/device`, { workspace })
+  const { userCode, verificationUri, handle } = begun
+  if (status !== 200) return undefined
+  onDevice(String(verificationUri), String(userCode))
+  const end = Date.now() + Math.min(Number(begun.expiresIn) * 1000, WAIT_MS)
+  const intervalMs = Math.min(Math.max(Number(begun.interval), 1), 60) * 1000
+  while (Date.now() < end) {
+    await sleep(intervalMs)
+    const { status, answer } = await post(`${desk}/device/token`, { handle })
+    if (typeof answer.token === 'string') return answer.token
+    if (status !== 202 && status < 500 && status !== 429) throw new CliError(`The sign-in failed: ${answer.message}`)
+  }
+  throw new CliError(LATE)
+}
+
+async function signInWithBrowser(desk: string, { url, workspace, onAddress }: SignInOptions): Promise<string> {
+  const login = `${desk}/login`
   const { status } = await fetch(login, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
   if (status === 404) {
     throw new CliError(`${url} has no sign-in for people`, {
@@ -37,9 +64,10 @@ export async function signInWithBrowser({ url, workspace, onAddress, signal }: S
     const challenge = createHash('sha256').update(verifier).digest('base64url')
     const query = new URLSearchParams({ port: String(codes.port), state, challenge, ...(workspace && { workspace }) })
     onAddress(`${login}?${query}`)
-    const signals = [AbortSignal.timeout(WAIT_MS), ...(signal ? [signal] : [])]
-    const code = await withAbort(codes.code, AbortSignal.any(signals))
-    return await exchange(`${login.replace(/login$/, 'token')}`, { code, verifier })
+    const code = await withTimeout(codes.code)
+    const { status, answer } = await post(`${desk}/token`, { code, verifier })
+    if (typeof answer.token === 'string') return answer.token
+    throw new CliError(`The sign-in failed (${status})`, { hint: 'Run passes login --sso again.' })
   } finally {
     codes.close()
   }
@@ -87,14 +115,15 @@ async function listenForCode(state: string) {
   return { port: (server.address() as AddressInfo).port, code, close: () => server.close() }
 }
 
-async function withAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new CliError('No one signed in within ten minutes')), { once: true })
+async function withTimeout<T>(work: Promise<T>): Promise<T> {
+  const late = new AbortController()
+  const aborted = sleep(WAIT_MS, undefined, { signal: late.signal }).then(() => {
+    throw new CliError(LATE)
   })
-  return Promise.race([work, aborted])
+  return Promise.race([work, aborted]).finally(() => late.abort())
 }
 
-async function exchange(url: string, body: { code: string; verifier: string }): Promise<string> {
+async function post(url: string, body: object): Promise<{ status: number; answer: Record<string, unknown> }> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -103,9 +132,7 @@ async function exchange(url: string, body: { code: string; verifier: string }): 
     signal: AbortSignal.timeout(TIMEOUT_MS),
   })
   const answer = parseJson(await response.text())
-  const token = isJsonObject(answer) ? answer.token : undefined
-  if (typeof token === 'string') return token
-  throw new CliError(`The sign-in failed (${response.status})`, { hint: 'Run passes login --sso again.' })
+  return { status: response.status, answer: isJsonObject(answer) ? answer : {} }
 }
 
 function randomText(): string {
