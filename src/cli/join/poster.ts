@@ -54,7 +54,7 @@ async function layOut(page: JoinPage, { source, language }: PosterOptions): Prom
   write(textIn(page.title, tag), 40, true)
   const intro = textIn(page.intro, tag)
   if (intro !== '') {
-    y += 8
+    y += 14
     write(intro, 16)
   }
   y += 24

@@ -1,65 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createMailer } from '../../../src/server/mail/mailer.ts'
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
+import { linkIn, Mailbox } from '../../support/mailbox.ts'
 import { definition, makeProject, publishedTemplate } from '../fixtures.ts'
-
-interface Received {
-  from: string
-  to: string[]
-  content: string
-}
-
-/** A real SMTP server on loopback that keeps what it receives. */
-class Mailbox {
-  readonly received: Received[] = []
-  /** The response code to each recipient; 250 by default. */
-  recipientCode = 250
-  private server!: SMTPServer
-
-  async start(port = 0): Promise<number> {
-    this.server = new SMTPServer({
-      authOptional: true,
-      disabledCommands: ['STARTTLS'],
-      logger: false,
-      closeTimeout: 100,
-      onRcptTo: (_, __, done) => {
-        if (this.recipientCode === 250) return done()
-        done(Object.assign(new Error('No such user here'), { responseCode: this.recipientCode }))
-      },
-      onData: (stream, { envelope }, done) => {
-        const parts: Buffer[] = []
-        stream.on('data', (part: Buffer) => parts.push(part))
-        stream.on('end', () => {
-          const from = envelope.mailFrom ? envelope.mailFrom.address : ''
-          this.received.push({
-            from,
-            to: envelope.rcptTo.map(({ address }) => address),
-            content: Buffer.concat(parts).toString(),
-          })
-          done()
-        })
-      },
-    })
-    this.server.listen(port, '127.0.0.1')
-    await once(this.server.server, 'listening')
-    return (this.server.server.address() as AddressInfo).port
-  }
-
-  stop(): Promise<void> {
-    return new Promise((resolve) => this.server.close(() => resolve()))
-  }
-
-  /** Returns the link in the text of an email, which is quoted-printable. */
-  static linkIn({ content }: Received): string {
-    const plain = content.replaceAll(/=\r\n/g, '').replaceAll('=3D', '=')
-    return /https:\/\/passes\.example\/l\/[\w-]{80}/.exec(plain)![0]
-  }
-}
 
 let pages = 0
 
@@ -117,7 +64,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const mails = () => mailbox.received.filter(({ to }) => to[0] === 'ada@example.com')
     expect(mails()).toHaveLength(1)
     expect(mails()[0]!.from).toBe('cards@coffee.example')
-    const link = await api.send('GET', new URL(Mailbox.linkIn(mails()[0]!)).pathname)
+    const link = await api.send('GET', new URL(linkIn(mails()[0]!)).pathname)
     expect([link.status, link.text.includes('ada@example.com')]).toEqual([200, true])
 
     const again = await join(page.path, 'ADA@Example.COM')

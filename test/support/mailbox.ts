@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+
+interface Received {
+  from: string
+  to: string[]
+  content: string
+}
+
+/** A real SMTP server on loopback that keeps what it receives. */
+export class Mailbox {
+  readonly received: Received[] = []
+  /** The response code to each recipient; 250 by default. */
+  recipientCode = 250
+  private server!: SMTPServer
+
+  async start(port = 0): Promise<number> {
+    this.server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      logger: false,
+      closeTimeout: 100,
+      onRcptTo: (_, __, done) => {
+        if (this.recipientCode === 250) return done()
+        done(Object.assign(new Error('No such user here'), { responseCode: this.recipientCode }))
+      },
+      onData: (stream, { envelope }, done) => {
+        const parts: Buffer[] = []
+        stream.on('data', (part: Buffer) => parts.push(part))
+        stream.on('end', () => {
+          const from = envelope.mailFrom ? envelope.mailFrom.address : ''
+          this.received.push({
+            from,
+            to: envelope.rcptTo.map(({ address }) => address),
+            content: Buffer.concat(parts).toString(),
+          })
+          done()
+        })
+      },
+    })
+    this.server.listen(port, '127.0.0.1')
+    await once(this.server.server, 'listening')
+    return (this.server.server.address() as AddressInfo).port
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => this.server.close(() => resolve()))
+  }
+}
+
+/** Returns the link in the text of an email, which is quoted-printable. */
+export function linkIn({ content }: { content: string }): string {
+  const plain = content.replaceAll(/=\r\n/g, '').replaceAll('=3D', '=')
+  return /https?:\/\/[^\s"<>]+\/l\/[\w-]{80}/.exec(plain)![0]
+}
