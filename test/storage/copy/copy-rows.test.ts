@@ -62,6 +62,7 @@ describe.each(dialects)('from %s', (dialect) => {
       'counts',
       'pass_identifiers',
       'image_files',
+      'balance_entries',
       'zone_movements',
       'zone_adjustments',
       'zone_resets',
@@ -161,14 +162,18 @@ async function fill(api: Api): Promise<TestWorkspace> {
     .png()
     .toBuffer()
   await workspace.ok(contract.images.create, { body: png, contentType: 'image/png' })
+  const balances = { points: { label: 'Points', kind: 'integer' as const } }
   const events = ['pass.scanned', 'pass.updated'] as ('pass.scanned' | 'pass.updated')[]
   await workspace.ok(contract.webhooks.create, { body: { url: 'https://hooks.example/', events } })
-  const template = await publishedTemplate(workspace, { projectId, definition: scannable() })
+  const template = await publishedTemplate(workspace, { projectId, definition: scannable(undefined, { balances }) })
   const passes = odd.map((text, n) => {
     const variables = { code: `${text}${n}`, seat: text.slice(0, 10) }
     return passBody(template.id, { label: text, variables })
   })
-  await workspace.ok(contract.passes.createBatch, { body: { passes } })
+  const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
+  const ofPoints = { id: results[0]!.pass!.id, name: 'points' }
+  const entry = { delta: 3, externalRef: odd[1]!, reason: odd[2]! }
+  await workspace.ok(contract.balances.createEntry, { params: ofPoints, body: entry })
   await api.runJobs()
   for (const n of [0, 1, 1, 11]) await scan(workspace, { qrPayload: `${odd[n]}${n}`, context: { gate: odd[n]! } })
   const zone = await workspace.ok(contract.zones.create, { body: { projectId, name: odd[0]!, capacity: 9 } })

@@ -71,6 +71,26 @@ test('points come from the named field, the first number of the header, or an ov
   expect(modules).toEqual(['level 7', 'points 1,250'])
 })
 
+test('points are the first balance of the pass, unless the definition names a field', () => {
+  const balances = {
+    credit: { label: 'Credit', kind: 'currency' as const, currency: 'EUR', start: 1240 },
+    stamps: { label: 'Stamps', kind: 'integer' as const },
+  }
+  const objectOf = (header: FieldInput[], google: DefinitionInput['google'] = {}) => {
+    const fields = { header, primary: [{ key: 'level', label: 'Level', value: '7', as: 'number' as const }] }
+    const walletPass = pass({ design: { fields }, google: { kind: 'loyalty', ...google }, balances })
+    return buildObject(issuer, walletPass, at)
+  }
+  const balance = { money: { micros: '12400000', currencyCode: 'EUR' } }
+  expect(objectOf([]).loyaltyPoints).toEqual({ label: 'Credit', balance })
+  expect(objectOf([], { points: 'level' }).loyaltyPoints).toEqual({ label: 'Level', balance: { int: 7 } })
+  // A field that shows the same amount is not shown twice.
+  const shown = { key: 'c', label: 'Left', value: '{{balance.credit}}', as: 'currency' as const, currency: 'EUR' }
+  const object = objectOf([shown])
+  expect(object.loyaltyPoints).toEqual({ label: 'Left', balance })
+  expect((object.textModulesData as { id: string }[]).map(({ id }) => id)).toEqual(['level'])
+})
+
 test('a gift card has its balance in micros, and other kinds a formatted text', () => {
   const amount = { as: 'currency' as const, currency: 'EUR', value: '20' }
   const gift = made('giftCard', amount)

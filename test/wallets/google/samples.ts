@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { DefinitionInput, GoogleKind, PassType } from '../../../src/core/contract/schemas/definition.ts'
 import { type Card, renderCard } from '../../../src/core/rules/display/card.ts'
+import { exampleScope } from '../../../src/core/rules/template/resolve.ts'
 import type { GoogleIdentity } from '../../../src/wallets/google/google-identity.ts'
 import type { WalletPass } from '../../../src/wallets/wallet.ts'
 import { parseDefinition } from '../../support/definitions.ts'
@@ -45,12 +46,13 @@ export interface CardOptions extends Partial<Pick<Card, 'expiresAt' | 'voided'>>
   design?: Partial<DefinitionInput['design']>
   google?: DefinitionInput['google']
   apple?: DefinitionInput['apple']
+  balances?: DefinitionInput['balances']
 }
 
 function card(options: CardOptions = {}): Card {
-  const { passType = 'generic', google, apple, expiresAt = null, voided = false } = options
-  const definition = parseDefinition({ design: { ...design, ...options.design }, google, apple })
-  return renderCard({ passType, definition, scope: new Map(), expiresAt, voided })
+  const { passType = 'generic', google, apple, balances, expiresAt = null, voided = false } = options
+  const definition = parseDefinition({ design: { ...design, ...options.design }, google, apple, balances })
+  return renderCard({ passType, definition, scope: exampleScope(definition), expiresAt, voided })
 }
 
 export function pass(options: CardOptions = {}): WalletPass {
