@@ -17,7 +17,7 @@ export default class Export extends BaseCommand {
     'Works on the database. First start the server with --freeze: the next server would not know phones that add a ' +
     'pass during the export. The file contains the tokens of phones and valid codes, so only its owner can read it. ' +
     'The file gets its final name when it is complete. Import it with passes import. The ledger of scans is not ' +
-    'exported. See docs/guides/hand-over.md.'
+    'exported, and balances only with --balances. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
     {
@@ -28,6 +28,7 @@ export default class Export extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     handover: Flags.string({ summary: 'File to write.', required: true }),
+    balances: Flags.string({ summary: 'Second file to write, with the balances as input of passes balances import.' }),
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     project: Flags.string({ summary: 'Only passes of this project (name or ID).' }),
     template: Flags.string({ summary: 'Only passes of this template (key, name, or ID).' }),
@@ -50,6 +51,8 @@ export default class Export extends BaseCommand {
     if (!flags.force && (await exists(file))) throw taken(file)
     if (!(await exists(dirname(file))))
       throw new CliError(`The folder ${dirname(file)} does not exist. Create it first.`)
+    const balancesFile = flags.balances === undefined ? undefined : resolve(flags.balances)
+    if (balancesFile && !flags.force && (await exists(balancesFile))) throw taken(balancesFile)
     const names = {
       platforms: parsePlatforms(flags.platforms),
       passTypeIdentifier: flags['apple-pass-type'],
@@ -64,7 +67,7 @@ export default class Export extends BaseCommand {
       if (await exists(draftOf(file))) this.note(`Removing ${draftOf(file)}, which a killed run left behind.`)
       return await withStore(flags.database, async (store) => {
         let show = (_looked: number, _rows: number): void => undefined
-        const { total, header, pages, counts, identities, audit } = await openHandOver(store, flags, {
+        const { total, header, pages, balances, counts, identities, audit } = await openHandOver(store, flags, {
           at: new Date(),
           names,
           signal: stop.signal,
@@ -79,7 +82,12 @@ export default class Export extends BaseCommand {
           lock.assertHeld()
           await audit(new Date())
         }
-        await writePrivateWhole(file, pieces(), { replaces: flags.force ?? false })
+        async function* balancePieces() {
+          for await (const page of balances) yield formatRows(page, CSV)
+        }
+        const replaces = flags.force ?? false
+        await writePrivateWhole(file, pieces(), { replaces })
+        if (balancesFile) await writePrivateWhole(balancesFile, balancePieces(), { replaces })
         return this.report(file, counts, identities)
       })
     } catch (error) {

@@ -62,6 +62,8 @@ export interface OpenHandOver {
   total: number
   header: string[]
   pages: AsyncIterable<string[][]>
+  /** The rows of the file that `passes balances import` reads: an entry for each balance that differs from its start. */
+  balances: AsyncIterable<string[][]>
   /** The counts of the pages that were read so far. */
   counts: HandOverCounts
   identities: Record<Platform, Set<string>>
@@ -113,11 +115,18 @@ export async function openHandOver(
   const variables = await collectVariables(store, { workspaceId, filter }, { signal, onProgress })
   const counts = { passes: 0, devices: 0, googleObjects: 0, unissued: 0, devicesLeftOut: 0, valuesLeftOut: 0 }
   const rows = createRows(store, { names: options.names, variables, counts })
-  async function* pages() {
-    let passesRead = total
+  async function* passPages() {
     for (let after: string | undefined; ; ) {
       signal.throwIfAborted()
       const page = await store.handOver.list(workspaceId, filter, { after, limit: PAGE })
+      yield page
+      if (page.length < PAGE) return
+      after = page.at(-1)!.pass.id
+    }
+  }
+  async function* pages() {
+    let passesRead = total
+    for await (const page of passPages()) {
       const cells = []
       for (const one of page) {
         const row = await rows.of(one)
@@ -126,14 +135,17 @@ export async function openHandOver(
       if (cells.length > 0) yield cells
       passesRead += page.length
       onProgress(passesRead, counts.passes)
-      if (page.length < PAGE) return
-      after = page.at(-1)!.pass.id
     }
+  }
+  async function* balances() {
+    yield [BALANCE_COLUMNS]
+    for await (const page of passPages()) yield page.flatMap(balanceRows)
   }
   return {
     total,
     header: [...COLUMNS, ...variables],
     pages: pages(),
+    balances: balances(),
     counts,
     identities: rows.identities,
     async audit(moment) {
@@ -141,6 +153,26 @@ export async function openHandOver(
       await store.transaction((tx) => auditOperator(tx, workspaceId, entry, moment))
     },
   }
+}
+
+const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'reason']
+
+/** Returns one entry for each balance. The start is in the template, which the next server has, too. */
+function balanceRows({ pass }: HandOverPass): string[][] {
+  // Void passes accept no entries.
+  if (isUnissued(pass) || pass.status === 'VOID') return []
+  const changed = Object.entries(pass.balanceSums ?? {}).filter(([, { sum }]) => sum !== 0)
+  return changed.map(([name, { sum }]) => [
+    pass.externalPassId,
+    name,
+    String(sum),
+    `handover-${pass.id}`,
+    'Handed over',
+  ])
+}
+
+function isUnissued({ status }: HandOverPass['pass']): boolean {
+  return status === 'QUEUED' || status === 'ISSUING' || status === 'FAILED'
 }
 
 async function findIdentity(store: Store, name: string | undefined): Promise<string | null | undefined> {
@@ -238,7 +270,7 @@ function createRows(
     /** Returns the cells of a pass; undefined if it was never issued. */
     async of(one: HandOverPass): Promise<string[] | undefined> {
       const { pass, templateKey } = one
-      if (pass.status === 'QUEUED' || pass.status === 'ISSUING' || pass.status === 'FAILED') {
+      if (isUnissued(pass)) {
         counts.unissued += 1
         return undefined
       }

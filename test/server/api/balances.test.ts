@@ -7,6 +7,7 @@ import { projects } from '../../../src/core/contract/projects.ts'
 import { scanner } from '../../../src/core/contract/scanner.ts'
 import { scans } from '../../../src/core/contract/scans.ts'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
+import { openHandOver } from '../../../src/server/operator/hand-over.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
@@ -367,6 +368,30 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(await valuesOf(id)).toEqual({ points: value })
       expect(start + deltas.reduce((sum, one) => sum + one, 0)).toBe(value)
     }
+  })
+
+  test('a hand-over has an entry for each changed balance of a valid pass', async () => {
+    const own = await api.workspace()
+    const parts = { balances: { points: { ...points, start: 5 }, stamps: points } }
+    const made = await Promise.all([1, 2, 3].map(() => scannablePass(own, { redemption, parts })))
+    const [kept, voided] = made
+    for (const { id } of [kept!, voided!]) {
+      const entry = { params: { id, name: 'points' }, body: { delta: 7, externalRef: 'a' } }
+      await own.ok(balances.createEntry, entry)
+    }
+    await own.ok(passes.void, { params: { id: voided!.id }, body: {} })
+    const options = { at: api.now, names: { platforms: [] }, signal: new AbortController().signal }
+    const handedOver = await openHandOver(
+      api.services.store,
+      { workspace: own.id },
+      { ...options, onProgress: () => undefined },
+    )
+    const rows: string[][] = []
+    for await (const page of handedOver.balances) rows.push(...page)
+    expect(rows).toEqual([
+      ['externalPassId', 'balance', 'delta', 'externalRef', 'reason'],
+      [kept!.externalPassId, 'points', '7', `handover-${kept!.id}`, 'Handed over'],
+    ])
   })
 
   test('an upgrade keeps the entries, and applies the start of the new version', async () => {
