@@ -78,3 +78,14 @@ test('a zone that was deleted after it was chosen offline ends at the door, and 
   expect(items).toMatchObject([{ result: 'accepted', zoneId: clubId, direction: 'in' }])
   await engine.stop()
 })
+
+test('the first scan after the deletion of its zone is decided without a zone', async () => {
+  const { workspace, zoneId, pass, phone, engine } = await hall()
+  await workspace.ok(contract.zones.delete, { params: { id: zoneId } })
+  const decision = await engine.scan(camera(pass.code))
+  expect(decision).toMatchObject({ result: 'accepted', verified: 'online' })
+  expect(decision.zoneId).toBeUndefined()
+  engine.retry()
+  await phone.until(({ door }) => door!.movement === undefined)
+  await engine.stop()
+})

@@ -140,8 +140,8 @@ export function createScanner(
       return undefined
     }
     // Scan again without the zone, which was deleted, so that the server recorded nothing. Scans have no zone until
-    // this door learns of the deletion.
-    if (movement && reply.kind === 'rejection' && reply.code === 'NOT_FOUND') {
+    // this door learns of the deletion. Check the status, because errors of this endpoint have no code.
+    if (movement && reply.kind === 'rejection' && reply.status === 404) {
       return askServer({ ...attempt, movement: undefined }, door)
     }
     if (reply.kind === 'rejection') {
