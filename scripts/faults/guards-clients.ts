@@ -108,6 +108,14 @@ export const clientGuards: Fault[] = [
     tests: ['test/cli/template/designer.test.ts'],
   },
   {
+    name: 'import-trusts-unsigned-passes',
+    breaks: '`passes template import` does not report that a template can be the pass of a holder.',
+    file: 'src/cli/template/designer/bundle.ts',
+    text: "canBePass: !files.has('tooling.json')",
+    replacement: 'canBePass: false',
+    tests: ['test/cli/template/designer.test.ts'],
+  },
+  {
     name: 'import-shares-by-chance',
     breaks: 'An imported fact shows the variable of a field that has the same short value by chance.',
     file: 'src/cli/template/designer/facts.ts',

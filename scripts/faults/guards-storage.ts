@@ -3,6 +3,14 @@ import type { Fault } from './fault.ts'
 /** Faults that tests once missed, in guards of the storage. */
 export const storageGuards: Fault[] = [
   {
+    name: 'cap-without-wallet',
+    breaks: 'A dry run counts passes that no Google wallet holds as over the cap.',
+    file: 'src/storage/messages/broadcasts-repository.ts',
+    text: 'crowded(db, passes.clone().whereExists(installed), at)',
+    replacement: 'crowded(db, passes, at)',
+    tests: ['test/server/messages/broadcasts.test.ts'],
+  },
+  {
     name: 'dead-token-of-another-brand',
     breaks: 'A push token that is invalid for one identity ends registrations of passes of another identity.',
     file: 'src/storage/passes/registrations.ts',
