@@ -429,25 +429,29 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
   })
 })
 
-test('doctor checks the issuer, the redirect address, and the clock', async () => {
+test('doctor checks the issuer, the redirect address, the role map, and the clock', async () => {
   const now = new Date()
   const databaseUrl = 'sqlite:none.db'
-  const statuses = async (publicUrl: string, at = now) => {
-    const checks = await checkSignIn(testConfig({ databaseUrl, oidc: provider.config(), publicUrl }), () => at)
-    return checks.map(({ name, status }) => `${name}: ${status}`)
+  const findByNameOrId = async (name: string) => (name === 'default' ? {} : undefined)
+  const store = { workspaces: { findByNameOrId } } as never
+  const failuresOf = async (publicUrl: string, { at = now, workspace = 'default' } = {}) => {
+    const oidc = provider.config({ groupRoles: [{ group: 'Staff', role: 'reader', workspace }] })
+    const config = testConfig({ databaseUrl, oidc, publicUrl })
+    const checks = await checkSignIn(config, { store, clock: () => at })
+    expect(checks.map(({ name }) => name)).toEqual(['Issuer', 'Redirect address', 'Roles of groups', 'Clock'])
+    return checks.filter(({ status }) => status === 'FAILED').map(({ name }) => name)
   }
-  const [issuer, address, clock] = ['Issuer: PASSED', 'Redirect address: PASSED', 'Clock: PASSED']
-  expect(await statuses('https://passes.example')).toEqual([issuer, address, clock])
-  expect(await statuses('https://other.example')).toEqual([issuer, 'Redirect address: FAILED', clock])
-  const late = new Date(now.getTime() + 300_000)
-  expect(await statuses('https://passes.example', late)).toEqual([issuer, address, 'Clock: FAILED'])
+  const own = 'https://passes.example'
+  expect(await failuresOf(own)).toEqual([])
+  expect(await failuresOf('https://other.example')).toEqual(['Redirect address'])
+  expect(await failuresOf(own, { at: new Date(now.getTime() + 300_000) })).toEqual(['Clock'])
+  expect(await failuresOf(own, { workspace: 'nowhere' })).toEqual(['Roles of groups'])
   provider.isDown = true
   onTestFinished(() => {
     provider.isDown = false
   })
-  const unknown = ['Issuer: FAILED', 'Redirect address: SKIPPED', 'Clock: SKIPPED']
-  expect(await statuses('https://passes.example')).toEqual(unknown)
-  expect(await checkSignIn(testConfig({ databaseUrl }), () => now)).toEqual([])
+  expect(await failuresOf(own)).toEqual(['Issuer'])
+  expect(await checkSignIn(testConfig({ databaseUrl }), { store, clock: () => now })).toEqual([])
 })
 
 describe.each(oneDialect)('without a provider, on %s', (dialect) => {

@@ -38,7 +38,7 @@ export async function diagnose(options: DoctorOptions): Promise<Check[]> {
       ...(await checkIdentities(config, usable && createStore(usable), clock())),
       ...(await checkPauses(config)),
       ...publicUrl.checks,
-      ...(await checkSignIn(config, clock)),
+      ...(await checkSignIn(config, { store: usable && createStore(usable), clock })),
       ...(await checkWork(usable, clock())),
     ]
   } finally {

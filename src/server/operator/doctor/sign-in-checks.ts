@@ -1,11 +1,18 @@
 import { request } from 'undici'
+import type { Store } from '../../../storage/store.ts'
 import type { Config } from '../../config.ts'
 import { type Check, examine, failed, passed, skipped } from './check.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** Checks the provider at which people sign in. Returns no check without a provider. */
-export async function checkSignIn({ oidc, publicUrl }: Config, clock: () => Date): Promise<Check[]> {
+/**
+ * Checks the provider at which people sign in. Returns no check without a provider.
+ * @param options.store undefined if the database cannot be queried
+ */
+export async function checkSignIn(
+  { oidc, publicUrl }: Config,
+  { store, clock }: { store: Pick<Store, 'workspaces'> | undefined; clock: () => Date },
+): Promise<Check[]> {
   if (!oidc) return []
   const { CLOCK_TOLERANCE_SECONDS, createProvider } = await import('../../people/provider.ts')
   const { redirectUriOf } = await import('../../people/sign-in-routes.ts')
@@ -42,6 +49,21 @@ export async function checkSignIn({ oidc, publicUrl }: Config, clock: () => Date
           return failed(
             `The provider rejects a sign-in with ${redirectUri} (${statusCode}).`,
             `register this redirect address for the client ${oidc.clientId} at the provider`,
+          )
+        },
+      },
+      'Roles of groups': {
+        fix: 'create the workspace (passes workspace create), or correct --oidc-role-map',
+        async check() {
+          if (!store) return skipped('the database cannot be read')
+          const missing: string[] = []
+          for (const { workspace } of oidc.groupRoles) {
+            if (!(await store.workspaces.findByNameOrId(workspace))) missing.push(workspace)
+          }
+          if (missing.length === 0) return passed(`${oidc.groupRoles.length} mapped`)
+          return failed(
+            `The role map names workspaces that do not exist: ${[...new Set(missing)].join(', ')}.`,
+            'create the workspace (passes workspace create), or correct --oidc-role-map',
           )
         },
       },
