@@ -1,6 +1,7 @@
 import { createHash, createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { parseUuid, takeRandom } from '../../core/ids.ts'
 import { deriveKey, type ServerKeys } from '../../core/rules/crypto/server-key.ts'
+import { foldAddress } from '../../core/rules/join/join-form.ts'
 
 /**
  * The token of a form: 16 random bytes, the time in 5 bytes, and 15 bytes of HMAC-SHA256, as 48 characters of base64url. The
@@ -47,4 +48,15 @@ export function createFormTokens(keys: ServerKeys): FormTokens {
       return digest.toString('base64url', 0, RANDOM_BYTES)
     },
   }
+}
+
+/**
+ * Returns the random end of an externalPassId for an address, so that a visitor who goes back and corrects the address
+ * in a sent form gets a pass for the corrected address.
+ */
+export function endForAddress(random: string, address: string): string {
+  const digest = createHash('sha256')
+    .update(`${random} ${foldAddress(address)}`)
+    .digest()
+  return digest.toString('base64url', 0, RANDOM_BYTES)
 }

@@ -7,6 +7,7 @@ import {
   type FieldError,
   type FormField,
   formFields,
+  hasIdentity,
   joinState,
   labelOf,
   readForm,
@@ -35,6 +36,7 @@ import { LinkEnded } from '../pages/link/link-problem-page.ts'
 import { isCrawler } from '../pages/link/visitors.ts'
 import { pageLanguage } from '../pages/words.ts'
 import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joined-pass.ts'
+import { endForAddress } from './form-tokens.ts'
 
 export type JoinServices = Services & { joinLimits: JoinLimits; addressKeyOf(event: H3Event): string }
 
@@ -49,6 +51,8 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
+  /** False if the newest version has no email variable for the identity, so that no visitor can get a link. */
+  identifies: boolean
   facts: JoinPageFacts
 }
 
@@ -80,13 +84,13 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
   if (!form) return showForm(400, opened, { ...emptyForm, problem: 'invalid' }, fresh())
   const token = form.get(TOKEN_INPUT) ?? ''
   const random = services.formTokens.verify(token, page.templateId, now)
-  const externalPassId = `join:${page.slug}:${random}`
-  if (random !== undefined && page.settings.identity === undefined) {
-    const existing = await findExisting(page, externalPassId, services)
+  const { identity, consent } = page.settings
+  const externalIdOf = (end: string) => `join:${page.slug}:${end}`
+  if (random !== undefined && identity === undefined) {
+    const existing = await findExisting(page, externalIdOf(random), services)
     if (existing) return redirectToPass(existing, services, now)
   }
   requireOpen(opened, now)
-  const { consent } = page.settings
   const hasConsent = form.has(CONSENT_INPUT)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)
@@ -101,7 +105,8 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
   const store = services.store
   const context = await joinContext(page, store, { correlationId: correlationIdOf(event), now })
   const label = labelOf(page.settings.labelFrom, read.variables) ?? version.templateName
-  const wanted = { externalPassId, label, variables: read.variables }
+  const end = identity === undefined ? random : endForAddress(random, read.variables[identity]!)
+  const wanted = { externalPassId: externalIdOf(end), label, variables: read.variables }
   const plan = planJoin(wanted, version, services, context)
   if (plan instanceof ApiError) return reject(problemsOf(plan, fields))
   services.joinLimits.page(page.templateId)
@@ -113,11 +118,11 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     consentVersion: hasConsent ? consent.version : null,
     consentedAt: hasConsent ? now : null,
   }
-  if (page.settings.identity === undefined) {
+  if (identity === undefined) {
     const pass = await createPass(opened, { plan, join }, services, context)
     return redirectToPass(pass, services, now)
   }
-  await storeSubmission(opened, { wanted, join, identity: page.settings.identity }, services, context)
+  await storeSubmission(opened, { wanted, join, identity }, services, context)
   return redirect(`${page.slug}?${SENT}`)
 }
 
@@ -191,14 +196,15 @@ async function openPage(event: H3Event, services: JoinServices, now: Date): Prom
   const platforms = wallets.all.map(({ platform }) => platform)
   const { sandboxed } = wallets
   const facts = { issuer, settings, language, platforms, sandboxed, publicUrl: links.publicUrl }
-  return { page, version, issuer, fields: formFields(definition, settings), facts }
+  const identifies = hasIdentity(definition, settings)
+  return { page, version, issuer, fields: formFields(definition, settings), identifies, facts }
 }
 
 /** The pattern of `JoinSlug`, so that other paths cost no query. */
 const SLUG = /^[a-z0-9-]{3,64}$/
 
-function requireOpen({ page, issuer }: OpenedPage, now: Date): void {
-  const state = joinState({ ...page, limit: page.passLimit }, now)
+function requireOpen({ page, issuer, identifies }: OpenedPage, now: Date): void {
+  const state = identifies ? joinState({ ...page, limit: page.passLimit }, now) : 'closed'
   if (state !== 'open') throw new LinkEnded(state, issuer)
 }
 

@@ -6,7 +6,7 @@ import { createMailer } from '../../../src/server/mail/mailer.ts'
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import { linkIn, Mailbox } from '../../support/mailbox.ts'
-import { definition, makeProject, publishedTemplate } from '../fixtures.ts'
+import { definition, makeProject, publishedTemplate, publishVersion } from '../fixtures.ts'
 
 let pages = 0
 
@@ -111,6 +111,40 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await passesOf(workspace)).toHaveLength(1)
     expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
     expect(mailbox.received.filter(({ to }) => to[0]!.toLowerCase() === 'a@b.example')).toHaveLength(1)
+  })
+
+  test('a visitor who goes back and corrects the address gets a pass and an email for it', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    const { text } = await api.send('GET', page.path)
+    const token = /name="-token" value="([\w-]{48})"/.exec(text)![1]!
+    const send = (email: string) =>
+      api.send('POST', page.path, {
+        body: new URLSearchParams({ '-token': token, email }).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+    await send('mistyped@example.com')
+    await send('hasty@example.com')
+    await api.runJobs()
+    await send('Hasty@example.com')
+    await send('corrected@example.com')
+    await api.runJobs()
+    const labels = (await passesOf(workspace)).map(({ label }) => label).sort()
+    expect(labels).toEqual(['corrected@example.com', 'hasty@example.com', 'mistyped@example.com'])
+    for (const email of ['hasty@example.com', 'corrected@example.com'])
+      expect(mailbox.received.filter(({ to }) => to[0] === email)).toHaveLength(1)
+    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(3)
+  })
+
+  test('a page whose new version has no email variable for the identity is closed', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    const design = { ...definition().design, fields: {} }
+    const languages = { default: 'en', others: ['ar'] }
+    const variables = [{ name: 'email', label: 'Email' }]
+    await publishVersion(workspace, page.templateId, definition({ variables, design, languages }))
+    expect((await api.send('GET', page.path)).status).toBe(410)
+    expect((await api.send('GET', `${page.path}?sent`)).status).toBe(200)
   })
 
   test('an email waits while the SMTP server is down, and is sent when it is back', async () => {

@@ -63,6 +63,11 @@ export function formFields(definition: Definition, { fields, identity }: JoinFor
   })
 }
 
+/** Whether the variable that identifies visitors, if there is one, is an email address in the definition. */
+export function hasIdentity({ variables }: Pick<Definition, 'variables'>, { identity }: Pick<JoinForm, 'identity'>) {
+  return identity === undefined || variables.some(({ name, format }) => name === identity && format === 'email')
+}
+
 interface Schema {
   title: string
   maxLength?: number
@@ -171,7 +176,7 @@ function* checkFields(page: JoinForm, definition: Definition): Generator<Issue> 
   if (identity === undefined) return
   const path = ['identity']
   if (!names.includes(identity)) yield { path, message: `There is no field for ${identity}` }
-  else if (declared.get(identity)?.format !== 'email') yield { path, message: `${identity} needs the format email` }
+  else if (!hasIdentity(definition, page)) yield { path, message: `${identity} needs the format email` }
 }
 
 function* checkLabels({ labelFrom, fields }: JoinForm): Generator<Issue> {
