@@ -57,6 +57,12 @@ const SESSION_DAYS = 1
 const UPGRADE_DAYS = 90
 
 /**
+ * The number of days for which a submission of a join page waits for its job. A job that was discarded and then deleted
+ * leaves its submission.
+ */
+const JOIN_SUBMISSION_DAYS = 30
+
+/**
  * Deletes rows past their retention, oldest first, in chunks with a transaction each, so that other writers proceed in
  * between. Pending deliveries stay. Several servers can sweep concurrently. If a server stops, the next run continues.
  */
@@ -102,6 +108,7 @@ export async function sweep(
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(SESSION_DAYS, (tx, before, rows) => tx.retention.deleteSessions(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
+  await deleteOld(JOIN_SUBMISSION_DAYS, (tx, before, rows) => tx.retention.deleteJoinSubmissions(before, rows))
   await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
   await deleteOld(UPGRADE_DAYS, (tx, ...given) => tx.retention.deleteUpgrades(...given))
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { newId } from '../../../src/core/ids.ts'
 import { sweep } from '../../../src/server/background/maintenance.ts'
 import type { RetentionDays } from '../../../src/server/config.ts'
 import type { Target } from '../../../src/storage/webhooks/deliveries-repository.ts'
@@ -45,6 +46,22 @@ describe.each(dialects)('on %s', (dialect) => {
     services.advance(2 * DAY)
     await sweepWith(services, { deliveriesDays: 30, auditDays: 0 })
     expect([await ids(services, 'webhook_deliveries'), await ids(services, 'events')]).toEqual([[id], [eventId]])
+  })
+
+  test('a submission of a join page is deleted after 30 days', async () => {
+    const services = await openServices(dialect)
+    const { store, workspaceId, clock } = services
+    const join = { slug: 'card', source: null, consentVersion: null, consentedAt: null }
+    const content = { label: 'Ada', variables: {}, join, identity: 'email', language: 'en' }
+    const [id, templateId] = [newId(clock()), newId(clock())]
+    const submission = { id, templateId, externalPassId: 'join:card:x', content, createdAt: clock() }
+    await store.transaction((tx) => tx.joinSubmissions.insert(workspaceId, submission))
+    services.advance(30 * DAY - 1)
+    await sweepWith(services, { deliveriesDays: 0, auditDays: 0 })
+    expect(await ids(services, 'join_submissions')).toEqual([id])
+    services.advance(2)
+    await sweepWith(services, { deliveriesDays: 0, auditDays: 0 })
+    expect(await ids(services, 'join_submissions')).toEqual([])
   })
 
   test('the audit log is deleted after its days, and 0 keeps everything forever', async () => {

@@ -40,6 +40,10 @@ describe.each(dialects)('on %s', (dialect) => {
       const device = { passId: id, deviceId: 'phone', pushToken: 'push' }
       return tx.registrations.insert(workspace.id, device, api.now)
     })
+    const joined = { join_slug: 'fair', join_source: SAID, consent_version: SAID, consented_at: 1 }
+    await api.database.writer('passes').where({ id }).update(joined)
+    const address = { templateId: projectId, digest: PLANTED, passId: id, variable: 'seat', language: 'en' }
+    await api.services.store.transaction((tx) => tx.joinIdentities.insert(workspace.id, address))
     await workspace.ok(contract.passes.update, { params, body: { label: `${SAID}, once more` } })
     const message = { body: SAID, options: { google: { header: SAID } }, idempotencyKey: `key of ${PLANTED}` }
     await workspace.ok(contract.notifications.create, { params, body: message })
