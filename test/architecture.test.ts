@@ -327,10 +327,13 @@ test('files named in the documents exist, and each answer of the architecture na
   const architecture = textOf(join(root, 'docs/architecture.md'))
   const folders = [...architecture.matchAll(/`((?:[a-z-]+\/)+)`/g)].map(([, folder]) => folder!)
   expect(folders.filter((folder) => !isThere(folder))).toEqual([])
+  const ofModules = files.flatMap((file) => /^(?:cli|server|storage|core\/rules)\/([a-z-]+\/)/.exec(file)?.[1] ?? [])
+  const unnamed = [...new Set(ofModules)].filter((folder) => !new RegExp(`[\\s/]${folder}`).test(architecture))
+  expect(unnamed).toEqual([])
   const names = [...architecture.matchAll(/`([a-z]+[A-Z]\w*)`/g)].map(([, name]) => name!)
   expect(names.filter((name) => !files.some((file) => read(file).includes(name)))).toEqual([])
   const answers = [...architecture.matchAll(/^\| .+ \| `(.+)` \(`(.+)`\) \|$/gm)]
-  expect(answers).toHaveLength(56)
+  expect(answers).toHaveLength(61)
   for (const [, file, text] of answers) expect(read(file!), file).toContain(text)
 })
 

@@ -1,23 +1,10 @@
 import type { EventData, EventType } from './contract/event-data.ts'
 import { newId } from './ids.ts'
 
-/** The events that endpoints can subscribe to. */
-export const subscribableEvents = [
-  'pass.issued',
-  'pass.updated',
-  'pass.voided',
-  'pass.failed',
-  'pass.scanned',
-  'pass.installed',
-  'pass.removed',
-  'zone.capacity',
-] as const
-
-/** Every event that is sent. webhook.test is only sent to the tested endpoint. */
-export const eventTypes = [...subscribableEvents, 'webhook.test'] as const
+type SubscribableEvent = Exclude<EventType, 'webhook.test'>
 
 /** Example events of a pass that does not exist, for developers of receivers. */
-const examples: { [T in (typeof subscribableEvents)[number]]: (at: Date) => EventData[T] } = {
+const examples: { [T in SubscribableEvent]: (at: Date) => EventData[T] } = {
   'pass.issued': (at) => ({
     ...identifiers(at),
     variables: { ticketType: 'Speaker', seat: 'A-17' },
@@ -56,6 +43,12 @@ const examples: { [T in (typeof subscribableEvents)[number]]: (at: Date) => Even
   }),
 }
 
+/** The events that endpoints can subscribe to. */
+export const subscribableEvents = Object.keys(examples) as [SubscribableEvent, ...SubscribableEvent[]]
+
+/** Every event that is sent. webhook.test is only sent to the tested endpoint. */
+export const eventTypes = [...subscribableEvents, 'webhook.test'] as const
+
 const externalPassId = 'order-1815-1'
 
 function identifiers(at: Date) {
@@ -67,6 +60,6 @@ function holding(at: Date, devices: number): EventData['pass.installed'] {
   return { id: newId(at), externalPassId, projectId: newId(at), platform: 'apple', devices }
 }
 
-export function exampleData(type: Exclude<EventType, 'webhook.test'>, at: Date): EventData[typeof type] {
+export function exampleData(type: SubscribableEvent, at: Date): EventData[typeof type] {
   return examples[type](at)
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { spokenLanguages } from '../../locales/languages.ts'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { redemptionChecks } from '../rules/redemption/redemption.ts'
@@ -177,8 +178,8 @@ export const scans = {
       'policy. A pass inside is a duplicate. A pass that left the zone enters again without debiting a use if the ' +
       'use of its last entry is in the same window, period, and scan context. An exit needs only that the pass is ' +
       'inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
-      '`message` is in the language of Accept-Language if it is one of the 15 supported languages, and in English ' +
-      'otherwise. Errors of this endpoint have no errorCode.',
+      `\`message\` is in the language of Accept-Language if it is one of the ${spokenLanguages.length} supported ` +
+      'languages, and in English otherwise. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,
     errors: ['NOT_FOUND', 'CONFLICT'],
     headers: DoorClock,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { roles, scopes } from '../route.ts'
+import type { LimitName } from '../rules/pass/workspace-limits.ts'
 import { Count, route, UtcTimestamp } from './schemas/common.ts'
 
 /** The limits, or the usage, of a workspace. */
@@ -14,7 +15,7 @@ const limited = {
   ),
   scheduledSends: Count.describe('Notifications and broadcasts whose sendAt is in the future.'),
   requestsInFlight: Count.describe('Requests in progress in the server process that responds, including this request.'),
-}
+} satisfies Record<LimitName, z.ZodType>
 
 /** The workspace of the token, with its limits and usage. */
 export const Workspace = z.strictObject({
