@@ -18,6 +18,6 @@ test('a resource lists its operations, and suggests one for a mistyped name', ()
     expect.objectContaining({ hint: expect.stringContaining('did you mean scans.create?') }),
   )
   expect(() => operationHelp('quite.another')).toThrow(
-    expect.objectContaining({ hint: expect.stringContaining('passes, notifications') }),
+    expect.objectContaining({ hint: expect.stringContaining('passes, balances, notifications') }),
   )
 })
