@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts'
 import { clientGuards } from './guards-clients.ts'
+import { joinGuards } from './guards-join.ts'
 import { peopleGuards } from './guards-people.ts'
 import { serverGuards } from './guards-server.ts'
 import { storageGuards } from './guards-storage.ts'
@@ -292,6 +293,7 @@ export const faults: Fault[] = [
   },
 
   ...serverGuards,
+  ...joinGuards,
   ...peopleGuards,
   ...storageGuards,
   ...clientGuards,

@@ -66,6 +66,8 @@ describe.each(dialects)('from %s', (dialect) => {
       'zone_movements',
       'zone_adjustments',
       'zone_resets',
+      'join_pages',
+      'join_identities',
     ]) {
       expect(rows.get(name), name).toBeGreaterThan(0)
     }
@@ -176,6 +178,7 @@ async function fill(api: Api): Promise<TestWorkspace> {
   await workspace.ok(contract.balances.createEntry, { params: ofPoints, body: entry })
   await api.runJobs()
   for (const n of [0, 1, 1, 11]) await scan(workspace, { qrPayload: `${odd[n]}${n}`, context: { gate: odd[n]! } })
+  await fillJoinPage(workspace, template.id, results[0]!.pass!.id)
   const zone = await workspace.ok(contract.zones.create, { body: { projectId, name: odd[0]!, capacity: 9 } })
   const params = { id: zone.id }
   await workspace.ok(contract.zones.reset, { params, body: { reason: odd[1]! } })
@@ -184,6 +187,25 @@ async function fill(api: Api): Promise<TestWorkspace> {
   await workspace.ok(contract.broadcasts.create, { params: { id: projectId }, body: { body: 'Doors open' } })
   await api.runJobs()
   return workspace
+}
+
+/** Creates a join page, and the address of a pass. */
+async function fillJoinPage(workspace: TestWorkspace, templateId: string, passId: string): Promise<void> {
+  const text = 'ß "x" \n 😀'
+  const settings = {
+    title: text,
+    intro: text,
+    fields: [],
+    labelFrom: [text],
+    consent: { text, version: '1', required: true },
+    source: true,
+  }
+  const page = { slug: workspace.id, settings, open: true, closesAt: workspace.api.now, passLimit: 9 }
+  const address = { templateId, digest: passId, passId, variable: 'email', language: 'ar' }
+  await workspace.api.services.store.transaction(async (tx) => {
+    await tx.joinPages.set(workspace.id, templateId, page, workspace.api.now)
+    await tx.joinIdentities.insert(workspace.id, address)
+  })
 }
 
 /** Returns a function that sends requests to the same API on another database. */
