@@ -102,13 +102,16 @@ export const commands: ResourceCommands = {
   }),
   'zone:reset': callCommand({
     summary: 'Set everybody in a zone to outside.',
-    description: 'Scans from before the reset that are uploaded later do not count. Needs a token of an owner.',
+    description:
+      'A reset cannot be undone. Scans from before the reset that are uploaded later do not count. Needs a token of an owner.',
     examples: ['zone reset Hall --reason "End of day 1"', 'zone reset Hall --reason "End of day 1" --yes --json'],
     args,
     flags: { reason: reasonFlag, ref: Flags.string({ summary: `${refSummary}.` }) },
     asks: true,
     async call({ zones }, { args: { zone: id }, flags: { reason, ref: externalRef }, ask }) {
-      await ask(`Set everybody in zone ${id} to outside?`)
+      const { name, inside } = await zones.get({ params: { id } })
+      const state = `${count(inside)} inside now`
+      await ask(`A reset cannot be undone. Set everybody in zone ${name} (${id}, ${state}) to outside?`)
       return zones.reset({ params: { id }, body: { reason, externalRef } })
     },
     print: showZone,
@@ -142,13 +145,15 @@ export const commands: ResourceCommands = {
     summary: 'Show entries, exits, and the number of people inside a zone over time.',
     examples: [
       { description: 'Show the last 24 hours', command: 'zone occupancy Hall' },
-      { description: 'Show each minute of the last two hours', command: 'zone occupancy Hall --by minute --from 2h' },
+      { description: 'Show each minute of the last four hours', command: 'zone occupancy Hall --by minute --from 4h' },
       { description: 'Follow the number of people inside', command: 'zone occupancy Hall --watch' },
     ],
     args,
     flags: {
       by: Flags.option({ summary: 'Length of a period.', options: occupancyUnits, default: 'hour' as const })(),
-      from: pastFlag(`Start of the first period: ${PAST} (default: 24 hours ago).`),
+      from: pastFlag(
+        `Start of the first period: ${PAST} (default: 24 hours before the end, or 2 hours with --by minute).`,
+      ),
       to: pastFlag('End of the last period (default: now).'),
       'time-zone': Flags.string({ summary: 'Time zone of the shown times (default: that of this computer).' }),
       watch: Flags.boolean({

@@ -166,7 +166,7 @@ export const zones = {
       '`inside` is the current number, and `peak` the highest number between from and to.',
     query: z.strictObject({
       from: Timestamp.optional().meta({
-        description: 'The start, inclusive. Default: 24 hours before to.',
+        description: 'The start, inclusive. Default: 24 hours before to, or 2 hours if by is minute.',
         example: '2027-05-20T07:00:00Z',
       }),
       to: Timestamp.optional().meta({

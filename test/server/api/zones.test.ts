@@ -219,6 +219,8 @@ describe.each(dialects)('on %s', (dialect) => {
     const { items, ...occupancy } = await workspace.ok(zones.occupancy, { params: { id: zoneId }, query: {} })
     expect(occupancy).toMatchObject({ inside, peak: inside, entries: inside, exits: 0 })
     expect(items.at(-1)).toMatchObject({ entries: inside, inside })
+    const byMinute = await workspace.ok(zones.occupancy, { params: { id: zoneId }, query: { by: 'minute' } })
+    expect(byMinute.items.at(-1)).toMatchObject({ entries: inside, inside })
     const reset = await workspace.ok(zones.reset, { params: { id: zoneId }, body: { reason: 'Typo' } })
     expect(reset).toMatchObject({ inside: 0 })
   })

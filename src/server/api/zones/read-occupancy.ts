@@ -6,7 +6,8 @@ import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
 const STEP_MS: Record<OccupancyUnit, number> = { minute: 60_000, hour: 3_600_000 }
-const DAY_MS = 86_400_000
+/** The length of the default range in milliseconds, which fits into one response. */
+const DEFAULT_RANGE_MS: Record<OccupancyUnit, number> = { minute: 2 * STEP_MS.hour, hour: 24 * STEP_MS.hour }
 
 /** @throws ApiError VALIDATION_ERROR if the range is empty, or has more buckets than a response can hold */
 export async function readOccupancy(
@@ -15,7 +16,7 @@ export async function readOccupancy(
   { store, workspaceId, now }: RequestContext,
 ): Promise<ZoneOccupancy> {
   const to = query.to === undefined ? now : new Date(query.to)
-  const from = query.from === undefined ? new Date(to.getTime() - DAY_MS) : new Date(query.from)
+  const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_RANGE_MS[query.by]) : new Date(query.from)
   if (from >= to) throw validationError([{ path: ['from'], message: 'Must be before to, which defaults to now' }])
   const step = STEP_MS[query.by]
   const range = { from, to, step }
