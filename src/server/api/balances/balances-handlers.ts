@@ -59,6 +59,19 @@ function toReply({ entry, isNew }: AddedEntry) {
   return new Reply(isNew ? 201 : 200, { entry: toEntry(entry) })
 }
 
-function toEntry({ createdAt, ...entry }: StoredEntry): BalanceEntry {
-  return { ...entry, createdAt: createdAt.toISOString() }
+/** Returns an entry as responses show it. The same entry always yields the same bytes. */
+function toEntry(entry: StoredEntry): BalanceEntry {
+  const { id, passId, name, delta, value, externalRef, reason, scanId, reversesEntryId, createdAt } = entry
+  return {
+    id,
+    passId,
+    name,
+    delta,
+    value,
+    externalRef,
+    reason,
+    scanId,
+    reversesEntryId,
+    createdAt: createdAt.toISOString(),
+  }
 }
