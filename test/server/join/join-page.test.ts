@@ -56,7 +56,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
   const filled = async (path: string, form: Record<string, string> = {}) => ({
     '-token': tokenIn((await open(path)).text),
-    '-consent': '1',
+    '-consent': '2027-01',
     first: 'Ada',
     ...form,
   })
@@ -136,8 +136,27 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const page = await joinPage(workspace)
     const { status, text } = await send(page.path, { ...(await filled(page.path)), ...wrong })
     expect([status, text.includes('value="Ada"')]).toEqual([400, true])
-    const again = await send(page.path, { '-token': tokenIn(text), '-consent': '1', first: 'Ada' })
+    const again = await send(page.path, { '-token': tokenIn(text), '-consent': '2027-01', first: 'Ada' })
     expect(again.status).toBe(303)
+  })
+
+  test('a visitor who saw an earlier version of the consent has not given consent', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    const form = await filled(page.path)
+    const replace = (required: boolean) =>
+      workspace.ok(set, {
+        params: { id: page.templateId },
+        body: pageBody({ slug: page.slug, consent: { text: 'I agree to all.', version: '2027-02', required } }),
+      })
+    await replace(true)
+    const answer = await send(page.path, form)
+    expect([answer.status, answer.text.includes('id="error-consent"')]).toEqual([400, true])
+    expect(answer.text).not.toContain(' checked')
+    await replace(false)
+    expect((await send(page.path, form)).status).toBe(303)
+    const [pass] = await passesOf(workspace, page.slug)
+    expect(pass!.join).toMatchObject({ consentVersion: null, consentedAt: null })
   })
 
   test('a token of another page, or one that is older than a day, creates nothing', async () => {
@@ -282,7 +301,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const page = await joinPage(workspace, { limit: 5 })
     const submit = async () => {
       const { text } = await api.send('GET', page.path)
-      const form = { '-token': tokenIn(text), '-consent': '1', first: 'Ada' }
+      const form = { '-token': tokenIn(text), '-consent': '2027-01', first: 'Ada' }
       return api.send('POST', page.path, {
         body: new URLSearchParams(form).toString(),
         headers: { 'content-type': 'application/x-www-form-urlencoded' },

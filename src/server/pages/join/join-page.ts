@@ -162,12 +162,12 @@ function autocompleteOf({ name, kind }: FormField): string | undefined {
 }
 
 function consentHtml({ hasConsent, lacksConsent }: FilledForm, facts: JoinPageFacts): string {
-  const { text, required } = facts.settings.consent
+  const { text, version, required } = facts.settings.consent
   const { join } = facts.language.words
   const invalid = lacksConsent ? ' aria-invalid="true" aria-describedby="error-consent"' : ''
   return `<div class="field consent${lacksConsent ? ' wrong' : ''}">${
     lacksConsent ? `<p class="error" id="error-consent">${escapeHtml(join.errors.consent)}</p>\n` : ''
-  }<label><input type="checkbox" id="consent" name="${CONSENT_INPUT}" value="1"${required ? ' required' : ''}${hasConsent ? ' checked' : ''}${invalid}>
+  }<label><input type="checkbox" id="consent" name="${CONSENT_INPUT}" value="${escapeHtml(version)}"${required ? ' required' : ''}${hasConsent ? ' checked' : ''}${invalid}>
 <span dir="auto"${langOf(facts)}>${linked(textOf(text, facts))}</span></label></div>`
 }
 
