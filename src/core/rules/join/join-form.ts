@@ -111,9 +111,16 @@ function errorOf({ kind, isRequired, maxLength, patterns, options }: FormField, 
 const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu
 const CONTROLS = /[\p{Cc}\p{Cs}\u2028\u2029]+/gu
 
-/** Returns what a visitor typed, in one line, without spaces around it and without marks that disturb other text. */
+/** Texts of only invisible characters, such as zero-width spaces and fillers. */
+const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u
+
+/**
+ * Returns what a visitor typed, in one line, without spaces around it and without marks that disturb other text. A text
+ * that shows nothing counts as empty.
+ */
 export function cleanValue(typed: string): string {
-  return typed.normalize('NFC').replace(DIRECTION_MARKS, '').replace(CONTROLS, ' ').replace(/ {2,}/g, ' ').trim()
+  const clean = typed.normalize('NFC').replace(DIRECTION_MARKS, '').replace(CONTROLS, ' ').replace(/ {2,}/g, ' ').trim()
+  return INVISIBLE.test(clean) ? '' : clean
 }
 
 /** Returns the source of a visit, cut to its maximum length, or null if there is none. */

@@ -76,6 +76,11 @@ test('a typed value is one line without controls and without marks that turn oth
   expect(cleanValue('می\u200cخواهم')).toBe('می\u200cخواهم')
 })
 
+test('a value of only invisible characters is empty', () => {
+  for (const typed of ['\u200b', '\u200f \u061c', '\u3164', '\u00ad'])
+    expect(cleanValue(typed)).toBe('')
+})
+
 test('a source has at most 64 units and never half a character', () => {
   expect(sourceOf(null)).toBe(null)
   expect(sourceOf(' \u202E ')).toBe(null)
