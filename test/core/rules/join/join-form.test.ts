@@ -77,8 +77,7 @@ test('a typed value is one line without controls and without marks that turn oth
 })
 
 test('a value of only invisible characters is empty', () => {
-  for (const typed of ['\u200b', '\u200f \u061c', '\u3164', '\u00ad'])
-    expect(cleanValue(typed)).toBe('')
+  for (const typed of ['\u200b', '\u200f \u061c', '\u3164', '\u00ad']) expect(cleanValue(typed)).toBe('')
 })
 
 test('a source has at most 64 units and never half a character', () => {
