@@ -36,6 +36,21 @@ export function Problems({ camera }: { camera?: UsedCamera }) {
   )
 }
 
+/** The reasons why counts without a scan were not recorded, for the sheet that counts, because it covers the problems. */
+export function CountProblems() {
+  const { language } = useDoor()
+  const problems = useEngineState().problems.filter(({ code }) => code === 'storage_full' || code === 'rejected')
+  return (
+    <div role="alert">
+      {problems.map((problem) => (
+        <p class="problem" key={problem.code}>
+          {problemText(problem, language)}
+        </p>
+      ))}
+    </div>
+  )
+}
+
 function messageOf(problem: Problem, { words }: AppLanguage): string | null {
   if (problem.code === 'rejected' && problem.isOfAnother) return words.failures.of_another
   return 'message' in problem ? problem.message : null

@@ -4,6 +4,7 @@ import { numberFormat } from '../../../core/formats.ts'
 import type { Adjustment } from '../../engine/engine.ts'
 import { useDoor, useEngineState } from '../door-context.ts'
 import { say } from '../language.ts'
+import { CountProblems } from '../problems.tsx'
 import { Sheet } from './sheets.tsx'
 import { OwnZoneLine } from './zone-line.tsx'
 
@@ -90,6 +91,7 @@ export function CountSheet({ onClose }: { onClose(): void }) {
   return (
     <Sheet title={words.zones.countTitle} closeLabel={words.close} onClose={onClose}>
       <OwnZoneLine />
+      <CountProblems />
       <p role="status">{say(words.zones.counted, { in: sumOf(1), out: sumOf(-1) })}</p>
       <div class="actions counter">
         <button type="button" class="main" onClick={() => count(-1)}>
