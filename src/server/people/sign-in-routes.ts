@@ -77,10 +77,7 @@ export function createPeople(options: PeopleOptions): People {
       })
       app.get(`${deskPath}/session`, (event) => showSession(event, options, limits))
       app.post(`${deskPath}/logout`, (event) => signOut(event, options, { ...limits, provider }))
-      app.post(`${deskPath}/backchannel-logout`, (event) => {
-        limits.limitAddress(event)
-        return endByProvider(event, options, provider)
-      })
+      app.post(`${deskPath}/backchannel-logout`, (event) => endByProvider(event, options, { ...limits, provider }))
     },
     close: provider.close,
   }
@@ -240,11 +237,14 @@ async function signOut(
   return json({ providerLogoutUrl }, [clearCookie(SESSION_COOKIE)])
 }
 
-/** Ends the sessions that a signed logout token of the provider names (OpenID Connect Back-Channel Logout 1.0). */
+/**
+ * Ends the sessions that a signed logout token of the provider names (OpenID Connect Back-Channel Logout 1.0). Only rejected
+ * tokens count toward the limit of the address, so that the provider can end the sessions of many people at once.
+ */
 async function endByProvider(
   event: H3Event,
   { services, config }: PeopleOptions,
-  provider: Provider,
+  { limitAddress, provider }: PeopleLimits & { provider: Provider },
 ): Promise<Response> {
   requireContentType(event, ['application/x-www-form-urlencoded'])
   const token = logoutTokenOf(decodeUtf8(await readBody(event, MAX_BODY_BYTES)))
@@ -261,6 +261,7 @@ async function endByProvider(
     return json({})
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error
+    limitAddress(event)
     services.log.warn({ correlationId, reason: error.reason }, 'rejected a back-channel logout')
     if (error.failure === 'unavailable') throw new ApiError('SERVICE_UNAVAILABLE', { headers: { 'retry-after': '10' } })
     throw new ApiError('INVALID_INPUT', { message: 'The logout token is not valid.' })

@@ -2,6 +2,7 @@ import { decodeJwt, importJWK, SignJWT } from 'jose'
 import type { DestinationStream } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Grant } from '../../../src/core/rules/people/person-roles.ts'
+import { createLimits } from '../../../src/server/admission/rate-limit.ts'
 import { createLogger } from '../../../src/server/log.ts'
 import { checkSignIn } from '../../../src/server/operator/doctor/sign-in-checks.ts'
 import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
@@ -32,8 +33,12 @@ const log = createLogger('debug', { write: (line: string) => void logged.push(li
 
 describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
   const roles = [{ group: 'Box Office', role: 'support' as const, workspace: 'default' }]
+  /** The requests that count toward the limit of their address. */
+  let limited = 0
+  const { byAddress } = createLimits({ perSecond: 0, burst: 0 })
   const api = useApi(dialect, {
     log,
+    limits: { byAddress: { ...byAddress, address: () => void limited++ } },
     oidc: () => provider.config({ rolesClaim: 'groups', groupRoles: roles }),
   })
   let workspace: TestWorkspace
@@ -402,6 +407,7 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
       })
     }
     const { cookie } = await session()
+    const before = limited
     const stranger = { ...new TestProvider().key, kid: provider.key.kid }
     for (const rejected of [
       await logout({ sub: '1', events: event }, { key: stranger }),
@@ -418,7 +424,10 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     ]) {
       expect(rejected.status, rejected.text).toBe(400)
     }
+    expect(limited - before).toBe(8)
+    // A provider can end the sessions of many people at once.
     expect((await logout({ sub: 'nobody', events: event })).status).toBe(200)
+    expect(limited - before).toBe(8)
     api.advance(2)
     expect((await get('/v1/projects', cookie)).status).toBe(200)
     const done = await logout({ sub: '1', events: event })
