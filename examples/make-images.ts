@@ -9,7 +9,7 @@ import { boardingPassImages } from './generator/boarding-pass-images.ts'
 import { conferenceImages } from './generator/conference-images.ts'
 import { couponImages } from './generator/coupon-images.ts'
 import { festivalImages } from './generator/festival-images.ts'
-import { loyaltyImages, loyaltyPhotos } from './generator/loyalty-images.ts'
+import { coffeeCardImages, loyaltyImages, loyaltyPhotos } from './generator/loyalty-images.ts'
 import { museumImages } from './generator/museum-images.ts'
 
 const folder = process.argv[2] ?? import.meta.dirname
@@ -18,6 +18,7 @@ for (const [images, place] of [
   [conferenceImages(), 'conference/images'],
   [loyaltyImages(), 'loyalty/images'],
   [loyaltyPhotos(), 'loyalty/photos'],
+  [coffeeCardImages(), 'coffee-card/images'],
   [couponImages(), 'coupon/images'],
   [boardingPassImages(), 'boarding-pass/images'],
   [museumImages(), 'museum/images'],

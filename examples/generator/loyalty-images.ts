@@ -18,6 +18,11 @@ export function loyaltyImages() {
   }
 }
 
+export function coffeeCardImages() {
+  const { icon, logo } = loyaltyImages()
+  return { icon, logo, strip: strip(0, 0) }
+}
+
 /** Members as their photos show them. */
 export function loyaltyPhotos() {
   return { 1: portrait('#e2ab6e', '#5c3621'), 2: portrait('#7fb69a', '#17312b'), 3: portrait('#f7ecdc', '#8a5a36') }
@@ -36,8 +41,8 @@ function portrait(behind: string, person: string): string {
  * Draws the card of five cups with the given number of stamps. The fifth cup is free. Google Wallet crops a little at
  * the top and bottom.
  */
-function strip(stamps: number): string {
-  const places = Array.from({ length: 5 }, (_, index) => {
+function strip(stamps: number, size = 5): string {
+  const places = Array.from({ length: size }, (_, index) => {
     const [x, y] = [77 + index * 78, 82]
     const mark = index < stamps ? `<circle cx="${x}" cy="${y}" r="27" fill="${caramel}"/>${bean(x, y, 24, 0.8)}` : ''
     return `<circle cx="${x}" cy="${y}" r="29" fill="none" stroke="${cream}" stroke-width="4"/>${mark}`

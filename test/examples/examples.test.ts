@@ -28,11 +28,14 @@ const folder = (example: string) => join(root, 'examples', example)
 const examples = [
   { example: 'conference', passType: 'eventTicket', files: { 'attendees.csv': 2000, 'attendees-mended.csv': 18 } },
   { example: 'loyalty', passType: 'storeCard', files: { 'members.csv': 200 } },
+  { example: 'coffee-card', passType: 'storeCard', files: {} },
   { example: 'coupon', passType: 'coupon', files: { 'coupons.csv': 200 } },
   { example: 'boarding-pass', passType: 'boardingPass', files: { 'passengers.csv': 120 } },
   { example: 'museum', passType: 'generic', files: { 'cards.csv': 40 } },
   { example: 'festival', passType: 'eventTicket', files: { 'tickets.csv': 40 } },
 ]
+/** Whether an example is a card of the coffee house, which have the same images. */
+const isOfCoffee = (example: string) => ['loyalty', 'coffee-card'].includes(example)
 /** The examples with a poster. */
 const posters = ['museum', 'festival']
 
@@ -48,11 +51,11 @@ test.each(examples)('the $example images are small PNG files of the sizes that w
   const strip = ['conference', 'festival'].includes(example) ? [1125, 294] : [1125, 432]
   const sizes: Record<string, number[]> = {
     icon: [114, 114],
-    logo: example === 'loyalty' ? [150, 150] : [480, 150],
+    logo: isOfCoffee(example) ? [150, 150] : [480, 150],
     // A boarding pass and a generic pass have no strip.
     ...(!['boarding-pass', 'museum'].includes(example) && { strip }),
     ...(posters.includes(example) && { artwork: [1074, 1344], primaryLogo: [378, 90] }),
-    ...(example !== 'loyalty' && { hero: [1032, 336] }),
+    ...(!isOfCoffee(example) && { hero: [1032, 336] }),
   }
   const images = imagePaths(design.images)
   expect([...new Set(images.map(({ role }) => role))].sort()).toEqual(Object.keys(sizes).sort())

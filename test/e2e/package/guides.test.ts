@@ -8,7 +8,11 @@ import { readGuide, root } from '../support/guide.ts'
 import { type GuideOptions, runGuide } from '../support/guide-run.ts'
 
 /** Guides that no other test follows further. */
-const paths = [...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`), 'docs/completion.md']
+const paths = [
+  ...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`),
+  'docs/completion.md',
+  'examples/coffee-card/README.md',
+]
 const guides = paths.map((path) => readGuide(path))
 
 const play: GuideOptions['meanwhile'] = {
