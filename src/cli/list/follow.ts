@@ -86,7 +86,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   }
 }
 
-function isTemporary(error: unknown): error is Error {
+export function isTemporary(error: unknown): error is Error {
   return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
 }
 

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Flags } from '@oclif/core'
-import type { Client } from '../../client/client.ts'
 import { occupancyUnits, WhenFull, type Zone, type ZoneOccupancy } from '../../core/contract/zones.ts'
 import { filterFlag, PAST, pastFlag } from '../arguments/list-flags.ts'
 import { named, namedArg, requiredFlag } from '../arguments/named.ts'
@@ -10,6 +8,7 @@ import { UsageError } from '../command/cli-error.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
 import { timeZoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
+import { watchZone } from '../list/watch-zone.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<Zone> = {
@@ -161,8 +160,12 @@ export const commands: ResourceCommands = {
         exclusive: ['json', 'from', 'to', 'by'],
       }),
     },
-    async call(client, { args: { zone: id }, flags: { by, from, to, watch }, log }) {
-      if (watch) await watchZone(client, id, log)
+    async call(client, { args: { zone: id }, flags: { by, from, to, watch }, log, note }) {
+      if (watch) {
+        for await (const zone of watchZone(client, id, { note })) {
+          log(`${localTime(new Date().toISOString())}  ${ofCapacity(zone)}`)
+        }
+      }
       return client.zones.occupancy({ params: { id }, query: { by, from, to } })
     },
     async print(occupancy, { flags }) {
@@ -212,15 +215,4 @@ function summaryOf(occupancy: ZoneOccupancy): string {
     ['Entries', count(occupancy.entries)],
     ['Exits', count(occupancy.exits)],
   ])
-}
-
-const WATCH_MS = 2_000
-
-async function watchZone({ zones }: Client, id: string, log: (text: string) => void): Promise<never> {
-  for (let shown: number | undefined; ; await sleep(WATCH_MS)) {
-    const zone = await zones.get({ params: { id } })
-    if (zone.inside === shown) continue
-    shown = zone.inside
-    log(`${localTime(new Date().toISOString())}  ${ofCapacity(zone)}`)
-  }
 }
