@@ -91,7 +91,7 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     if (existing) return redirectToPass(existing, services, now)
   }
   requireOpen(opened, now)
-  // The box has the version that the visitor saw, so that nobody consents to a text that replaced it since.
+  // The box has the version that the visitor saw, so that no visitor consents to a text that replaced it since.
   const hasConsent = cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)
