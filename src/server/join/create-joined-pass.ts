@@ -49,19 +49,17 @@ export async function insertJoined(
   plan: JoinPlan,
   join: PassJoin,
   context: CreateContext,
+  { linkOpens }: Pick<Services, 'linkOpens'>,
 ): Promise<StoredPass | undefined> {
   const [written] = await insertPlanned(tx, [{ passes: [{ ...plan, join }], context }])
   const rejection = written!.rejected.get(plan.externalPassId)
   if (rejection) throw rejection
   const pass = written!.inserted.get(plan.externalPassId)
   if (pass && plan.projectId !== null) {
-    const figure = { projectId: plan.projectId, hour: hourOf(context.now), figure: joinFigure('submitted', join), n: 1 }
-    await tx.figures.insert(context.workspaceId, [figure])
+    const figure = `joined/submitted/${linkOpens.countedSource(plan.projectId, join.source, context.now)}`
+    await tx.figures.insert(context.workspaceId, [
+      { projectId: plan.projectId, hour: hourOf(context.now), figure, n: 1 },
+    ])
   }
   return pass
-}
-
-/** Returns the name of a figure of join pages, by the source of the visit. */
-function joinFigure(kind: 'submitted', { source }: Pick<PassJoin, 'source'>): string {
-  return `joined/${kind}/${source ?? ''}`
 }

@@ -140,7 +140,7 @@ async function createPass(
   const created = await services.store
     .transaction(async (tx) => {
       if (!(await tx.joinPages.take(workspaceId, templateId))) throw new LinkEnded('full', issuer)
-      const pass = await insertJoined(tx, plan, join, context)
+      const pass = await insertJoined(tx, plan, join, context, services)
       if (!pass) throw new SentBefore()
       return pass
     })

@@ -9,7 +9,7 @@ import type { CreateContext } from '../api/passes/create-passes.ts'
 import type { Services } from '../context.ts'
 import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joined-pass.ts'
 
-type JoinServices = Pick<Services, 'store' | 'clock' | 'wallets'>
+type JoinServices = Pick<Services, 'store' | 'clock' | 'wallets' | 'linkOpens'>
 
 /**
  * Creates the pass of each submitted address, or finds the pass that the address has, and queues the email with the link
@@ -38,7 +38,7 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
     const [held] = await tx.jobs.complete([job])
     if (!held) return
     await tx.joinSubmissions.delete(workspaceId, submission.id)
-    if (!planned || !(await createOnce(tx, planned, submission, context))) {
+    if (!planned || !(await createOnce(tx, planned, submission, context, services))) {
       await tx.joinPages.release(workspaceId, templateId)
     }
     await queueEmail(tx, submission, context)
@@ -51,13 +51,14 @@ async function createOnce(
   plan: JoinPlan,
   { templateId, content }: StoredSubmission,
   context: CreateContext,
+  services: Pick<JoinServices, 'linkOpens'>,
 ): Promise<boolean> {
   const { workspaceId } = context
   const { identity: variable, language, join } = content
   const identity = { templateId, digest: digestOf(content), passId: plan.id, variable, language }
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
-  if (await insertJoined(tx, plan, given, context)) return true
+  if (await insertJoined(tx, plan, given, context, services)) return true
   // Forget the address again: the form was sent before, and its pass was erased or transferred since.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false

@@ -11,12 +11,14 @@ export interface LinkOpens {
   note(pass: { workspaceId: string; projectId: string | null }, kind: LinkOpen, at: Date): void
   /** Counts a visit of a join page by its source, which the visitor can choose freely. */
   noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
+  /** Returns the source under which a visit or a pass of a page is counted, so that made-up sources cannot fill the figures. */
+  countedSource(projectId: string, source: string | null, at: Date): string
   flush(): Promise<void>
   /** Stops the timer without writing. */
   close(): void
 }
 
-/** The maximum number of sources per project and hour. Visits with further sources count as visits without a source. */
+/** The maximum number of sources per project and hour. Further sources count as no source. */
 const MAX_SOURCES = 100
 
 /** The interval of writes, regardless of the number of openings. */
@@ -54,8 +56,9 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
     }
   }
 
-  /** Returns the source to count, so that made-up sources cannot fill the figures. */
-  function boundedSource(projectId: string, source: string, hour: number): string {
+  function countedSource(projectId: string, given: string | null, at: Date): string {
+    const hour = hourOf(at)
+    const source = given ?? ''
     if (hour !== sourcesHour) [sources, sourcesHour] = [new Map(), hour]
     const known = sources.get(projectId) ?? new Set()
     sources.set(projectId, known)
@@ -71,10 +74,10 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
     },
     noteJoin({ workspaceId, projectId }, source, at) {
       if (projectId === null || store.isFrozen) return
-      const hour = hourOf(at)
-      const counted = boundedSource(projectId, source ?? '', hour)
-      count({ workspaceId, projectId, hour, figure: `joined/seen/${counted}`, n: 1 })
+      const figure = `joined/seen/${countedSource(projectId, source, at)}`
+      count({ workspaceId, projectId, hour: hourOf(at), figure, n: 1 })
     },
+    countedSource,
     flush,
     close: () => clearTimeout(waiting),
   }

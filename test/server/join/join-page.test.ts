@@ -268,6 +268,30 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(plain.items[0]).not.toHaveProperty('joined')
   })
 
+  test('figures have 100 sources per hour at most, with any names', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    const path = (source: string) => `${page.path}?source=${source}`
+    const names = ['constructor', '__proto__', ...Array.from({ length: 97 }, (_, n) => `seen-${n}`), 'last']
+    for (const name of names) await open(path(name))
+    const form = await filled(path('last'))
+    await send(path('constructor'), form)
+    await send(path('made-up'), await filled(path('last')))
+    await api.services.linkOpens.flush()
+    const time = (hours: number) => new Date(api.now.getTime() + hours * 3_600_000).toISOString()
+    const { body } = await workspace.send(
+      'GET',
+      `/v1/projects/${page.projectId}/figures?from=${time(-1)}&to=${time(1)}&by=day`,
+    )
+    const joined = new Map(Object.entries((body as { items: { joined: object }[] }).items[0]!.joined))
+    expect(joined.size).toBe(101)
+    expect(joined.get('__proto__')).toEqual({ seen: 1, submitted: 0, installed: 0 })
+    expect(joined.get('constructor')).toEqual({ seen: 1, submitted: 1, installed: 0 })
+    expect(joined.get('')).toEqual({ seen: 0, submitted: 1, installed: 0 })
+    const passes = await passesOf(workspace, page.slug)
+    expect(passes.map(({ join }) => join!.source).sort()).toEqual(['constructor', 'made-up'])
+  })
+
   test('a slug belongs to one template, and a page needs a published version that fits', async () => {
     const workspace = await api.workspace()
     const page = await joinPage(workspace)

@@ -105,7 +105,7 @@ function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: b
       removed: byPlatform(() => 0),
       pushed: 0,
       fetched: 0,
-      ...(hasJoined && { joined: {} }),
+      ...(hasJoined && { joined: Object.create(null) }),
       scans: {},
     }),
   )
@@ -124,11 +124,14 @@ function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: b
 
 const JOINED = 'joined/'
 
-/** Adds a figure such as `joined/seen/window`. A source can contain slashes. */
+/**
+ * Adds a figure such as `joined/seen/window`. A source can contain slashes, and can be a name such as `constructor`, so
+ * `joined` has no prototype.
+ */
 function addJoined({ joined }: FiguresItem, figure: string, n: number): void {
-  const [, kind, ...source] = figure.split('/') as [string, 'seen' | 'submitted' | 'installed', ...string[]]
-  const ofSource = joined![source.join('/')] ?? { seen: 0, submitted: 0, installed: 0 }
-  joined![source.join('/')] = { ...ofSource, [kind]: n }
+  const [, kind, ...parts] = figure.split('/') as [string, 'seen' | 'submitted' | 'installed', ...string[]]
+  const source = parts.join('/')
+  joined![source] = { ...(joined![source] ?? { seen: 0, submitted: 0, installed: 0 }), [kind]: n }
 }
 
 async function requireIdentities(
