@@ -143,12 +143,13 @@ export function instructionLines(
   ]
 }
 
-/** Returns how many members of a group are admitted; nothing for a group of one pass. */
+/** Returns how many members of a group are admitted, or inside the zone; nothing for a group of one pass. */
 function groupLines({ group }: Outcome, width: number): TextLine[] {
   if (group === null || (group.size < 2 && group.open.length === 0)) return []
-  const { used, size, hasMore, open } = group
+  const { used, size, hasMore, open, inside } = group
   const more = open.length > 0 ? ' · F5 lets more in' : ''
-  const text = `${used} of ${hasMore ? 'the first ' : ''}${size} of the group let in${more}`
+  const [people, state] = inside ? [inside.length, 'inside'] : [used, 'let in']
+  const text = `${people} of ${hasMore ? 'the first ' : ''}${size} of the group ${state}${more}`
   return wrapText(text, width).map((text) => ({ text }))
 }
 

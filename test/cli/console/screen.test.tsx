@@ -258,6 +258,12 @@ test('shows the key that lets in others of a group on a narrow screen', () => {
   expect(text).toContain('3 of 5 of the group let in · F5 lets more in')
 })
 
+test('shows how many of a group are inside the zone of a scan', () => {
+  const ada = { passId: '1', externalPassId: 'T-1', label: 'Ada' }
+  const group = { ...accepted.group!, inside: [ada] }
+  expect(frame(view({ ...accepted, group }, null, false), 80, 24).join('\n')).toContain('1 of 5 of the group inside')
+})
+
 test('lists the admitted people of a group with their instructions', () => {
   const of = (label: string, notice: string) => ({
     ...accepted,

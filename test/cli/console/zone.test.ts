@@ -100,4 +100,8 @@ test('counts movements with and without the server, and switches the direction w
   await later.door.flush(60_000)
   await eventually(() => expect(later.door.state.pending).toBe(0))
   expect(await client.zones.get({ params: { id: zone.id } })).toMatchObject({ inside: 1 })
+
+  await client.zones.delete({ params: { id: zone.id } })
+  await eventually(() => expect(later.door.state.notice).toContain('Zone Hall was deleted.'))
+  expect(later.door.state.movement).toBe(null)
 })
