@@ -50,4 +50,20 @@ export const joinGuards: Fault[] = [
     replacement: '',
     tests: ['test/server/join/join-identity.test.ts'],
   },
+  {
+    name: 'join-consent-version',
+    breaks: 'A visitor who saw an earlier version of the consent consents to a later one.',
+    file: 'src/server/join/join-routes.ts',
+    text: "cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)",
+    replacement: 'form.has(CONSENT_INPUT)',
+    tests: ['test/server/join/join-page.test.ts'],
+  },
+  {
+    name: 'join-corrected-address',
+    breaks: 'A visitor who goes back and corrects the address gets no email.',
+    file: 'src/server/join/join-routes.ts',
+    text: 'identity === undefined ? random : endForAddress(random, read.variables[identity]!)',
+    replacement: 'random',
+    tests: ['test/server/join/join-identity.test.ts'],
+  },
 ]
