@@ -108,7 +108,7 @@ describe('the package of the client', () => {
       import type * as source from '${root}src/client/client.ts'
       import type * as webhooks from '${root}src/client/webhooks.ts'
       // The sources mark checked translations, which the declarations of the package do not.
-      type Marked = 'templates' | 'templateVersions' | 'notifications' | 'broadcasts'
+      type Marked = 'templates' | 'templateVersions' | 'joinPages' | 'notifications' | 'broadcasts'
       export const toSource = (client: Omit<Client, Marked>): Omit<source.Client, Marked> => client
       export const fromSource = (client: source.Client): Client => client
       export const toEvent = (event: WebhookEvent): webhooks.WebhookEvent => event
