@@ -8,9 +8,9 @@ test('the desk has all texts in fifteen languages, none of them empty', async ()
     const { tag: spoken, words } = await deskLanguage([`${tag}-XX`])
     expect(spoken).toBe(tag)
     expect(Object.keys(words)).toEqual(Object.keys(english))
-    const texts: string[] = Object.values(words).flatMap((word) =>
-      typeof word === 'string' ? word : Object.values(word),
-    )
+    const textsOf = (word: string | object): string[] =>
+      typeof word === 'string' ? [word] : Object.values(word).flatMap(textsOf)
+    const texts = textsOf(words)
     expect(texts.filter((text) => text.trim() === '')).toEqual([])
     // The headings of the columns of a table differ.
     const { time, pass, gate, result, reason, message, status, waiting, sent, failed, error, commands } = words

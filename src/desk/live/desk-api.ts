@@ -3,6 +3,7 @@ import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
 import { eachPage } from '../../client/paginate.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { parseJson } from '../../core/json.ts'
+import type { Access } from './session.ts'
 
 /** The API for the page: each method sends one request without retries. */
 export type Api = Omit<Client, 'request' | 'close'>
@@ -11,12 +12,16 @@ export type Api = Omit<Client, 'request' | 'close'>
 export class ApiRejection extends Error {
   override readonly name = 'ApiRejection'
   readonly status: number
+  /** The error code of the API; empty if the response has none. */
+  readonly code: string
   /** The time in Retry-After, in milliseconds; `null` if the header is missing. */
   readonly waitMs: number | null
 
-  constructor({ status, message, waitMs }: { status: number; message: string; waitMs: number | null }) {
+  constructor(options: { status: number; code: string; message: string; waitMs: number | null }) {
+    const { status, code, message, waitMs } = options
     super(message)
     this.status = status
+    this.code = code
     this.waitMs = waitMs
   }
 }
@@ -25,17 +30,16 @@ const TIMEOUT_MS = 30_000
 
 /**
  * Creates the typed API over the browser's fetch, at the server of the page.
- * @param token an access token; `null` for the session of the browser
  * @param clock observes each response
  * @throws ApiRejection for an error response; an error of fetch if this server does not respond
  */
-export function createApi(token: string | null, clock: ServerClock): Api {
+export function createApi(access: Access, clock: ServerClock): Api {
   const resources = Object.entries(endpoints).map(([resource, operations]) => [
     resource,
     Object.fromEntries(
       Object.entries(operations).map(([operation, endpoint]: [string, Endpoint]) => [
         operation,
-        (call: Call = {}) => read(endpoint, call, token, clock),
+        (call: Call = {}) => request(endpoint, call, access, clock),
       ]),
     ),
   ])
@@ -45,10 +49,17 @@ export function createApi(token: string | null, clock: ServerClock): Api {
 interface Call {
   params?: Record<string, unknown>
   query?: Record<string, unknown>
+  headers?: Record<string, string>
+  body?: unknown
 }
 
-async function read(endpoint: Endpoint, call: Call, token: string | null, clock: ServerClock): Promise<unknown> {
-  const answer = await ask(pathOf(endpoint, call), token, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+async function request(endpoint: Endpoint, call: Call, access: Access, clock: ServerClock): Promise<unknown> {
+  const answer = await ask(pathOf(endpoint, call), access, {
+    method: endpoint.method,
+    headers: { ...call.headers, ...(call.body !== undefined && { 'content-type': 'application/json' }) },
+    ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
   clock.observe(answer.headers.get('date'))
   const bytes = new Uint8Array(await answer.arrayBuffer())
   const isJson = (answer.headers.get('content-type') ?? '').startsWith('application/json')
@@ -56,8 +67,8 @@ async function read(endpoint: Endpoint, call: Call, token: string | null, clock:
 }
 
 /** Streams the chunks of GET /v1/events. */
-export async function* openEvents(token: string | null, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const answer = await ask(endpoints.events.follow.path, token, { signal })
+export async function* openEvents(access: Access, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const answer = await ask(endpoints.events.follow.path, access, { signal })
   const reader = answer.body!.getReader()
   for (;;) {
     const { done, value } = await reader.read()
@@ -66,23 +77,28 @@ export async function* openEvents(token: string | null, signal: AbortSignal): As
   }
 }
 
-async function ask(path: string, token: string | null, { signal }: { signal: AbortSignal }): Promise<Response> {
+async function ask(path: string, access: Access, request: RequestInit): Promise<Response> {
+  const isToken = typeof access === 'string'
   const answer = await fetch(`.${path}`, {
-    ...(token !== null && { headers: { authorization: `Bearer ${token}` } }),
+    ...request,
+    headers: {
+      ...request.headers,
+      ...(isToken ? { authorization: `Bearer ${access}` } : { 'x-csrf-token': access.csrfToken }),
+    },
     // Send no cookies with a token, cache nothing, and send the token to no other address.
-    credentials: token === null ? 'same-origin' : 'omit',
+    credentials: isToken ? 'omit' : 'same-origin',
     cache: 'no-store',
     redirect: 'error',
-    signal,
   })
   // Without a correlation ID, the response comes from a proxy, for example while the server restarts. Treat this as no
   // response.
   if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, but not from this server`)
   if (answer.ok) return answer
-  const body = parseJson(await answer.text()) as { message?: string } | undefined
+  const body = parseJson(await answer.text()) as { errorCode?: string; message?: string } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
   throw new ApiRejection({
     status: answer.status,
+    code: body?.errorCode ?? '',
     message: body?.message ?? String(answer.status),
     waitMs: Number.isFinite(seconds) ? seconds * 1000 : null,
   })

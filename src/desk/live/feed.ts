@@ -12,6 +12,8 @@ export interface Feed {
   readonly events: readonly Envelope[]
   /** Calls the listener with each event, and with `null` if events may be missing or the state changed. */
   subscribe(listener: (event: Envelope | null) => void): () => void
+  /** Makes all listeners reload, after this page changed something. */
+  reload(): void
   end(): void
 }
 
@@ -103,6 +105,7 @@ export function createFeed(
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    reload: () => notify(null),
     end: () => ended.abort(),
   }
 }

@@ -1,9 +1,15 @@
+import type { Grant } from '../../core/rules/people/person-roles.ts'
+
 /** The session of a person who signed in. The browser sends its cookie. */
 export interface Session {
   email: string
+  roles: Grant[]
   /** The token that requests with a change must send, so that another site cannot cause them. */
   csrfToken: string
 }
+
+/** An access token, or the session of a person. */
+export type Access = string | Session
 
 /** Returns whether people can sign in at this server, which adds an element to the page in that case. */
 export function canSignIn(): boolean {

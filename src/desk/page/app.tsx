@@ -6,9 +6,10 @@ import type { DeskLanguage } from '../language.ts'
 import { ApiRejection, createApi, createServerClock, openEvents, type ServerClock } from '../live/desk-api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/load-projects.ts'
-import { findSession, type Session, signOut } from '../live/session.ts'
+import { type Access, findSession, signOut } from '../live/session.ts'
+import { ActionDialog } from './action-dialog.tsx'
 import { Board } from './board.tsx'
-import { type Desk, DeskContext, useDesk, useFeed } from './desk-context.ts'
+import { type Desk, DeskContext, type OpenAction, useDesk, useFeed } from './desk-context.ts'
 import { PassSearch } from './pass-search.tsx'
 import { PassView } from './pass-view.tsx'
 import { TokenScreen } from './token-screen.tsx'
@@ -27,9 +28,6 @@ export function mountDesk(element: Element, language: DeskLanguage): void {
   document.documentElement.classList.toggle('wall', isWall)
   render(<App language={language} isWall={isWall} />, element)
 }
-
-/** An access token, or the session of a person. */
-type Access = string | Session
 
 /** A validated token or session. */
 interface Entry {
@@ -69,7 +67,7 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
     const enter = async () => {
       try {
         const clock = createServerClock()
-        const api = createApi(tokenOf(access), clock)
+        const api = createApi(access, clock)
         const { scopes, projectIds } = await api.tokens.current()
         const projects = await listProjects(api, scopes, { boundTo: projectIds, wanted: namedProject() })
         if (!isCurrent) return
@@ -96,11 +94,6 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
   return <TokenScreen language={language} problem={problem} isBusy={access !== null} onToken={setAccess} />
 }
 
-/** Returns the token for the API; `null` for a session. */
-function tokenOf(access: Access): string | null {
-  return typeof access === 'string' ? access : null
-}
-
 function keyOf(access: Access): string {
   return typeof access === 'string' ? access : access.csrfToken
 }
@@ -119,14 +112,15 @@ interface OpenedProps {
 
 function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const [isReached, setReached] = useState(true)
+  const [action, setAction] = useState<OpenAction | null>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
   const desk = useMemo<Desk>(() => {
     const { access, clock, scopes } = entry
-    const token = tokenOf(access)
-    const feed = createFeed((signal) => openEvents(token, signal), { isAllowed: scopes.includes('webhooks:read') })
-    const api = createApi(token, clock)
+    const feed = createFeed((signal) => openEvents(access, signal), { isAllowed: scopes.includes('webhooks:read') })
+    const api = createApi(access, clock)
     const onTokenRejected = () => onLeave(rejectionOf(access, language))
-    return { api, clock, feed, language, scopes, isWall, onTokenRejected, onReached: setReached }
+    const acting = typeof access === 'string' || isWall ? null : { grants: access.roles, open: setAction }
+    return { api, clock, feed, language, scopes, acting, isWall, onTokenRejected, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
   useWholeWall(isWall)
@@ -177,7 +171,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
           </>
         )}
       </header>
-      <main>
+      <main tabIndex={-1}>
         <div role="alert">{!isReached && <p class="problem">{words.noAnswer}</p>}</div>
         {passId !== null && !isWall ? (
           <PassView key={passId} passId={passId} />
@@ -189,6 +183,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
           <Board key={projectId} projectId={projectId} />
         )}
       </main>
+      {action !== null && <ActionDialog opened={action} onClose={() => setAction(null)} />}
     </DeskContext.Provider>
   )
 }

@@ -1,7 +1,9 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Scope } from '../../core/route.ts'
+import type { Grant } from '../../core/rules/people/person-roles.ts'
 import type { DeskLanguage } from '../language.ts'
+import type { ActionName } from '../live/actions.ts'
 import { type Api, ApiRejection, type ServerClock } from '../live/desk-api.ts'
 import type { Feed } from '../live/feed.ts'
 import { createRefresher, type Refresher } from '../live/refresher.ts'
@@ -14,12 +16,22 @@ export interface Desk {
   feed: Feed
   language: DeskLanguage
   scopes: readonly Scope[]
+  /** The roles of the person who signed in, and the dialog of actions; `null` with a token and on a wall screen. */
+  acting: { grants: readonly Grant[]; open(action: OpenAction): void } | null
   /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
   /** Called when the token has ended. */
   onTokenRejected(): void
   /** Called with whether the server responds. */
   onReached(isReached: boolean): void
+}
+
+/** An action whose dialog is open. */
+export interface OpenAction {
+  name: ActionName
+  target: unknown
+  /** The name of the target. */
+  of: string
 }
 
 export const DeskContext = createContext<Desk | null>(null)

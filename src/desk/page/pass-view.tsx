@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Pass } from '../../core/contract/passes.ts'
 import type { PassWallets } from '../../core/contract/wallets.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import { passSources } from '../live/sources.ts'
+import { ActionButton, useCanAct } from './action-dialog.tsx'
 import { resultOf, textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './desk-context.ts'
@@ -12,8 +14,9 @@ import { Command, Foreign, Moment, Prose, Section, Shown, Table } from './parts.
 /** All facts of a pass, with commands that act on it. */
 export function PassView({ passId }: { passId: string }) {
   const { api, language } = useDesk()
-  const { words, number } = language
+  const { words, number, moment } = language
   const answers = useAnswers(passSources, passId, () => ({ api, passId }))
+  const canAct = useCanAct()
   const heading = useRef<HTMLHeadingElement>(null)
   // Move focus to the heading for keyboard users.
   useEffect(() => heading.current?.focus(), [])
@@ -30,38 +33,42 @@ export function PassView({ passId }: { passId: string }) {
 
       <Section title={words.pass}>
         <Shown answer={answers.pass}>
-          {({ label, externalPassId, status, revision, createdAt, updatedAt, expiresAt, variables }) => (
-            <>
-              <dl class="facts">
-                <Fact name={words.name}>
-                  <Foreign>{label}</Foreign>
-                </Fact>
-                <Fact name={words.externalId}>
-                  <Foreign>{externalPassId}</Foreign>
-                </Fact>
-                <Fact name={words.status}>{words.statuses[status]}</Fact>
-                <Fact name={words.revision}>{number(revision)}</Fact>
-                <Fact name={words.created}>
-                  <Moment at={createdAt} />
-                </Fact>
-                <Fact name={words.updated}>
-                  <Moment at={updatedAt} />
-                </Fact>
-                <Fact name={words.expires}>
-                  <Moment at={expiresAt} />
-                </Fact>
-                {Object.entries(variables).map(([name, value]) => (
-                  <Fact key={name} name={name}>
-                    <Foreign>{typeof value === 'string' ? value : JSON.stringify(value)}</Foreign>
+          {(pass) => {
+            const { label, externalPassId, status, revision, createdAt, updatedAt, expiresAt, variables } = pass
+            return (
+              <>
+                <dl class="facts">
+                  <Fact name={words.name}>
+                    <Foreign>{label}</Foreign>
                   </Fact>
+                  <Fact name={words.externalId}>
+                    <Foreign>{externalPassId}</Foreign>
+                  </Fact>
+                  <Fact name={words.status}>{words.statuses[status]}</Fact>
+                  <Fact name={words.revision}>{number(revision)}</Fact>
+                  <Fact name={words.created}>
+                    <Moment at={createdAt} />
+                  </Fact>
+                  <Fact name={words.updated}>
+                    <Moment at={updatedAt} />
+                  </Fact>
+                  <Fact name={words.expires}>
+                    <Moment at={expiresAt} />
+                  </Fact>
+                  {Object.entries(variables).map(([name, value]) => (
+                    <Fact key={name} name={name}>
+                      <Foreign>{typeof value === 'string' ? value : JSON.stringify(value)}</Foreign>
+                    </Fact>
+                  ))}
+                </dl>
+                <PassActions pass={pass} />
+                <h3>{words.commands}</h3>
+                {passCommands({ id: passId, status }).map((text) => (
+                  <Command key={text} text={text} />
                 ))}
-              </dl>
-              <h3>{words.commands}</h3>
-              {passCommands({ id: passId, status }).map((text) => (
-                <Command key={text} text={text} />
-              ))}
-            </>
-          )}
+              </>
+            )
+          }}
         </Shown>
       </Section>
 
@@ -90,12 +97,12 @@ export function PassView({ passId }: { passId: string }) {
                 [words.result]: ({ result }) => resultOf(result, words),
                 [words.reason]: ({ reason, reversalReason }) =>
                   reason ? words.reasons[reasonCodes[reason]] : <Foreign>{reversalReason ?? '–'}</Foreign>,
-                [words.commands]: ({ id, result }) =>
-                  result === 'accepted' && !items.some(({ reversesScanId }) => reversesScanId === id) ? (
-                    <Command text={reverseCommand(id)} />
-                  ) : (
-                    '–'
-                  ),
+                [words.commands]: (scan) => {
+                  const { id, result, projectId, scannedAt } = scan
+                  if (result !== 'accepted' || items.some(({ reversesScanId }) => reversesScanId === id)) return '–'
+                  if (!canAct('reverseScan', projectId)) return <Command text={reverseCommand(id)} />
+                  return <ActionButton name="reverseScan" target={scan} of={moment(scannedAt)} projectId={projectId} />
+                },
               }}
               rows={items}
               total={total}
@@ -166,6 +173,20 @@ export function PassView({ passId }: { passId: string }) {
       <Section title={words.events} wide>
         <Events passId={passId} />
       </Section>
+    </div>
+  )
+}
+
+/** The actions that change a pass which is not void. */
+const PASS_ACTIONS = ['copyLink', 'correct', 'notify', 'revokeLinks', 'voidPass'] as const
+
+function PassActions({ pass }: { pass: Pass }) {
+  if (pass.status === 'VOID') return null
+  return (
+    <div class="choices">
+      {PASS_ACTIONS.map((name) => (
+        <ActionButton key={name} name={name} target={pass} of={pass.label} projectId={pass.projectId} />
+      ))}
     </div>
   )
 }

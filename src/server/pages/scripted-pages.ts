@@ -22,7 +22,7 @@ import { htmlDocument, pageHeaders } from './html.ts'
 /** The path of the page with which any phone becomes a door. The paths of its files start with this path. */
 export const doorPath = '/door'
 /**
- * The path of the desk, a read-only page for anyone with a token or a session (decisions/0026). The paths of its files
+ * The path of the desk, a page for anyone with a token or a session (decisions/0026). The paths of its files
  * start with this path.
  */
 export const deskPath = '/desk'

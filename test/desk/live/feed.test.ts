@@ -58,7 +58,7 @@ test.each([401, 403])('does not retry with a token that cannot follow events (%i
   feed = createFeed(
     () => {
       opened += 1
-      throw new ApiRejection({ status, message: 'no', waitMs: null })
+      throw new ApiRejection({ status, code: '', message: 'no', waitMs: null })
     },
     { isAllowed: true },
   )
@@ -71,7 +71,7 @@ test('polls if there are too many streams, and tries again a minute later', asyn
   feed = createFeed(
     (signal) => {
       opened += 1
-      if (opened === 1) throw new ApiRejection({ status: 429, message: 'too many', waitMs: null })
+      if (opened === 1) throw new ApiRejection({ status: 429, code: 'RATE_LIMITED', message: 'too many', waitMs: null })
       return endless(signal, bytes('id: 0\n\n'))
     },
     { isAllowed: true },

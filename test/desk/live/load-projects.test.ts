@@ -15,7 +15,7 @@ function apiThatAnswers(status: number, asked: string[] = []): Api {
       get: async ({ params }: { params: { id: string } }) => {
         asked.push(params.id)
         if (params.id === old.id) return old
-        throw new ApiRejection({ status, message: 'No', waitMs: null })
+        throw new ApiRejection({ status, code: '', message: 'No', waitMs: null })
       },
     },
   } as unknown as Api

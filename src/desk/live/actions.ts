@@ -1,0 +1,158 @@
+import type { Contract } from '../../core/contract/contract.ts'
+import type { Pass } from '../../core/contract/passes.ts'
+import type { ScanItem } from '../../core/contract/schemas/scan-shapes.ts'
+import type { Route, Scope } from '../../core/route.ts'
+import { type Grant, permissionsFor } from '../../core/rules/people/person-roles.ts'
+import type { DeskWords } from '../../locales/desk-texts.ts'
+import type { Api } from './desk-api.ts'
+
+/** An input of a dialog. */
+export interface Field {
+  name: string
+  label: string
+  kind: 'line' | 'text' | 'number'
+  /** The initial value; empty by default. */
+  value?: string
+  isRequired?: true
+}
+
+/** The texts that a person entered, by the name of the field. */
+export type Values = Readonly<Record<string, string>>
+
+/** The result of an action. */
+export interface Outcome {
+  /** A link to copy. */
+  link?: string
+  /** Restores the previous state. */
+  undo?: () => Promise<unknown>
+}
+
+interface Call<T> {
+  api: Api
+  target: T
+  values: Values
+  /** An ID of the open dialog, with which a repeated request changes nothing. */
+  requestId: string
+}
+
+/** An action of a person, which is one call of the API. Its texts are `actions` in `desk.json`. */
+export interface Action<T> {
+  /** The route that the action calls. */
+  route: { [R in keyof Contract]: `${R}.${keyof Contract[R] & string}` }[keyof Contract]
+  /** The scope and role of the route. A test compares them with the contract. */
+  needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
+  fields?(target: T, words: DeskWords): Field[]
+  run(call: Call<T>): Promise<Outcome>
+  /** Reads the target again, after it has changed since the dialog was opened. */
+  reload?(api: Api, target: T): Promise<T>
+}
+
+const reason = (words: DeskWords): Field => ({ name: 'reason', label: words.reason, kind: 'line' })
+
+/** Returns the body with the reason, if the person gave one. */
+const withReason = ({ reason }: Values) => ({ ...(reason && { reason }) })
+
+const copyLink: Action<Pass> = {
+  route: 'passes.get',
+  // A person who can only read does not hand out links.
+  needs: { scope: 'passes:write' },
+  async run({ api, target: { id } }) {
+    const { hostedLinks } = await api.passes.get({ params: { id } })
+    return { ...(hostedLinks.smart && { link: hostedLinks.smart }) }
+  },
+}
+
+const correct: Action<Pass> = {
+  route: 'passes.update',
+  needs: { scope: 'passes:write' },
+  fields: ({ label, variables }, words) => [
+    { name: 'label', label: words.name, kind: 'line', value: label, isRequired: true },
+    ...editableVariables(variables).map(
+      ([name, value]): Field => ({
+        name: `variable ${name}`,
+        label: name,
+        kind: typeof value === 'number' ? 'number' : 'line',
+        value: String(value),
+      }),
+    ),
+  ],
+  async run({ api, target, values }) {
+    const params = { id: target.id }
+    const changed = editableVariables(target.variables).filter(
+      ([name, value]) => values[`variable ${name}`] !== String(value),
+    )
+    const toNew = ([name, value]: [string, string | number]) => {
+      const text = values[`variable ${name}`] ?? ''
+      return [name, typeof value === 'number' ? Number(text) : text]
+    }
+    const { revision } = await api.passes.update({
+      params,
+      headers: { 'if-match': `"${target.revision}"` },
+      body: { label: values.label!, variables: Object.fromEntries(changed.map(toNew)) },
+    })
+    if (revision === target.revision) return {}
+    const former = { label: target.label, variables: Object.fromEntries(changed) }
+    return { undo: () => api.passes.update({ params, headers: { 'if-match': `"${revision}"` }, body: former }) }
+  },
+  reload: (api, { id }) => api.passes.get({ params: { id } }),
+}
+
+/** Returns the variables that a form can show. Names with a dot belong to the system. */
+function editableVariables(variables: Pass['variables']): [string, string | number][] {
+  return Object.entries(variables).filter(
+    (entry): entry is [string, string | number] =>
+      !entry[0].includes('.') && ['string', 'number'].includes(typeof entry[1]),
+  )
+}
+
+const notify: Action<Pass> = {
+  route: 'notifications.create',
+  needs: { scope: 'pass-notifications:write' },
+  fields: (_, words) => [{ name: 'message', label: words.message, kind: 'text', isRequired: true }],
+  async run({ api, target: { id }, values, requestId }) {
+    await api.notifications.create({ params: { id }, body: { body: values.message!, idempotencyKey: requestId } })
+    return {}
+  },
+}
+
+const revokeLinks: Action<Pass> = {
+  route: 'passes.revokeLinks',
+  needs: { scope: 'passes:write' },
+  async run({ api, target: { id } }) {
+    await api.passes.revokeLinks({ params: { id } })
+    return {}
+  },
+}
+
+const voidPass: Action<Pass> = {
+  route: 'passes.void',
+  needs: { scope: 'passes:write' },
+  fields: (_, words) => [reason(words)],
+  async run({ api, target: { id }, values }) {
+    await api.passes.void({ params: { id }, body: withReason(values) })
+    return {}
+  },
+}
+
+const reverseScan: Action<ScanItem> = {
+  route: 'scans.reverse',
+  needs: { scope: 'scans:write' },
+  fields: (_, words) => [reason(words)],
+  async run({ api, target: { id }, values }) {
+    await api.scans.reverse({ params: { id }, body: withReason(values) })
+    return {}
+  },
+}
+
+/** The actions of people who signed in. */
+export const actions = { copyLink, correct, notify, revokeLinks, voidPass, reverseScan }
+export type ActionName = keyof typeof actions
+export type TargetOf<N extends ActionName> = (typeof actions)[N] extends Action<infer T> ? T : never
+
+/** Returns whether the roles of a person permit an action in a project. The server decides again. */
+export function isPermitted(name: ActionName, grants: readonly Grant[], projectId: string | null): boolean {
+  const { needs } = actions[name]
+  const { scopes, role, projectIds } = permissionsFor(grants, needs as Parameters<typeof permissionsFor>[1])
+  const hasRole = needs.role === undefined || needs.role === role
+  return scopes.includes(needs.scope) && hasRole && (projectIds === null || projectIds.includes(projectId ?? ''))
+}

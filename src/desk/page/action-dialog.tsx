@@ -1,0 +1,258 @@
+/** @jsxImportSource preact */
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { DeskWords } from '../../locales/desk-texts.ts'
+import {
+  type Action,
+  type ActionName,
+  actions,
+  type Field,
+  isPermitted,
+  type Outcome,
+  type TargetOf,
+} from '../live/actions.ts'
+import { ApiRejection } from '../live/desk-api.ts'
+import { type OpenAction, useDesk } from './desk-context.ts'
+import { Command, Foreign } from './parts.tsx'
+
+interface ActionButtonProps<N extends ActionName> {
+  name: N
+  target: TargetOf<N>
+  /** The name of the target, which the dialog shows. */
+  of: string
+  projectId: string | null
+}
+
+/** Returns whether the person can perform an action in a project. Always false without a session. */
+export function useCanAct(): (name: ActionName, projectId: string | null) => boolean {
+  const { acting } = useDesk()
+  return (name, projectId) => acting !== null && isPermitted(name, acting.grants, projectId)
+}
+
+/** A button that opens the dialog of an action, if the roles of the person permit the action. */
+export function ActionButton<N extends ActionName>({ name, target, of, projectId }: ActionButtonProps<N>) {
+  const { acting, language } = useDesk()
+  const button = useRef<HTMLButtonElement>(null)
+  // An action can remove its button after the dialog was closed.
+  useLayoutEffect(() => () => void (document.activeElement === button.current && focusView()), [])
+  if (!useCanAct()(name, projectId)) return null
+  const text = language.words.actions[name].name
+  return (
+    <button ref={button} type="button" aria-label={`${text}: ${of}`} onClick={() => acting!.open({ name, target, of })}>
+      {text}
+    </button>
+  )
+}
+
+/** Moves the focus to the heading of a pass, or to the board. */
+function focusView(): void {
+  const view = document.querySelector<HTMLElement>('h2.pass') ?? document.querySelector('main')
+  view?.focus()
+}
+
+type State =
+  | { is: 'open' | 'busy' | 'undone' }
+  | { is: 'done'; outcome: Outcome }
+  | { is: 'conflict'; changes: { field: Field; now: string }[] }
+
+/** Asks for confirmation of an action, performs it, and shows the result. */
+export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(): void }) {
+  const { api, feed, language, onTokenRejected } = useDesk()
+  const { words } = language
+  // The name of an action determines the type of its target.
+  const action = actions[opened.name] as Action<unknown>
+  const texts = words.actions[opened.name]
+  const [target, setTarget] = useState(opened.target)
+  const [state, setState] = useState<State>({ is: 'open' })
+  const [problem, setProblem] = useState<{ text: string; detail: string } | null>(null)
+  const [requestId] = useState(() => crypto.randomUUID())
+  const dialog = useRef<HTMLDialogElement>(null)
+  const closeButton = useRef<HTMLButtonElement>(null)
+  const id = useId()
+  const fields = action.fields?.(target, words) ?? []
+  const isEnded = state.is === 'done' || state.is === 'undone'
+
+  useLayoutEffect(() => dialog.current!.showModal(), [])
+  useEffect(() => {
+    if (isEnded) closeButton.current!.focus()
+  }, [isEnded])
+
+  function close(): void {
+    // The browser returns the focus to the button that opened the dialog, unless the action removed the button.
+    const focused = document.activeElement
+    if (focused === document.body || dialog.current?.contains(focused)) focusView()
+    onClose()
+  }
+
+  async function attempt(work: () => Promise<State>, before: State): Promise<void> {
+    setProblem(null)
+    setState({ is: 'busy' })
+    try {
+      setState(await work())
+    } catch (error) {
+      setState(before)
+      if (error instanceof ApiRejection && error.status === 401) return onTokenRejected()
+      setProblem(problemOf(error, words))
+    }
+    feed.reload()
+  }
+
+  async function run(values: Record<string, string>): Promise<State> {
+    try {
+      return { is: 'done', outcome: await action.run({ api, target, values, requestId }) }
+    } catch (error) {
+      if (!(error instanceof ApiRejection && error.code === 'PRECONDITION_FAILED' && action.reload)) throw error
+      const current = await action.reload(api, target)
+      const now = action.fields!(current, words)
+      setTarget(current)
+      const before = new Map(fields.map((field) => [field.name, field.value]))
+      const changes = now
+        .filter(({ name, value }) => before.get(name) !== value)
+        .map((field) => ({ field: { ...field, value: before.get(field.name) ?? '' }, now: field.value ?? '' }))
+      return { is: 'conflict', changes }
+    }
+  }
+
+  function submit(event: SubmitEvent): void {
+    event.preventDefault()
+    const data = new FormData(event.currentTarget as HTMLFormElement)
+    void attempt(() => run(Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim()]))), {
+      is: 'open',
+    })
+  }
+
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={close}
+      onCancel={(event) => state.is === 'busy' && event.preventDefault()}
+    >
+      <h2 id={id}>
+        {texts.name}: <Foreign>{opened.of}</Foreign>
+      </h2>
+      <div role="status">
+        {state.is === 'done' && <p>{texts.done}</p>}
+        {state.is === 'undone' && <p>{words.undone}</p>}
+      </div>
+      <div role="alert">
+        {problem !== null && (
+          <>
+            <p class="problem">{problem.text}</p>
+            {problem.detail !== '' && (
+              <p class="muted" lang="en" dir="ltr">
+                {problem.detail}
+              </p>
+            )}
+          </>
+        )}
+        {state.is === 'conflict' && <Conflict changes={state.changes} words={words} />}
+      </div>
+      {state.is === 'done' && state.outcome.link && <Command text={state.outcome.link} />}
+      {state.is === 'conflict' && (
+        <div class="choices">
+          <button type="button" onClick={() => dialog.current!.close()}>
+            {words.cancel}
+          </button>
+          <button type="button" class="main" onClick={() => setState({ is: 'open' })}>
+            {words.reload}
+          </button>
+        </div>
+      )}
+      {(state.is === 'open' || state.is === 'busy') && (
+        <form class="fields" onSubmit={submit}>
+          <p>{texts.ask}</p>
+          {fields.map((field) => (
+            <Input key={field.name} field={field} />
+          ))}
+          <div class="choices">
+            <button type="button" onClick={() => dialog.current!.close()} disabled={state.is === 'busy'}>
+              {words.cancel}
+            </button>
+            <button type="submit" class="main" disabled={state.is === 'busy'} aria-busy={state.is === 'busy'}>
+              {texts.name}
+            </button>
+          </div>
+        </form>
+      )}
+      {isEnded && (
+        <div class="choices">
+          {state.is === 'done' && state.outcome.undo && (
+            <button
+              type="button"
+              onClick={() => attempt(() => state.outcome.undo!().then(() => ({ is: 'undone' })), state)}
+            >
+              {words.undo}
+            </button>
+          )}
+          <button type="button" class="main" ref={closeButton} onClick={() => dialog.current!.close()}>
+            {words.close}
+          </button>
+        </div>
+      )}
+    </dialog>
+  )
+}
+
+function Input({ field: { name, label, kind, value = '', isRequired } }: { field: Field }) {
+  const id = useId()
+  return (
+    <div>
+      <label for={id}>
+        <Foreign>{label}</Foreign>
+      </label>
+      {kind === 'text' ? (
+        <textarea id={id} name={name} rows={4} dir="auto" required={isRequired}>
+          {value}
+        </textarea>
+      ) : (
+        <input
+          id={id}
+          name={name}
+          type={kind === 'number' ? 'number' : 'text'}
+          step="any"
+          dir="auto"
+          defaultValue={value}
+          required={isRequired || kind === 'number'}
+          autocomplete="off"
+        />
+      )}
+    </div>
+  )
+}
+
+/** Shows the fields that changed since the dialog was opened. */
+function Conflict({ changes, words }: { changes: { field: Field; now: string }[]; words: DeskWords }) {
+  return (
+    <>
+      <p class="problem">{words.changedMeanwhile}</p>
+      <dl class="facts">
+        {changes.map(({ field: { name, label, value }, now }) => (
+          <div key={name}>
+            <dt>
+              <Foreign>{label}</Foreign>
+            </dt>
+            <dd>
+              <del>
+                <Foreign>{value}</Foreign>
+              </del>{' '}
+              <ins>
+                <Foreign>{now}</Foreign>
+              </ins>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  )
+}
+
+/** Returns what is wrong and what to do. The detail is the message of the server, if only the server knows the cause. */
+function problemOf(error: unknown, { problems }: DeskWords): { text: string; detail: string } {
+  if (!(error instanceof ApiRejection)) return { text: problems.noResponse, detail: '' }
+  const { code, status, message } = error
+  if (code in problems) return { text: problems[code as keyof typeof problems], detail: '' }
+  if (status === 404) return { text: problems.notFound, detail: '' }
+  if (status === 403) return { text: problems.notAllowed, detail: '' }
+  if (status === 429 || status >= 500) return { text: problems.busy, detail: '' }
+  return { text: status === 409 ? problems.notNow : problems.notValid, detail: message }
+}

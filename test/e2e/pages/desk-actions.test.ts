@@ -1,0 +1,180 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
+import { TestProvider } from '../../support/oidc.ts'
+import { freePort } from '../../support/ports.ts'
+import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
+import { run } from '../support/program.ts'
+import { type HostedServer, hostServer } from '../support/server.ts'
+
+describe.skipIf(skipReason !== undefined)('actions of people at the desk', () => {
+  const cleanUp = cleanUpAfterAll()
+  let provider: TestProvider
+  let server: HostedServer
+  let browser: Browser
+  let guest: { id: string }
+  let duplicate: { id: string }
+
+  beforeAll(async () => {
+    const port = await freePort()
+    provider = new TestProvider(`http://127.0.0.1:${port}`)
+    await provider.start()
+    const secret = join(temporaryFolder(cleanUp), 'secret')
+    writeFileSync(secret, `${provider.config().clientSecret}\n`)
+    const env = {
+      PASSES_OIDC_ISSUER: provider.url,
+      PASSES_OIDC_CLIENT_ID: 'passes',
+      PASSES_OIDC_CLIENT_SECRET: secret,
+    }
+    server = await hostServer({ port: String(port), env, cleanUp })
+    browser = await launchBrowser()
+    cleanUp(() => browser.close())
+    const { client } = server
+    const { id: projectId } = await client.projects.create({ body: { name: 'Gala' } })
+    const { id: templateId } = await client.templates.create({
+      body: { name: 'Ticket', passType: 'eventTicket', projectId },
+    })
+    const definition = {
+      variables: [{ name: 'seat', label: 'Seat' }],
+      design: { organizationName: 'Gala', description: 'Gala' },
+      redemption: { maxUses: 1 },
+    }
+    const draft = await client.templates.createVersion({ params: { id: templateId }, body: { definition } })
+    await client.templateVersions.publish({ params: { id: draft.id } })
+    const create = (externalPassId: string, label: string) =>
+      client.passes.create({ body: { templateId, externalPassId, label, variables: { seat: 'A1' } } })
+    guest = await create('G-1', 'Ana Noak')
+    duplicate = await create('G-2', 'Duplicate Guest')
+    await eventually(async () =>
+      expect((await client.passes.list({ query: { status: 'ISSUED' } })).items).toHaveLength(2),
+    )
+    await client.scans.create({ body: { passId: guest.id, context: { gate: 'North' } } })
+    for (const [email, role] of [
+      ['anna@example.com', 'support'],
+      ['ben@example.com', 'reader'],
+    ] as const) {
+      await run(['member', 'add', email, '--role', role, '--database', server.database])
+    }
+  })
+  afterAll(() => provider.close())
+
+  async function signIn(sub: string, email: string, locale: string) {
+    provider.account = { sub, email, email_verified: true }
+    const visited = await visit(browser, { viewport: screens.phone, locale, colorScheme: 'light' }, cleanUp)
+    const { page } = visited
+    page.setDefaultTimeout(20_000)
+    await page.goto(`${server.url}/desk`)
+    await page.locator('a.button.main').click()
+    await page.locator('[data-number=accepted]').waitFor()
+    return visited
+  }
+
+  async function find(page: Page, text: string): Promise<void> {
+    await page.getByLabel('Name or ID of a pass').fill(text)
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.locator('h2.pass').waitFor()
+  }
+
+  const read = (id: string) => server.client.passes.get({ params: { id } })
+
+  test('on a phone, a support person corrects, sends, voids, and reverses, and sees what changed meanwhile', async () => {
+    const { page, incidents } = await signIn('1', 'anna@example.com', 'en')
+    const dialog = page.getByRole('dialog')
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const confirm = (name: string) => dialog.getByRole('button', { name, exact: true }).click()
+    await find(page, 'Noak')
+
+    await button('Correct: Ana Noak').click()
+    expect((await accessibilityIssues(page)).filter((issue) => !overPictures.test(issue))).toEqual([])
+    await dialog.getByLabel('Name').fill('Ana Novák')
+    await confirm('Correct')
+    await dialog.getByRole('status').getByText('The pass is corrected.').waitFor()
+    expect(await read(guest.id)).toMatchObject({ label: 'Ana Novák', variables: { seat: 'A1' }, revision: 2 })
+    await confirm('Undo')
+    await dialog.getByRole('status').getByText('The change is undone.').waitFor()
+    expect((await read(guest.id)).label).toBe('Ana Noak')
+    await page.keyboard.press('Escape')
+
+    // The focus returns to the button of the dialog.
+    await button('Correct: Ana Noak').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Correct')
+    await page.keyboard.press('Enter')
+    await dialog.getByLabel('seat').fill('B7')
+    await server.client.passes.update({ params: { id: guest.id }, body: { label: 'Ana Novak' } })
+    await confirm('Correct')
+    await dialog.getByRole('alert').getByText('Nothing was saved.').waitFor()
+    expect(await dialog.locator('dl').innerText()).toMatch(/Ana Noak\s+Ana Novak/)
+    expect((await read(guest.id)).variables).toMatchObject({ seat: 'A1' })
+    await confirm('Use the current values')
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('Ana Novak')
+    await dialog.getByLabel('seat').fill('B7')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('The pass is corrected.').waitFor()
+    expect(await read(guest.id)).toMatchObject({ label: 'Ana Novak', variables: { seat: 'B7' } })
+    await confirm('Close')
+
+    await button('Copy the link: Ana Novak').click()
+    await confirm('Copy the link')
+    const link = await dialog.locator('code').innerText()
+    expect(link).toBe((await read(guest.id)).hostedLinks.smart)
+    await confirm('Close')
+    await button('Revoke the links: Ana Novak').click()
+    await confirm('Revoke the links')
+    await dialog.getByText('The links no longer work.').waitFor()
+    expect((await fetch(link)).status).toBe(410)
+    await confirm('Close')
+
+    await button('Send a message: Ana Novak').click()
+    await dialog.getByLabel('Message').fill('Welcome')
+    await confirm('Send a message')
+    await dialog.getByText('The message is on its way.').waitFor()
+    await confirm('Close')
+    const { items } = await server.client.notifications.list({ params: { id: guest.id } })
+    expect(items.map(({ body }) => body)).toEqual(['Welcome'])
+
+    await page.getByRole('button', { name: /^Take back: / }).click()
+    await dialog.getByLabel('Reason').fill('Wrong person')
+    await confirm('Take back')
+    await dialog.getByText('The scan is taken back.').waitFor()
+    await confirm('Close')
+    await page.locator('td', { hasText: 'Wrong person' }).waitFor()
+    // The action removed its button.
+    expect(await page.evaluate('document.activeElement.className')).toBe('pass')
+
+    await find(page, 'Duplicate')
+    await button('Void: Duplicate Guest').click()
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    expect((await read(duplicate.id)).status).toBe('ISSUED')
+    await button('Void: Duplicate Guest').click()
+    await server.client.passes.void({ params: { id: duplicate.id }, body: {} })
+    await confirm('Void')
+    await dialog.getByRole('alert').getByText('The pass is already void. Nothing changed.').waitFor()
+    await confirm('Cancel')
+    await button('Void: Duplicate Guest').waitFor({ state: 'detached' })
+    // Before the sign-in, the page has no session (401).
+    const failedRequests = incidents.filter((text) => !/status of (401|409|412)/.test(text))
+    expect(failedRequests).toEqual([])
+    const audit = await run(['audit', 'list', '--actor', 'anna@example.com', '--database', server.database, '--json'])
+    expect(audit.stdout).toContain('pass.update')
+    await button('Sign out').click()
+    await page.locator('a.button.main').waitFor()
+  })
+
+  test('a reader and a token see no actions', async () => {
+    const { page } = await signIn('2', 'ben@example.com', 'en-GB')
+    await find(page, 'G-1')
+    await page.locator('td', { hasText: 'North' }).waitFor()
+    const actions = page.getByRole('button', { name: /^(Correct|Void|Copy the link|Revoke|Send|Take back)/ })
+    expect(await actions.count()).toBe(0)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.locator('input[type=password]').fill(server.token)
+    await page.locator('button.main').click()
+    await find(page, 'G-1')
+    await page.locator('td', { hasText: 'North' }).waitFor()
+    expect(await actions.count()).toBe(0)
+  })
+})
