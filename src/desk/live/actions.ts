@@ -1,4 +1,6 @@
 import type { Contract } from '../../core/contract/contract.ts'
+import type { Delivery } from '../../core/contract/deliveries.ts'
+import type { Door } from '../../core/contract/doors.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import type { ScanItem } from '../../core/contract/schemas/scan-shapes.ts'
 import type { Route, Scope } from '../../core/route.ts'
@@ -144,8 +146,45 @@ const reverseScan: Action<ScanItem> = {
   },
 }
 
+const revokeDoor: Action<Door> = {
+  route: 'doors.revoke',
+  needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
+  async run({ api, target: { id } }) {
+    await api.doors.revoke({ params: { id } })
+    return {}
+  },
+}
+
+const redeliver: Action<Delivery> = {
+  route: 'deliveries.redeliver',
+  needs: { scope: 'webhooks:write' },
+  async run({ api, target: { id } }) {
+    await api.deliveries.redeliver({ params: { id } })
+    return {}
+  },
+}
+
+const cancelBroadcast: Action<{ id: string; projectId: string }> = {
+  route: 'broadcasts.cancel',
+  needs: { scope: 'pass-notifications:write' },
+  async run({ api, target: { id, projectId } }) {
+    await api.broadcasts.cancel({ params: { id: projectId, broadcastId: id } })
+    return {}
+  },
+}
+
 /** The actions of people who signed in. */
-export const actions = { copyLink, correct, notify, revokeLinks, voidPass, reverseScan }
+export const actions = {
+  copyLink,
+  correct,
+  notify,
+  revokeLinks,
+  voidPass,
+  reverseScan,
+  revokeDoor,
+  redeliver,
+  cancelBroadcast,
+}
 export type ActionName = keyof typeof actions
 export type TargetOf<N extends ActionName> = (typeof actions)[N] extends Action<infer T> ? T : never
 

@@ -16,6 +16,7 @@ import {
   sumOf,
 } from '../live/sources.ts'
 import { MAX_ZONES_SHOWN } from '../live/zone-curves.ts'
+import { ActionButton, useCanAct } from './action-dialog.tsx'
 import { redeliverCommand } from './commands.ts'
 import { useAnswers, useDesk } from './desk-context.ts'
 import { Doors } from './doors.tsx'
@@ -41,6 +42,7 @@ const ROWS = {
 export function Board({ projectId }: { projectId: string }) {
   const { api, clock, isWall, language } = useDesk()
   const { words, number, bytes, time } = language
+  const canAct = useCanAct()
   const rows = isWall ? ROWS.wall : ROWS.desk
   const answers = useAnswers(boardSources, projectId, () => ({
     api,
@@ -183,6 +185,19 @@ export function Board({ projectId }: { projectId: string }) {
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
                 [words.sent]: ({ stats }) => number(stats ? reachedBy(stats) : 0),
                 [words.failed]: ({ stats }) => number(stats?.failed ?? 0),
+                ...(canAct('cancelBroadcast', projectId) && {
+                  [words.commands]: ({ broadcast: { id, body, status } }: SentBroadcast) =>
+                    status === 'SCHEDULED' ? (
+                      <ActionButton
+                        name="cancelBroadcast"
+                        target={{ id, projectId }}
+                        of={textOf(body)}
+                        projectId={projectId}
+                      />
+                    ) : (
+                      '–'
+                    ),
+                }),
               }}
               rows={items}
             />
@@ -207,7 +222,12 @@ export function Board({ projectId }: { projectId: string }) {
                   ),
                   ...(!isWall && {
                     [words.nextAttempt]: ({ nextAttemptAt }: Delivery) => <Moment at={nextAttemptAt} />,
-                    [words.commands]: ({ id }: Delivery) => <Command text={redeliverCommand(id)} />,
+                    [words.commands]: (delivery: Delivery) =>
+                      canAct('redeliver', null) ? (
+                        <ActionButton name="redeliver" target={delivery} of={delivery.eventType} projectId={null} />
+                      ) : (
+                        <Command text={redeliverCommand(delivery.id)} />
+                      ),
                   }),
                 }}
                 rows={items.slice(0, rows.deliveries)}

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { Door } from '../../core/contract/doors.ts'
 import { sumOf } from '../live/sources.ts'
+import { ActionButton, useCanAct } from './action-dialog.tsx'
 import { useDesk } from './desk-context.ts'
 import { Foreign, Numbers, Table } from './parts.tsx'
 
@@ -11,6 +12,7 @@ const SILENT_MS = 3_600_000
 export function Doors({ items, total, rows }: { items: Door[]; total: number; rows: number }) {
   const { clock, language } = useDesk()
   const { words, number, ago, moment } = language
+  const canAct = useCanAct()
   const now = clock.now().getTime()
   const quietMs = ({ lastSeenAt, createdAt }: Door) => now - Date.parse(lastSeenAt ?? createdAt)
   const isSilent = (door: Door) => quietMs(door) >= SILENT_MS
@@ -48,6 +50,11 @@ export function Doors({ items, total, rows }: { items: Door[]; total: number; ro
             </>
           ),
           [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
+          ...(items.some(({ projectId }) => canAct('revokeDoor', projectId)) && {
+            [words.commands]: (door: Door) => (
+              <ActionButton name="revokeDoor" target={door} of={door.name} projectId={door.projectId} />
+            ),
+          }),
         }}
         rows={inOrder.slice(0, rows)}
         total={total}

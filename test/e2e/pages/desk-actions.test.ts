@@ -15,6 +15,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
   let provider: TestProvider
   let server: HostedServer
   let browser: Browser
+  let projectId: string
   let guest: { id: string }
   let duplicate: { id: string }
 
@@ -29,11 +30,11 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       PASSES_OIDC_CLIENT_ID: 'passes',
       PASSES_OIDC_CLIENT_SECRET: secret,
     }
-    server = await hostServer({ port: String(port), env, cleanUp })
+    server = await hostServer({ port: String(port), env, args: ['--allow-insecure-webhooks'], cleanUp })
     browser = await launchBrowser()
     cleanUp(() => browser.close())
     const { client } = server
-    const { id: projectId } = await client.projects.create({ body: { name: 'Gala' } })
+    projectId = (await client.projects.create({ body: { name: 'Gala' } })).id
     const { id: templateId } = await client.templates.create({
       body: { name: 'Ticket', passType: 'eventTicket', projectId },
     })
@@ -55,6 +56,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     for (const [email, role] of [
       ['anna@example.com', 'support'],
       ['ben@example.com', 'reader'],
+      ['olga@example.com', 'owner'],
     ] as const) {
       await run(['member', 'add', email, '--role', role, '--database', server.database])
     }
@@ -162,6 +164,33 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect(audit.stdout).toContain('pass.update')
     await button('Sign out').click()
     await page.locator('a.button.main').waitFor()
+  })
+
+  test('at the board, an owner revokes a door, sends a delivery again, and cancels a broadcast', async () => {
+    const { client } = server
+    await client.webhooks.create({ body: { url: 'http://127.0.0.1:1/', events: ['pass.updated'] } })
+    await client.passes.update({ params: { id: guest.id }, body: { variables: { seat: 'C3' } } })
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const { code } = await client.doors.invite({ body: { projectId, gate: 'North', expiresAt } })
+    await client.doors.claim({ body: { code, name: 'Phone 1' } })
+    await client.broadcasts.create({ params: { id: projectId }, body: { body: 'Doors open', sendAt: expiresAt } })
+    const { page } = await signIn('3', 'olga@example.com', 'en-US')
+    const dialog = page.getByRole('dialog')
+    for (const [target, action, result] of [
+      ['Phone 1', 'Revoke', 'The door is revoked.'],
+      ['pass.updated', 'Send again', 'A new attempt is scheduled.'],
+      ['Doors open', 'Do not send', 'The broadcast is canceled.'],
+    ] as const) {
+      await page
+        .getByRole('button', { name: `${action}: ${target}`, exact: true })
+        .first()
+        .click()
+      await dialog.getByRole('button', { name: action, exact: true }).click()
+      await dialog.getByRole('status').getByText(result).waitFor()
+      await dialog.getByRole('button', { name: 'Close' }).click()
+    }
+    expect((await client.doors.list({ query: { projectId, revoked: false } })).items).toEqual([])
+    expect((await client.broadcasts.list({ params: { id: projectId } })).items).toEqual([])
   })
 
   test('a reader and a token see no actions', async () => {
