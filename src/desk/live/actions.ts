@@ -73,7 +73,7 @@ const correct: Action<Pass> = {
       ([name, value]): Field => ({
         name: `variable ${name}`,
         label: name,
-        kind: typeof value === 'number' ? 'number' : 'line',
+        kind: typeof value === 'number' ? 'number' : /[\r\n]/.test(value) ? 'text' : 'line',
         value: String(value),
       }),
     ),
@@ -81,22 +81,28 @@ const correct: Action<Pass> = {
   async run({ api, target, values }) {
     const params = { id: target.id }
     const changed = editableVariables(target.variables).filter(
-      ([name, value]) => values[`variable ${name}`] !== String(value),
+      ([name, value]) => values[`variable ${name}`] !== normalizeInput(String(value)),
     )
     const toNew = ([name, value]: [string, string | number]) => {
       const text = values[`variable ${name}`] ?? ''
       return [name, typeof value === 'number' ? Number(text) : text]
     }
+    const isRenamed = values.label !== normalizeInput(target.label)
     const { revision } = await api.passes.update({
       params,
       headers: { 'if-match': `"${target.revision}"` },
-      body: { label: values.label!, variables: Object.fromEntries(changed.map(toNew)) },
+      body: { label: isRenamed ? values.label! : target.label, variables: Object.fromEntries(changed.map(toNew)) },
     })
     if (revision === target.revision) return {}
     const former = { label: target.label, variables: Object.fromEntries(changed) }
     return { undo: () => api.passes.update({ params, headers: { 'if-match': `"${revision}"` }, body: former }) }
   },
   reload: (api, { id }) => api.passes.get({ params: { id } }),
+}
+
+/** Returns a text as it is submitted. Browsers change line breaks, which must not count as a change of the person. */
+export function normalizeInput(text: string): string {
+  return text.replaceAll(/\r\n?/g, '\n').trim()
 }
 
 /** Returns the variables that a form can show. Names with a dot belong to the system. */

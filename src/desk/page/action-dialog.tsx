@@ -7,6 +7,7 @@ import {
   actions,
   type Field,
   isPermitted,
+  normalizeInput,
   type Outcome,
   type TargetOf,
 } from '../live/actions.ts'
@@ -115,9 +116,12 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
   function submit(event: SubmitEvent): void {
     event.preventDefault()
     const data = new FormData(event.currentTarget as HTMLFormElement)
-    void attempt(() => run(Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim()]))), {
-      is: 'open',
-    })
+    void attempt(
+      () => run(Object.fromEntries([...data].map(([name, value]) => [name, normalizeInput(String(value))]))),
+      {
+        is: 'open',
+      },
+    )
   }
 
   return (

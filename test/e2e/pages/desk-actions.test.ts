@@ -10,6 +10,9 @@ import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, 
 import { run } from '../support/program.ts'
 import { type HostedServer, hostServer } from '../support/server.ts'
 
+/** A text that browsers change in a form. */
+const ADDRESS = 'Main Street 1\r\nSpringfield '
+
 describe.skipIf(skipReason !== undefined)('actions of people at the desk', () => {
   const cleanUp = cleanUpAfterAll()
   let provider: TestProvider
@@ -39,14 +42,17 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       body: { name: 'Ticket', passType: 'eventTicket', projectId },
     })
     const definition = {
-      variables: [{ name: 'seat', label: 'Seat' }],
+      variables: [
+        { name: 'seat', label: 'Seat' },
+        { name: 'address', label: 'Address' },
+      ],
       design: { organizationName: 'Gala', description: 'Gala' },
       redemption: { maxUses: 1 },
     }
     const draft = await client.templates.createVersion({ params: { id: templateId }, body: { definition } })
     await client.templateVersions.publish({ params: { id: draft.id } })
     const create = (externalPassId: string, label: string) =>
-      client.passes.create({ body: { templateId, externalPassId, label, variables: { seat: 'A1' } } })
+      client.passes.create({ body: { templateId, externalPassId, label, variables: { seat: 'A1', address: ADDRESS } } })
     guest = await create('G-1', 'Ana Noak')
     duplicate = await create('G-2', 'Duplicate Guest')
     await eventually(async () =>
@@ -94,7 +100,11 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await dialog.getByLabel('Name').fill('Ana Novák')
     await confirm('Correct')
     await dialog.getByRole('status').getByText('The pass is corrected.').waitFor()
-    expect(await read(guest.id)).toMatchObject({ label: 'Ana Novák', variables: { seat: 'A1' }, revision: 2 })
+    expect(await read(guest.id)).toMatchObject({
+      label: 'Ana Novák',
+      variables: { seat: 'A1', address: ADDRESS },
+      revision: 2,
+    })
     await confirm('Undo')
     await dialog.getByRole('status').getByText('The change is undone.').waitFor()
     expect((await read(guest.id)).label).toBe('Ana Noak')
