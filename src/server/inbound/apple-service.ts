@@ -16,7 +16,7 @@ import { emitHoldings, queueWalletUpdates } from '../wallet-sync/holders.ts'
 import { renderOr } from '../wallet-sync/issuing.ts'
 import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 
-type AppleServices = DeviceLogServices & Pick<Services, 'packages'>
+type AppleServices = DeviceLogServices & Pick<Services, 'packages' | 'linkOpens'>
 
 export interface PhoneLimits {
   rejected: LimitRejected
@@ -66,7 +66,7 @@ export function mountAppleService(
 
 function mountAt(prefix: string, app: H3, services: AppleServices, limits: PhoneLimits): void {
   const { rejected: limitRejected, removals: limitRemovals, lists: limitLists } = limits
-  const { store, identities, packages, clock, log } = services
+  const { store, identities, packages, clock, log, linkOpens } = services
   if (!packages) return
   const loggedFull = new Set<string>()
 
@@ -94,7 +94,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         walletVersion > 1 &&
         (isInserted || (await tx.registrations.forgetPush(workspaceId, passId, deviceId, walletVersion)))
       if (isBehind) await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
-      if (isInserted) await emitHoldings(tx, workspaceId, [passId], { at, correlationId })
+      const { countedSource } = linkOpens
+      if (isInserted) await emitHoldings(tx, workspaceId, [passId], { at, correlationId, countedSource })
       return isInserted
     })
     return new Response(null, { status: isNew ? 201 : 200 })

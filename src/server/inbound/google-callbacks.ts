@@ -17,7 +17,7 @@ const MAX_BODY_BYTES = 64 * 1024
  */
 export function mountGoogleCallbacks(
   app: H3,
-  { store, clock, identities }: Pick<Services, 'store' | 'clock' | 'identities'>,
+  { store, clock, identities, linkOpens }: Pick<Services, 'store' | 'clock' | 'identities' | 'linkOpens'>,
   limitRejected: LimitRejected,
 ): void {
   app.post('/google/callbacks', async (event) => {
@@ -44,7 +44,7 @@ export function mountGoogleCallbacks(
       if (!isNew) return
       if (eventType === 'activate') return tx.googleObjects.setActivated(objectSuffix, ofIssuer, at)
       const held = await tx.googleObjects.addHolders(objectSuffix, eventType === 'save' ? 1 : -1, at, ofIssuer)
-      const cause = { at, correlationId: correlationIdOf(event) }
+      const cause = { at, correlationId: correlationIdOf(event), countedSource: linkOpens.countedSource }
       if (held) await emitHoldings(tx, held.workspaceId, [held.passId], cause)
     })
     return new Response(null, { status: 200 })

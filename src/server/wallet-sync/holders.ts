@@ -8,6 +8,11 @@ interface Cause {
   correlationId: string | null
 }
 
+interface HoldingCause extends Cause {
+  /** Returns the source under which an install is counted. Default: no source. */
+  countedSource?: (projectId: string, source: string | null, at: Date) => string
+}
+
 /**
  * Emits `pass.installed` for each pass and platform if the pass is now in a wallet and was in none before, and
  * `pass.removed` if it is no longer in any wallet. Returns whether it emitted an event. Call it last in the transaction
@@ -17,7 +22,7 @@ export async function emitHoldings(
   tx: Repositories,
   workspaceId: string,
   passIds: string[],
-  { at, correlationId }: Cause,
+  { at, correlationId, countedSource = () => '' }: HoldingCause,
 ): Promise<boolean> {
   const changes = await tx.heldPasses.settle(workspaceId, passIds)
   if (changes.length === 0) return false
@@ -30,12 +35,17 @@ export async function emitHoldings(
   })
   await tx.events.insert(workspaceId, events, at)
   const installed = events.flatMap(({ type, subject }) => (type === 'pass.installed' ? [passes.get(subject)!] : []))
-  await countJoined(tx, workspaceId, installed, at)
+  await countJoined(tx, workspaceId, installed, { at, countedSource })
   return true
 }
 
 /** Counts passes of join pages that a wallet holds for the first time. */
-async function countJoined(tx: Repositories, workspaceId: string, passes: StoredPass[], at: Date): Promise<void> {
+async function countJoined(
+  tx: Repositories,
+  workspaceId: string,
+  passes: StoredPass[],
+  { at, countedSource }: Required<Pick<HoldingCause, 'at' | 'countedSource'>>,
+): Promise<void> {
   const first = [...new Set(passes)].filter(({ join }) => join !== null && join.installedAt === null)
   if (first.length === 0) return
   await tx.passes.setJoinInstalled(
@@ -43,10 +53,11 @@ async function countJoined(tx: Repositories, workspaceId: string, passes: Stored
     first.map(({ id }) => id),
     at,
   )
-  const figures = first.flatMap(({ projectId, join }) =>
-    projectId === null ? [] : [{ projectId, hour: hourOf(at), figure: `joined/installed/${join!.source ?? ''}`, n: 1 }],
-  )
-  for (const figure of figures) await tx.figures.insert(workspaceId, [figure])
+  for (const { projectId, join } of first) {
+    if (projectId === null) continue
+    const figure = `joined/installed/${countedSource(projectId, join!.source, at)}`
+    await tx.figures.insert(workspaceId, [{ projectId, hour: hourOf(at), figure, n: 1 }])
+  }
 }
 
 /** Emits `pass.removed` for passes that are in no wallet after Apple reported devices as gone. */
