@@ -145,8 +145,8 @@ function placeOf(path: Oversize['path']): string {
 }
 
 /**
- * Rejects a pass that is too large, for example because it was created before the limits existed. @throws ApiError
- * PASS_ISSUING_FAILED
+ * Rejects a pass that is too large, for example because it was created before the limits existed.
+ * @throws ApiError PASS_ISSUING_FAILED
  */
 export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   const findOversizes = compileSizes(rendered)
