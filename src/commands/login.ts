@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import { UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
-import { details } from '../cli/command/output.ts'
+import { details, printable } from '../cli/command/output.ts'
 import { askSecret, canAsk, readStdin } from '../cli/command/prompt.ts'
 import { signInPerson } from '../cli/login/sign-in-person.ts'
 import { currentProfile, findProfile, readProfiles, writeProfile } from '../cli/settings/profile.ts'
@@ -66,7 +66,8 @@ export default class Login extends ClientCommand {
         url,
         workspace: flags.workspace,
         onAddress: (address) => this.note(`Open this address in a browser of this machine:\n\n  ${address}\n`),
-        onDevice: (address, code) => this.note(`Open this address on any device, and enter ${code}:\n\n  ${address}\n`),
+        onDevice: (address, code) =>
+          this.note(`Open this address on any device, and enter ${printable(code)}:\n\n  ${printable(address)}\n`),
       })
       return { value, source: 'the sign-in' }
     }

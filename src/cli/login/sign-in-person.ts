@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ConnectionError } from '../../client/client-errors.ts'
 import { isJsonObject, parseJson } from '../../core/json.ts'
 import { CliError } from '../command/cli-error.ts'
 
@@ -26,7 +27,8 @@ export interface SignInOptions {
 /**
  * Signs a person in, and returns the token of the session. Uses the device authorization of the provider (RFC 8628), which
  * works with a browser of any device, or else a browser of this machine (RFC 8252).
- * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
+ * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes; ConnectionError if
+ *   the server does not respond
  */
 export async function signInPerson(options: SignInOptions): Promise<string> {
   const desk = `${options.url.replace(/\/+$/, '')}/desk`
@@ -52,7 +54,7 @@ async function signInOnDevice(desk: string, { workspace, onDevice }: SignInOptio
 
 async function signInWithBrowser(desk: string, { url, workspace, onAddress }: SignInOptions): Promise<string> {
   const login = `${desk}/login`
-  const { status } = await fetch(login, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) })
+  const { status } = await send(login, { method: 'HEAD', redirect: 'manual' })
   if (status === 404) {
     throw new CliError(`${url} has no sign-in for people`, {
       hint: 'Log in with a token, or ask the operator to set --oidc-issuer.',
@@ -79,11 +81,10 @@ export const isSessionToken = (token: string) => token.startsWith('pss_')
 /** Ends the session of a token. Returns whether the server confirmed the end. */
 export async function endSession({ url, token }: { url: string; token: string }): Promise<boolean> {
   try {
-    const { ok, status } = await fetch(`${url.replace(/\/+$/, '')}/desk/logout`, {
+    const { ok, status } = await send(`${url.replace(/\/+$/, '')}/desk/logout`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },
       redirect: 'error',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     // An unknown session has already ended.
     return ok || status === 401
@@ -124,15 +125,23 @@ async function withTimeout<T>(work: Promise<T>): Promise<T> {
 }
 
 async function post(url: string, body: object): Promise<{ status: number; answer: Record<string, unknown> }> {
-  const response = await fetch(url, {
+  const response = await send(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
     redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
   })
   const answer = parseJson(await response.text())
   return { status: response.status, answer: isJsonObject(answer) ? answer : {} }
+}
+
+async function send(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) })
+  } catch (error) {
+    // The message of fetch does not contain the reason.
+    throw new ConnectionError(url, (error as Error).cause ?? error)
+  }
 }
 
 function randomText(): string {

@@ -153,7 +153,9 @@ test.skipIf(skipReason !== undefined)(
   },
 )
 
-test('login --sso explains that a server has no sign-in', async () => {
+test('login --sso explains that a server has no sign-in, or does not respond', async () => {
+  const silent = await run(['login', '--sso', '--url', `http://127.0.0.1:${await freePort()}`])
+  expect(silent).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/No response from .*ECONNREFUSED/) })
   const other = await hostServer()
   const result = await run(['login', '--sso', '--url', other.url])
   expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('has no sign-in for people') })
