@@ -50,8 +50,14 @@ function focusView(): void {
   view?.focus()
 }
 
+/** Moves the focus to the first field of a dialog, or to its main button. */
+function focusNext(dialog: HTMLDialogElement): void {
+  const control = dialog.querySelector<HTMLElement>('input, textarea') ?? dialog.querySelector<HTMLElement>('.main')
+  control?.focus()
+}
+
 type State =
-  | { is: 'open' | 'busy' | 'undone' }
+  | { is: 'open' | 'undone' }
   | { is: 'done'; outcome: Outcome }
   | { is: 'conflict'; changes: { field: Field; now: string }[] }
 
@@ -64,18 +70,19 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
   const texts = words.actions[opened.name]
   const [target, setTarget] = useState(opened.target)
   const [state, setState] = useState<State>({ is: 'open' })
+  const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<{ text: string; detail: string } | null>(null)
   const [requestId] = useState(() => crypto.randomUUID())
   const dialog = useRef<HTMLDialogElement>(null)
-  const closeButton = useRef<HTMLButtonElement>(null)
   const id = useId()
   const fields = action.fields?.(target, words) ?? []
   const isEnded = state.is === 'done' || state.is === 'undone'
 
   useLayoutEffect(() => dialog.current!.showModal(), [])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each of these changes can remove or disable the focused control.
   useEffect(() => {
-    if (isEnded) closeButton.current!.focus()
-  }, [isEnded])
+    if (!isBusy && !dialog.current!.contains(document.activeElement)) focusNext(dialog.current!)
+  }, [isBusy, state])
 
   function close(): void {
     // The browser returns the focus to the button that opened the dialog, unless the action removed the button.
@@ -84,16 +91,16 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
     onClose()
   }
 
-  async function attempt(work: () => Promise<State>, before: State): Promise<void> {
+  async function attempt(work: () => Promise<State>): Promise<void> {
     setProblem(null)
-    setState({ is: 'busy' })
+    setBusy(true)
     try {
       setState(await work())
     } catch (error) {
-      setState(before)
       if (error instanceof ApiRejection && error.status === 401) return onTokenRejected()
       setProblem(problemOf(error, words))
     }
+    setBusy(false)
     feed.reload()
   }
 
@@ -116,20 +123,16 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
   function submit(event: SubmitEvent): void {
     event.preventDefault()
     const data = new FormData(event.currentTarget as HTMLFormElement)
-    void attempt(
-      () => run(Object.fromEntries([...data].map(([name, value]) => [name, normalizeInput(String(value))]))),
-      {
-        is: 'open',
-      },
-    )
+    void attempt(() => run(Object.fromEntries([...data].map(([name, value]) => [name, normalizeInput(String(value))]))))
   }
 
   return (
     <dialog
       ref={dialog}
       aria-labelledby={id}
+      aria-describedby={`${id}-ask`}
       onClose={close}
-      onCancel={(event) => state.is === 'busy' && event.preventDefault()}
+      onCancel={(event) => isBusy && event.preventDefault()}
     >
       <h2 id={id}>
         {texts.name}: <Foreign>{opened.of}</Foreign>
@@ -162,17 +165,17 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
           </button>
         </div>
       )}
-      {(state.is === 'open' || state.is === 'busy') && (
+      {state.is === 'open' && (
         <form class="fields" onSubmit={submit}>
-          <p>{texts.ask}</p>
+          <p id={`${id}-ask`}>{texts.ask}</p>
           {fields.map((field) => (
             <Input key={field.name} field={field} />
           ))}
           <div class="choices">
-            <button type="button" onClick={() => dialog.current!.close()} disabled={state.is === 'busy'}>
+            <button type="button" onClick={() => dialog.current!.close()} disabled={isBusy}>
               {words.cancel}
             </button>
-            <button type="submit" class="main" disabled={state.is === 'busy'} aria-busy={state.is === 'busy'}>
+            <button type="submit" class="main" disabled={isBusy} aria-busy={isBusy}>
               {texts.name}
             </button>
           </div>
@@ -183,12 +186,13 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
           {state.is === 'done' && state.outcome.undo && (
             <button
               type="button"
-              onClick={() => attempt(() => state.outcome.undo!().then(() => ({ is: 'undone' })), state)}
+              disabled={isBusy}
+              onClick={() => attempt(() => state.outcome.undo!().then(() => ({ is: 'undone' })))}
             >
               {words.undo}
             </button>
           )}
-          <button type="button" class="main" ref={closeButton} onClick={() => dialog.current!.close()}>
+          <button type="button" class="main" onClick={() => dialog.current!.close()}>
             {words.close}
           </button>
         </div>
