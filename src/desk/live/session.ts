@@ -30,8 +30,14 @@ export async function findSession(): Promise<Session | null> {
   throw new TypeError(`${answer.status} of the session`)
 }
 
-/** Ends the session. */
-export async function signOut({ csrfToken }: Session): Promise<void> {
-  const headers = { 'x-csrf-token': csrfToken }
-  await fetch('./desk/logout', { method: 'POST', headers, cache: 'no-store', redirect: 'error' })
+/**
+ * Ends the session of this browser, which another tab can have replaced.
+ * @throws an error of fetch if the server did not confirm the end
+ */
+export async function signOut(): Promise<void> {
+  const session = await findSession()
+  if (session === null) return
+  const headers = { 'x-csrf-token': session.csrfToken }
+  const answer = await fetch('./desk/logout', { method: 'POST', headers, cache: 'no-store', redirect: 'error' })
+  if (!answer.ok && answer.status !== 401) throw new TypeError(`${answer.status} of the sign-out`)
 }

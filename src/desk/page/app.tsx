@@ -53,10 +53,20 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
   // biome-ignore lint/correctness/useExhaustiveDependencies: look for a session once, when the page opens.
   useEffect(() => {
     if (access !== null) return
-    findSession().then(
-      (session) => session && setAccess(session),
-      () => setProblem(words.noAnswer),
-    )
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const find = async () => {
+      try {
+        const session = await findSession()
+        setProblem(null)
+        // Keep a token that the person entered in the meantime.
+        setAccess((current) => current ?? session)
+      } catch {
+        setProblem(words.noAnswer)
+        timer = setTimeout(find, 5_000)
+      }
+    }
+    void find()
+    return () => clearTimeout(timer)
   }, [])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the words never change.
@@ -130,7 +140,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const name = entry.projects.find(({ id }) => id === projectId)?.name
 
   async function leave(): Promise<void> {
-    if (typeof entry.access !== 'string') await signOut(entry.access)
+    if (typeof entry.access !== 'string') await signOut()
     onLeave(null)
   }
 

@@ -118,10 +118,12 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await server.client.passes.update({ params: { id: guest.id }, body: { label: 'Ana Novak' } })
     await confirm('Correct')
     await dialog.getByRole('alert').getByText('Nothing was saved.').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Use the current values')
     expect(await dialog.locator('dl').innerText()).toMatch(/Ana Noak\s+Ana Novak/)
     expect((await read(guest.id)).variables).toMatchObject({ seat: 'A1' })
-    await confirm('Use the current values')
+    await page.keyboard.press('Enter')
     expect(await dialog.getByLabel('Name').inputValue()).toBe('Ana Novak')
+    expect(await page.evaluate('document.activeElement.value')).toBe('Ana Novak')
     await dialog.getByLabel('seat').fill('B7')
     await page.keyboard.press('Enter')
     await dialog.getByText('The pass is corrected.').waitFor()
@@ -158,7 +160,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
 
     await find(page, 'Duplicate')
     await button('Void: Duplicate Guest').click()
-    await dialog.waitFor()
+    await page.getByRole('dialog', { description: 'The pass can no longer be used. This cannot be undone.' }).waitFor()
     await page.keyboard.press('Escape')
     expect((await read(duplicate.id)).status).toBe('ISSUED')
     await button('Void: Duplicate Guest').click()
@@ -172,8 +174,14 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect(failedRequests).toEqual([])
     const audit = await run(['audit', 'list', '--actor', 'anna@example.com', '--database', server.database, '--json'])
     expect(audit.stdout).toContain('pass.update')
+
+    // Signing out also ends a session that replaced the session of this tab.
+    const otherTab = await page.context().newPage()
+    await otherTab.goto(`${server.url}/desk/login`)
+    await otherTab.locator('[data-number=accepted]').waitFor()
     await button('Sign out').click()
     await page.locator('a.button.main').waitFor()
+    expect(await page.evaluate("fetch('./desk/session').then(({ status }) => status)")).toBe(401)
   })
 
   test('at the board, an owner revokes a door, sends a delivery again, and cancels a broadcast', async () => {
