@@ -126,6 +126,21 @@ describe.each(databases)('a store on %s', (_, create) => {
     for (const one of [store, other]) await one.close()
   })
 
+  test('a reversal has the movement of its scan, also after the list replaced the journal entry', async () => {
+    const [store, other] = await openTwo()
+    await withList(store, at(0))
+    const movement = { zoneId: 'hall', direction: 'in' as const, at: at(1), isReentry: true }
+    const scan = { validityDate: '2026-03-02', waits: undefined, recordedAt: at(1), movement }
+    await store.settle(...accepted('one', at(1440), scan))
+    await withList(store, at(10))
+    const [undone, entry] = accepted('undo', at(1440))
+    const unknown = { ...movement, at: at(1440), isReentry: false }
+    const undoes = { externalRef: 'one', scanId: null }
+    await other.undo(undone, { ...entry, kind: 'reversed', undoes, movement: unknown })
+    expect(await store.waiting('p', 9)).toMatchObject([{ externalRef: 'undo', movement }])
+    for (const one of [store, other]) await one.close()
+  })
+
   test('counts each scan as of a date that has the same time, and a reversal removes one of them', async () => {
     const [store, other] = await openTwo()
     const dated = { scannedAt: at(60), scanContextKey: null, validityDate: '2026-03-01' }

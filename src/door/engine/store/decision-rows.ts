@@ -51,7 +51,8 @@ export async function record(
   if (entry) await tx.put('journal', [entry])
   if (entry?.waits !== undefined) await changeZone(tx, entry)
   else if (zone) await learnZones(tx, [zone], { at: readAt, areAll: false })
-  await tx.put('decisions', [{ externalRef, decision }])
+  const { movement } = entry ?? {}
+  await tx.put('decisions', [{ externalRef, decision, ...(movement && { movement }) }])
   await count(tx, countsOf(decision))
 }
 
@@ -89,7 +90,8 @@ export async function recordUndo(tx: Transaction, decision: Decision, entry: Jou
   const scan = await decisionOf(tx, externalRef)
   if (scan) await putDecision(tx, { ...scan.decision, isUndone: true })
   const [undone] = await tx.find('journal', 'externalRef', externalRef)
-  const { waits = entry.waits, movement = entry.movement } = undone ?? {}
+  const { waits = entry.waits } = undone ?? {}
+  const { movement = entry.movement } = scan ?? {}
   const reversal = { ...entry, projectId: waits!, waits, ...(movement && { movement }) }
   await tx.put('journal', [reversal])
   await changeZone(tx, reversal)

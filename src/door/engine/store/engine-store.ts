@@ -4,7 +4,7 @@ import type { LedgerReason } from '../../../core/contract/schemas/scan-shapes.ts
 import type { Zone } from '../../../core/contract/zones.ts'
 import type { OfflineFacts } from '../../../core/rules/door/evaluate-offline.ts'
 import type { Attempt, Candidate } from '../../../core/rules/door/outcome.ts'
-import type { OfflineDecision, OwnScan } from '../../../core/rules/door/own-scans.ts'
+import type { OfflineDecision, OwnMovement, OwnScan } from '../../../core/rules/door/own-scans.ts'
 import type { PresenceFacts } from '../../../core/rules/zones/presence.ts'
 import type { Counts, Decision, DoorMovement, DoorProperties, KnownZone } from '../engine.ts'
 
@@ -187,6 +187,8 @@ export interface StoredDecision {
   seq?: number
   externalRef: string
   decision: Decision
+  /** The movement of an accepted scan. The list replaces the journal entry of the scan, but not this. */
+  movement?: OwnMovement | undefined
   /** Set if the server decided differently from this phone. */
   conflict?: 1
   /** Set if the previous door of this phone made the decision. */
