@@ -85,7 +85,7 @@ export function CountSheet({ onClose }: { onClose(): void }) {
     const last = made.at(-1)
     if (!last) return
     setMade((all) => all.filter((one) => one !== last))
-    await engine.undoAdjustment(last)
+    if (!(await engine.undoAdjustment(last))) setMade((others) => [...others, last])
   }
   const sumOf = (sign: 1 | -1) => numberFormat(locale).format(made.filter(({ delta }) => delta === sign).length)
   return (
