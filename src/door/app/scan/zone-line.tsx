@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import { numberFormat } from '../../../core/formats.ts'
-import { type AlertLevel, alertsOf } from '../../../core/rules/zones/capacity.ts'
+import { type Fullness, fullnessOf } from '../../../core/rules/zones/capacity.ts'
 import type { Direction } from '../../../core/rules/zones/presence.ts'
 import { useDoor, useEngineState } from '../door-context.ts'
-import { clock, say } from '../language.ts'
+import { type AppLanguage, clock, say } from '../language.ts'
 
 interface ZoneLineProps {
   direction: Direction
@@ -17,9 +17,9 @@ export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
   const { language } = useDoor()
   const { words, locale } = language
   const count = (value: number) => numberFormat(locale).format(value)
-  const level = zone ? levelOf(zone) : 0
+  const fullness = zone ? fullnessOf(zone) : 'free'
   return (
-    <p class={`zone level-${level}`}>
+    <p class={`zone ${fullness}`}>
       <b class={`way ${direction}`}>{words.zones[direction]}</b>
       {zone && (
         <>
@@ -32,7 +32,7 @@ export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
               {zone.capacity !== null && ` / ${count(zone.capacity)}`}
             </bdi>
           </b>
-          {level > 0 && <b>{level === 100 ? words.zones.full : words.zones.almostFull}</b>}
+          {fullness !== 'free' && <b>{fullnessText(fullness, words)}</b>}
           {asOf && <small>{say(words.zones.asOf, { time: clock(asOf, language) })}</small>}
         </>
       )}
@@ -61,16 +61,15 @@ export function ZoneAnnouncement() {
   const { words } = useDoor().language
   const { door, zone } = useEngineState()
   if (!door?.movement) return null
-  const level = zone ? levelOf(zone) : 0
+  const fullness = zone ? fullnessOf(zone) : 'free'
   return (
     <div class="unseen" role="status" aria-live="polite">
       <p>{words.zones[door.movement.direction]}</p>
-      <p>{zone && level > 0 && `${zone.name}: ${level === 100 ? words.zones.full : words.zones.almostFull}`}</p>
+      <p>{zone && fullness !== 'free' && `${zone.name}: ${fullnessText(fullness, words)}`}</p>
     </div>
   )
 }
 
-/** Returns the level of an event about the capacity, from which the color follows. */
-function levelOf(zone: { inside: number; capacity: number | null }): AlertLevel {
-  return alertsOf(0, zone).level
+function fullnessText(fullness: Exclude<Fullness, 'free'>, { zones }: AppLanguage['words']): string {
+  return fullness === 'full' ? zones.full : zones.almostFull
 }
