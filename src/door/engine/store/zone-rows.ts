@@ -41,7 +41,8 @@ export async function learnZones(
 
 /** Adds a change of this door that the server does not have to the number inside its zone. */
 export async function changeZone(tx: Transaction, entry: JournalEntry): Promise<void> {
+  if (!entry.movement && !entry.adjustment) return
   const zones = await zonesOf(tx)
   const changed = zones.map((zone) => ({ ...zone, inside: zone.inside + changeAtDoor(entry, zone) }))
-  if (entry.movement ?? entry.adjustment) await tx.put('meta', [{ name: 'zones', value: changed }])
+  await tx.put('meta', [{ name: 'zones', value: changed }])
 }
