@@ -66,7 +66,7 @@ export function ZonePlot({ zone, curve: { minutes, entries, exits } }: { zone: Z
             </text>
           </g>
         ))}
-        {hoursOf(start, end, Math.ceil((5.5 * em * HOUR_MS * (end - start)) / HOUR_MS / (width - left)))
+        {hoursOf(start, end, (5.5 * em * (end - start)) / (width - left))
           .filter((at) => x(at) > left + 2 * em && x(at) < width - 2 * em)
           .map((at) => (
             <g key={at} class="tick">
