@@ -25,7 +25,7 @@ const ZONE = mapping({
   whenFull: plain<WhenFull>(),
   inside: number,
   alerted: plain<AlertLevel>(),
-  /** The current segment: the number of resets so far. */
+  /** The current segment: the number of resets. */
   segment: number,
   resetAt: optionalTime,
   version: number,

@@ -97,7 +97,7 @@ function completed(decisions: readonly Decision[], members: DoorGroup['open']): 
 }
 
 /**
- * The time between two keys, in milliseconds, after which the text so far is dropped: a scanner types faster, a person
+ * The time between two keys, in milliseconds, after which the earlier text is dropped: a scanner types faster, a person
  * might not.
  */
 const PAUSE_MS = 1000
