@@ -13,8 +13,8 @@ import { type BodyRoom, createBodyRoom, createInFlight, type InFlight } from '..
 import type { PublicContext, RequestContext, Services } from '../context.ts'
 import type { Cursors, RequestedList } from './cursors.ts'
 import { EVENT_STREAM_HEADERS, eventStream, MAX_STREAMS } from './event-stream.ts'
-import { type Authenticate, authorize } from './middleware/authenticate.ts'
-import { correlationIdOf, noteCaller } from './middleware/observe.ts'
+import { authorize, type CallerOptions, identifyCaller } from './middleware/authenticate.ts'
+import { correlationIdOf } from './middleware/observe.ts'
 import { requireCsrfToken } from './middleware/sessions.ts'
 import { acceptsGzip, compress, EncodedBody } from './negotiation.ts'
 import { describeParameterIssue, type QueryParameters, readParameters } from './query-parameters.ts'
@@ -46,21 +46,15 @@ export type Handlers<Operations extends Record<string, Route>> = {
 
 export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
 
-export interface MountOptions {
+export interface MountOptions extends CallerOptions {
   services: Services
   handlers: AllHandlers
-  authenticate: Authenticate
   cursors: Cursors
   /**
    * Called with the token ID. For a door, called with its project, whose doors share a limit, and with the door as the
    * party.
    */
   limitToken: (key: string, party?: string) => Promise<void>
-  /**
-   * Counts a request without a valid token against the limit of its address, because the request can be an attempt to
-   * guess a token.
-   */
-  limitAddress: (event: H3Event) => void
 }
 
 /** The limits per workspace in this process. */
@@ -109,12 +103,7 @@ async function serve(
   const { services, inFlight, bodyRoom, renders } = options
   const { headers } = event.req
   const now = services.clock()
-  const caller = await options.authenticate(headers, now).catch((error: unknown) => {
-    // Count only wrong tokens: a database that does not respond is not a guess.
-    if (error instanceof ApiError && error.status === 401) options.limitAddress(event)
-    throw error
-  })
-  noteCaller(event, caller)
+  const caller = await identifyCaller(event, options, now)
   const doorId = caller.door ? caller.id : undefined
   await options.limitToken(doorId === undefined ? caller.id : caller.projectIds!.join(), doorId)
   requireCsrfToken(caller, event.req)

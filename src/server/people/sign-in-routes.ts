@@ -5,9 +5,9 @@ import { parseJson } from '../../core/json.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { OidcConfig } from '../config.ts'
 import type { Services } from '../context.ts'
-import type { Authenticate } from '../http/middleware/authenticate.ts'
+import { type CallerOptions, identifyCaller } from '../http/middleware/authenticate.ts'
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from '../http/middleware/cookies.ts'
-import { correlationIdOf, noteCaller } from '../http/middleware/observe.ts'
+import { correlationIdOf } from '../http/middleware/observe.ts'
 import { requireCsrfToken, SESSION_MS } from '../http/middleware/sessions.ts'
 import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
 import { type Page, pageResponse } from '../pages/html.ts'
@@ -36,15 +36,10 @@ export interface PeopleOptions {
   publicUrl: string
 }
 
-export interface PeopleLimits {
-  authenticate: Authenticate
-  limitAddress(event: H3Event): void
-}
-
 /** The sign-in of people. */
 export interface People {
   issuer: string
-  mount(app: H3, limits: PeopleLimits): void
+  mount(app: H3, limits: CallerOptions): void
   close(): Promise<void>
 }
 
@@ -76,8 +71,8 @@ export function createPeople(options: PeopleOptions): People {
         return completeDevice(event, options, provider)
       })
       app.get(`${deskPath}/session`, (event) => showSession(event, options, limits))
-      app.post(`${deskPath}/logout`, (event) => signOut(event, options, { ...limits, provider }))
-      app.post(`${deskPath}/backchannel-logout`, (event) => endByProvider(event, options, { ...limits, provider }))
+      app.post(`${deskPath}/logout`, (event) => signOut(event, options, limits, provider))
+      app.post(`${deskPath}/backchannel-logout`, (event) => endByProvider(event, options, limits, provider))
     },
     close: provider.close,
   }
@@ -205,13 +200,8 @@ async function readJson(event: H3Event): Promise<string> {
 }
 
 /** Returns the person and the permissions of the session, and the token that its changes need. */
-async function showSession(
-  event: H3Event,
-  { services }: PeopleOptions,
-  { authenticate }: PeopleLimits,
-): Promise<Response> {
-  const caller = await authenticate(event.req.headers, services.clock())
-  noteCaller(event, caller)
+async function showSession(event: H3Event, { services }: PeopleOptions, limits: CallerOptions): Promise<Response> {
+  const caller = await identifyCaller(event, limits, services.clock())
   if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
   const { grants, csrfToken } = caller.session
   const workspace = { id: caller.workspaceId, name: caller.workspace.name }
@@ -222,11 +212,11 @@ async function showSession(
 async function signOut(
   event: H3Event,
   { services, publicUrl }: PeopleOptions,
-  { authenticate, provider }: PeopleLimits & { provider: Provider },
+  limits: CallerOptions,
+  provider: Provider,
 ): Promise<Response> {
   const at = services.clock()
-  const caller = await authenticate(event.req.headers, at)
-  noteCaller(event, caller)
+  const caller = await identifyCaller(event, limits, at)
   if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
   requireCsrfToken(caller, event.req)
   const { id } = caller.session
@@ -244,7 +234,8 @@ async function signOut(
 async function endByProvider(
   event: H3Event,
   { services, config }: PeopleOptions,
-  { limitAddress, provider }: PeopleLimits & { provider: Provider },
+  { limitAddress }: CallerOptions,
+  provider: Provider,
 ): Promise<Response> {
   requireContentType(event, ['application/x-www-form-urlencoded'])
   const token = logoutTokenOf(decodeUtf8(await readBody(event, MAX_BODY_BYTES)))

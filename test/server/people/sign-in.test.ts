@@ -200,6 +200,9 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     api.advance(2)
     expect((await get('/v1/projects', former.cookie)).status).toBe(401)
     const planted = `${SESSION}=${'A'.repeat(43)}`
+    const before = limited
+    expect((await get('/desk/session', planted)).status).toBe(401)
+    expect(limited - before).toBe(1)
     const next = await signIn('', planted)
     expect(cookiesOf(next).get(SESSION)).not.toBe('A'.repeat(43))
     expect((await get('/v1/projects', planted)).status).toBe(401)

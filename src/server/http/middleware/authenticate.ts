@@ -1,3 +1,4 @@
+import type { H3Event } from 'h3'
 import { ApiError } from '../../../core/errors.ts'
 import type { Route } from '../../../core/route.ts'
 import { isWellFormedToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
@@ -6,6 +7,7 @@ import type { Store } from '../../../storage/store.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens-repository.ts'
 import type { Logger } from '../../log.ts'
 import { createCallerCache, createUseNotes } from './caller-cache.ts'
+import { noteCaller } from './observe.ts'
 
 /** The caller of a request: a token, or a person with a session. */
 export interface Caller extends TokenWithWorkspace {
@@ -53,6 +55,30 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (!token.door && !store.isFrozen) noteUse(token, at)
     return token
   }
+}
+
+export interface CallerOptions {
+  authenticate: Authenticate
+  /**
+   * Counts a request without a valid token or session against the limit of its address, because the request can be an
+   * attempt to guess one.
+   */
+  limitAddress: (event: H3Event) => void
+}
+
+/** Returns the caller of a request, and notes it for the log. @throws ApiError as `authenticate`, and RATE_LIMITED */
+export async function identifyCaller(
+  event: H3Event,
+  { authenticate, limitAddress }: CallerOptions,
+  at: Date,
+): Promise<Caller> {
+  const caller = await authenticate(event.req.headers, at).catch((error: unknown) => {
+    // Count only wrong tokens: a database that does not respond is not a guess.
+    if (error instanceof ApiError && error.status === 401) limitAddress(event)
+    throw error
+  })
+  noteCaller(event, caller)
+  return caller
 }
 
 /** @throws ApiError TENANT_SUSPENDED, TENANT_EXPIRED */
