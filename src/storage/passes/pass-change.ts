@@ -23,6 +23,14 @@ export function withWalletVersionBump(db: Knex, change: object, at: Date) {
 
 const NEXT_MODIFIED_AT = 'case when modified_at >= :second then modified_at + 1000 else :second end'
 
+/** The changes of `withWalletVersionBump` as SQL at `:at`, whose second is `:second`. */
+const WALLET_VERSION_BUMP = {
+  version: 'version + 1',
+  wallet_version: 'wallet_version + 1',
+  updated_at: ':at',
+  modified_at: NEXT_MODIFIED_AT,
+}
+
 function secondOf(at: Date): number {
   return at.getTime() - (at.getTime() % 1000)
 }
@@ -114,11 +122,8 @@ export async function writeUpgrades(
   const computed = {
     // Clear the error of an earlier revision, which no longer applies.
     error: 'null',
-    version: 'version + 1',
     revision: 'revision + 1',
-    wallet_version: 'wallet_version + 1',
-    updated_at: ':at',
-    modified_at: NEXT_MODIFIED_AT,
+    ...WALLET_VERSION_BUMP,
     ...movedSpanTo('given.expires_at'),
   }
   const values = { at: at.getTime(), second: secondOf(at) }
@@ -133,15 +138,10 @@ export async function writeBalanceSums(
   at: Date,
 ): Promise<void> {
   const rows = changes.map(({ passId, sums }) => ({ id: passId, set: { balance_sums: JSON.stringify(sums) } }))
-  const computed = {
-    version: 'version + 1',
-    wallet_version: 'wallet_version + 1',
-    updated_at: ':at',
-    modified_at: NEXT_MODIFIED_AT,
-  }
   const values = { at: at.getTime(), second: secondOf(at) }
   const set = { balance_sums: 'text' } as const
-  await updateRows(db, workspaceId, { name: 'write-balance-sums', table: 'passes', set, computed, values }, rows)
+  const update = { name: 'write-balance-sums', table: 'passes', set, computed: WALLET_VERSION_BUMP, values }
+  await updateRows(db, workspaceId, update, rows)
 }
 
 export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {

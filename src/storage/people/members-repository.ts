@@ -1,5 +1,6 @@
 import { newId } from '../../core/ids.ts'
 import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
+import { deleteReturningIds } from '../db/dialect.ts'
 import { json, mapping, nullable, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
@@ -33,12 +34,9 @@ export class Members extends Repository {
   }
 
   /** Removes all roles of a member, or one. Returns the IDs of the removed roles. */
-  async remove(workspaceId: string, email: string, role?: PersonRole): Promise<string[]> {
-    const ids: string[] = await this.db('members')
-      .where({ workspace_id: workspaceId, email, ...(role && { role }) })
-      .pluck('id')
-    await this.db('members').whereIn('id', ids).delete()
-    return ids
+  remove(workspaceId: string, email: string, role?: PersonRole): Promise<string[]> {
+    const removed = this.db('members').where({ workspace_id: workspaceId, email, ...(role && { role }) })
+    return deleteReturningIds(this.db, removed)
   }
 
   async list(workspaceId: string): Promise<StoredMember[]> {

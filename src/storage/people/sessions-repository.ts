@@ -142,7 +142,7 @@ export class Sessions extends Repository {
     )
   }
 
-  /** Selects and deletes in two statements, because SQLite returns no deleted rows. */
+  /** Selects the sessions before it deletes them, because a delete cannot return the columns of their people. */
   private async endAll(select: (query: Knex.QueryBuilder) => void): Promise<EndedSession[]> {
     const rows: EndedRow[] = await this.db('sessions')
       .join('people', 'people.id', 'sessions.person_id')
