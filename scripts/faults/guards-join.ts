@@ -27,6 +27,14 @@ export const joinGuards: Fault[] = [
     tests: ['test/server/join/join-identity.test.ts'],
   },
   {
+    name: 'join-mail-attempts',
+    breaks: 'An email to an unknown domain is tried forever.',
+    file: 'src/server/mail/mailer.ts',
+    text: "countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421",
+    replacement: 'countsAsAttempt: false',
+    tests: ['test/server/join/join-identity.test.ts'],
+  },
+  {
     name: 'join-revoked-form',
     breaks: 'A sent form shows new links of a pass after its links were revoked.',
     file: 'src/server/join/join-routes.ts',

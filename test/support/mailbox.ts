@@ -49,8 +49,21 @@ export class Mailbox {
   }
 }
 
-/** Returns the link in the text of an email, which is quoted-printable. */
-export function linkIn({ content }: { content: string }): string {
-  const plain = content.replaceAll(/=\r\n/g, '').replaceAll('=3D', '=')
-  return /https?:\/\/[^\s"<>]+\/l\/[\w-]{80}/.exec(plain)![0]
+/** Returns the link in an email. */
+export function linkIn(email: { content: string }): string {
+  return /https?:\/\/[^\s"<>]+\/l\/[\w-]{80}/.exec(textsIn(email).join('\n'))![0]
+}
+
+/** Returns the decoded plain text and HTML of an email. */
+export function textsIn({ content }: { content: string }): string[] {
+  return content
+    .split(/^--.*\r\n/m)
+    .slice(1, 3)
+    .map((part) => {
+      const [head = '', ...lines] = part.split('\r\n\r\n')
+      const body = lines.join('\n\n')
+      if (head.includes('base64')) return Buffer.from(body, 'base64').toString()
+      const escaped = body.replaceAll(/=\r\n/g, '').replaceAll('%', '%25')
+      return decodeURIComponent(escaped.replaceAll(/=([0-9A-F]{2})/g, '%$1'))
+    })
 }

@@ -15,7 +15,8 @@ export interface Email {
 export interface Mailer {
   /**
    * Sends an email.
-   * @throws DiscardError if the server permanently rejects the address; RescheduleError if it does not accept email now
+   * @throws DiscardError if the server permanently rejects the address; RescheduleError if it does not accept email now,
+   * which counts as an attempt if it only rejects the address
    */
   send(email: Email): Promise<void>
   close(): void
@@ -75,18 +76,20 @@ export function createMailer({ url, from }: MailSettings): Mailer {
 interface SmtpError extends Error {
   /** A code of nodemailer: EENVELOPE and EMESSAGE if the server rejected the addresses or the content. */
   code?: string
+  /** The SMTP command that failed. */
+  command?: string
   responseCode?: number
 }
 
 function toJobError(error: SmtpError): Error {
-  const { code, responseCode = 0 } = error
+  const { code, command, responseCode = 0 } = error
+  // Do not include the error or its message, because they contain the address and errors of attempts are logged.
   const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500
-  // Do not include the message of the server, because it can contain the address.
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
   const reason = responseCode > 0 ? `${code} ${responseCode}` : (code ?? error.name)
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    countsAsAttempt: false,
-    cause: error,
+    // Count a rejection of the address, such as 450 for an unknown domain, so that its job ends. Code 421 ends the session.
+    countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createMailer } from '../../../src/server/mail/mailer.ts'
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
-import { linkIn, Mailbox } from '../../support/mailbox.ts'
+import { linkIn, Mailbox, textsIn } from '../../support/mailbox.ts'
 import { definition, makeProject, publishedTemplate, publishVersion } from '../fixtures.ts'
 
 let pages = 0
@@ -82,11 +83,16 @@ describe.each(dialects)('on %s', (dialect) => {
     const page = await joinPage(await api.workspace())
     await join(page.path, 'spam+buy-now@example.org', { 'accept-language': 'ar' })
     await api.runJobs()
-    const { content } = mailbox.received.find(({ to }) => to[0] === 'spam+buy-now@example.org')!
-    const [head = '', ...body] = content.split('\r\n\r\n')
+    const email = mailbox.received.find(({ to }) => to[0] === 'spam+buy-now@example.org')!
+    const [head = ''] = email.content.split('\r\n\r\n')
     expect(head).toContain('Subject: =?UTF-8?')
-    expect(body.join('\n')).not.toContain('buy-now')
     expect(head).toContain('Auto-Submitted: auto-generated')
+    const [text, html] = textsIn(email)
+    for (const part of [text, html]) {
+      expect(part).toContain('بطاقة القهوة')
+      expect(part).not.toContain('buy-now')
+    }
+    expect(html).toContain('<html lang="ar" dir="rtl">')
   })
 
   test('the responses to a known and a new address are the same, and the form page is not the link', async () => {
@@ -160,15 +166,23 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(mailbox.received.filter(({ to }) => to[0] === 'patient@example.com')).toHaveLength(1)
   })
 
-  test('an address that the SMTP server rejects is given up, and its error does not name the address', async () => {
-    const page = await joinPage(await api.workspace())
-    mailbox.recipientCode = 550
-    await join(page.path, 'nobody@example.com')
-    const error = await api.runJobs().catch((thrown: Error) => thrown)
-    mailbox.recipientCode = 250
-    expect(error).toMatchObject({ name: 'DiscardError', message: 'The SMTP server rejected the email with 550.' })
-    await api.database.writer('jobs').where({ kind: 'send-join-link' }).delete()
-  })
+  test.each([
+    [550, 'is discarded', { name: 'DiscardError', message: 'The SMTP server rejected the email with 550.' }],
+    [450, 'makes an attempt', { name: 'RescheduleError', countsAsAttempt: true }],
+    [421, 'waits', { name: 'RescheduleError', countsAsAttempt: false }],
+  ])(
+    'an email whose address is rejected with %i %s, and its error does not name the address',
+    async (code, _, expected) => {
+      const page = await joinPage(await api.workspace())
+      mailbox.recipientCode = code
+      await join(page.path, 'nobody@example.com')
+      const error = await api.runJobs().catch((thrown: Error) => thrown)
+      mailbox.recipientCode = 250
+      expect(error).toMatchObject(expected)
+      expect(inspect(error)).not.toContain('nobody')
+      await api.database.writer('jobs').where({ kind: 'send-join-link' }).delete()
+    },
+  )
 
   test('erasing a pass frees its address, and so does a transfer', async () => {
     const workspace = await api.workspace()
@@ -193,11 +207,11 @@ test('a server without a greeting does not hold a job longer than its timeout', 
   const mute = createServer().listen(0, '127.0.0.1')
   await once(mute, 'listening')
   const { port } = mute.address() as AddressInfo
-  mute.close()
-  const mailer = createMailer({ url: `smtp://127.0.0.1:${port}`, from: 'a@b.example' })
+  const mailer = createMailer({ url: `smtp://127.0.0.1:${port}?greetingTimeout=100`, from: 'a@b.example' })
   const email = { to: 'c@d.example', subject: 's', text: 't', html: 'h', id: '1' }
   await expect(mailer.send(email)).rejects.toMatchObject({ name: 'RescheduleError', countsAsAttempt: false })
   mailer.close()
+  mute.close()
 })
 
 async function submit(api: Api, path: string, email: string, headers: Record<string, string>) {
