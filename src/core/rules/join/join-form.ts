@@ -30,7 +30,7 @@ export type FieldKind = 'text' | 'email' | 'number' | 'url' | 'date' | 'choice'
 /** The reason why the value of a field is rejected. */
 export type FieldError = 'required' | 'tooLong' | 'email' | 'number' | 'url' | 'date' | 'invalid'
 
-/** The maximum length of values without a declared length, which keeps patterns fast. */
+/** The maximum length of values, also if the variable allows more. Keeps patterns fast. */
 const MAX_LENGTH = 500
 /** The maximum length of an address (RFC 5321). */
 const MAX_EMAIL_LENGTH = 254

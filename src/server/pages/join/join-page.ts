@@ -115,7 +115,7 @@ function fieldHtml(field: FormField, { values, errors }: FilledForm, facts: Join
   }`
   const optional = isRequired ? '' : ` <span class="optional">(${escapeHtml(join.optional)})</span>`
   return `<div class="field${error ? ' wrong' : ''}"><label for="${id}"><span dir="auto"${langOf(facts)}>${escapeHtml(textOf(field.label, facts))}</span>${optional}</label>
-${example !== undefined && kind !== 'choice' ? `<p class="example" id="example-${name}">${escapeHtml(join.example.replace('{example}', example))}</p>\n` : ''}${
+${example !== undefined && kind !== 'choice' ? `<p class="example" id="example-${name}">${escapeHtml(join.example.replace('{example}', () => example))}</p>\n` : ''}${
   error ? `<p class="error" id="error-${name}">${escapeHtml(errorText(error, field, facts))}</p>\n` : ''
 }${inputHtml(field, values.get(name) ?? '', attributes, facts)}</div>`
 }
