@@ -1,6 +1,7 @@
 import stringWidth from 'string-width'
 import type { JoinPage } from '../../core/contract/join-pages.ts'
 import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
+import { textIn } from '../../core/rules/template/definition-languages.ts'
 import { symbolModules } from '../card-picture.ts'
 import { UsageError } from '../command/cli-error.ts'
 
@@ -51,8 +52,8 @@ async function layOut(page: JoinPage, { source, language }: PosterOptions): Prom
       lines.push({ text: line, y, size, isBold })
     }
   }
-  write(textIn(page.title, tag), 40, true)
-  const intro = textIn(page.intro, tag)
+  write(textIn(page.title, tag ?? ''), 40, true)
+  const intro = textIn(page.intro, tag ?? '')
   if (intro !== '') {
     y += 14
     write(intro, 16)
@@ -71,11 +72,6 @@ async function layOut(page: JoinPage, { source, language }: PosterOptions): Prom
   y = top + width
   write(url.href.replace(/^https?:\/\//, ''), 12)
   return { lines, squares, isRightToLeft: tag !== undefined && directionOfLanguage(tag) === 'rtl' }
-}
-
-function textIn(text: JoinPage['title'], language: string | undefined): string {
-  if (typeof text === 'string') return text
-  return text[language ?? ''] ?? Object.values(text)[0] ?? ''
 }
 
 /** Breaks a text into lines that fit the page. Keeps its own line breaks, and breaks a word that is too long. */
