@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import {
   type Action,
@@ -80,7 +80,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
 
   useLayoutEffect(() => dialog.current!.showModal(), [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: each of these changes can remove or disable the focused control.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isBusy && !dialog.current!.contains(document.activeElement)) focusNext(dialog.current!)
   }, [isBusy, state])
 
@@ -130,7 +130,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
     <dialog
       ref={dialog}
       aria-labelledby={id}
-      aria-describedby={`${id}-ask`}
+      aria-describedby={state.is === 'open' ? `${id}-ask` : undefined}
       onClose={close}
       onCancel={(event) => isBusy && event.preventDefault()}
     >
@@ -262,5 +262,5 @@ function problemOf(error: unknown, { problems }: DeskWords): { text: string; det
   if (status === 404) return { text: problems.notFound, detail: '' }
   if (status === 403) return { text: problems.notAllowed, detail: '' }
   if (status === 429 || status >= 500) return { text: problems.busy, detail: '' }
-  return { text: status === 409 ? problems.notNow : problems.notValid, detail: message }
+  return { text: status === 409 || status === 412 ? problems.notNow : problems.notValid, detail: message }
 }

@@ -128,6 +128,11 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await page.keyboard.press('Enter')
     await dialog.getByText('The pass is corrected.').waitFor()
     expect(await read(guest.id)).toMatchObject({ label: 'Ana Novak', variables: { seat: 'B7' } })
+    await server.client.passes.update({ params: { id: guest.id }, body: { variables: { seat: 'B8' } } })
+    await confirm('Undo')
+    await dialog.getByRole('alert').getByText('This is not possible at the moment. Check the current state.').waitFor()
+    await dialog.getByRole('status').getByText('The pass is corrected.').waitFor()
+    expect((await read(guest.id)).variables).toMatchObject({ seat: 'B8' })
     await confirm('Close')
 
     await button('Copy the link: Ana Novak').click()
