@@ -137,25 +137,16 @@ async function createPass(
   context: Context,
 ): Promise<StoredPass> {
   const { workspaceId, templateId } = page
-  const created = await services.store
-    .transaction(async (tx) => {
-      if (!(await tx.joinPages.take(workspaceId, templateId))) throw new LinkEnded('full', issuer)
-      const pass = await insertJoined(tx, plan, join, context, services)
-      if (!pass) throw new SentBefore()
-      return pass
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof SentBefore || error instanceof LinkEnded)) throw error
-      return error
-    })
-  if (!(created instanceof Error)) return created
-  const existing = await findExisting(page, plan.externalPassId, services)
-  if (existing) return existing
-  throw created
+  const created = await services.store.transaction(async (tx) => {
+    const pass = await insertJoined(tx, plan, join, context, services)
+    // Lock the page after the template, as changes of the page do. The other order can end in a deadlock.
+    if (pass && !(await tx.joinPages.take(workspaceId, templateId))) throw new LinkEnded('full', issuer)
+    return pass
+  })
+  const pass = created ?? (await findExisting(page, plan.externalPassId, services))
+  if (!pass) throw new Error(`The pass ${plan.externalPassId} was written and cannot be read`)
+  return pass
 }
-
-/** Thrown to roll back a transaction whose form was sent before. */
-class SentBefore extends Error {}
 
 /**
  * Stores a submission for its job, which creates the pass or finds the pass of the address. The request does the same

@@ -6,6 +6,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { createMailer } from '../../../src/server/mail/mailer.ts'
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
+import { eventually } from '../../support/eventually.ts'
 import { linkIn, Mailbox, textsIn } from '../../support/mailbox.ts'
 import { definition, makeProject, publishedTemplate, publishVersion } from '../fixtures.ts'
 
@@ -183,6 +184,24 @@ describe.each(dialects)('on %s', (dialect) => {
       await api.database.writer('jobs').where({ kind: 'send-join-link' }).delete()
     },
   )
+
+  test.skipIf(dialect === 'sqlite')('a visitor joins a page without an identity while it is replaced', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace, { identity: undefined })
+    const { reader } = api.database
+    const waiting = () =>
+      reader('pg_stat_activity').where({ wait_event_type: 'Lock' }).whereRaw('datname = current_database()')
+    const { answer } = await api.services.store.transaction(async (tx) => {
+      await tx.templates.findForUpdate(workspace.id, page.templateId)
+      const answer = join(page.path, 'ada@example.com')
+      await eventually(async () => expect(await waiting()).toHaveLength(1))
+      const stored = await tx.joinPages.find(workspace.id, page.templateId)
+      await tx.joinPages.set(workspace.id, page.templateId, stored!, api.now)
+      return { answer }
+    })
+    expect((await answer).headers.get('location')).toContain('/l/')
+    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
+  })
 
   test('erasing a pass frees its address, and so does a transfer', async () => {
     const workspace = await api.workspace()
