@@ -81,9 +81,11 @@ export function* replayPass<Entry extends LedgerEntry>(
       (was === 'revoked' && isVoidForGood) ||
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
     const isReentry = entry.useScanId !== null && after.has(entry.useScanId)
-    const isDecidedByZone = entry.direction === 'in' && was !== 'valid' && asThen().reasonCode === 'valid'
+    // A zone or a balance denied the attempt if the recorded policy would have accepted it.
+    const canBeDecidedElsewhere = was === 'quota_exhausted' || (entry.direction === 'in' && was !== 'valid')
+    const isDecidedElsewhere = canBeDecidedElsewhere && asThen().reasonCode === 'valid'
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
-    const is = isFixed || isReentry || isDecidedByZone || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
+    const is = isFixed || isReentry || isDecidedElsewhere || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
     // Unless the new policy changes the result, keep whether the pass was admitted: an offline device can decide differently
     // than the server.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'

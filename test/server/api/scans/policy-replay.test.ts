@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
+import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
@@ -73,13 +74,13 @@ const steps = fc.array(
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
 
-  async function makeLedger(policy: RedemptionPolicy) {
+  async function makeLedger(policy: RedemptionPolicy, more: Partial<DefinitionInput> = {}) {
     const workspace = await api.workspace()
     const projectId = (await makeProject(workspace)).id
     const until = { name: 'until', label: 'Until', default: '2099-01-01T00:00:00Z' }
     const parts = { variables: [until], design: { ...definition().design, fields: {} }, expiresAt: '{{until}}' }
     const template = await publishedTemplate(workspace, {
-      definition: definition({ ...parts, redemption: policy }),
+      definition: definition({ ...parts, ...more, redemption: policy }),
       projectId,
     })
     const passes = [await makePass(workspace, template.id), await makePass(workspace, template.id)]
@@ -231,6 +232,21 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await judge(ledger, { maxUses: 2 })).toMatchObject({
       byReason: [{ from: 'quota_exhausted', to: 'valid', count: 1 }],
     })
+  })
+
+  test('a scan that a balance denied keeps its result', async () => {
+    const ledger = await makeLedger(
+      { maxUses: 5 },
+      {
+        balances: { points: { label: 'Points', kind: 'integer', start: 1 } },
+        balanceRules: [{ balance: 'points', delta: -1 }],
+      },
+    )
+    const [passId] = ledger.passes
+    const scan = async () => (await ledger.workspace.ok(create, { body: { passId: passId! } })).reasonCode
+    expect([await scan(), await scan()]).toEqual(['valid', 'quota_exhausted'])
+    expect(await judge(ledger, { maxUses: 5 })).toMatchObject({ scans: 2, changed: 0 })
+    expect(await judge(ledger, { maxUses: 9 })).toMatchObject({ scans: 2, changed: 0 })
   })
 
   test('rejects foreign projects and templates, and invalid windows and policies', async () => {
