@@ -43,8 +43,7 @@ export class JoinSubmissions extends Repository {
     return row && SUBMISSION.read(row)
   }
 
-  /** Returns false if another worker has processed the submission. */
-  async delete(workspaceId: string, id: string): Promise<boolean> {
-    return (await this.db('join_submissions').where({ workspace_id: workspaceId, id }).delete()) > 0
+  async delete(workspaceId: string, id: string): Promise<void> {
+    await this.db('join_submissions').where({ workspace_id: workspaceId, id }).delete()
   }
 }
