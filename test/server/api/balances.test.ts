@@ -275,16 +275,18 @@ describe.each(dialects)('on %s', (dialect) => {
     const { pass } = await scan(workspace, { qrPayload: code })
     expect(pass?.door).toEqual({
       fields: [
-        { label: 'Stamps', value: '3 / 10' },
-        { label: 'Credit', value: '12.40 EUR' },
+        { label: 'Stamps', value: '3 of 10' },
+        { label: 'Credit', value: '€12.40' },
       ],
       notice: '3 stamps',
     })
+    const inGerman = await workspace.call(scans.create, { body: { qrPayload: code } }, { 'accept-language': 'de' })
+    expect(inGerman.body.pass.door.fields[0].value).toBe('6 von 10')
     await add(pass!.id, -240, 'lunch', 'credit')
     api.advance(30)
     const { items } = await list(before.id)
-    expect(items[0]?.balances?.map(({ value }) => value)).toEqual([3, 1_000])
-    expect(items[0]?.door).toEqual({ fields: [], notice: '3 stamps' })
+    expect(items[0]?.balances?.map(({ value }) => value)).toEqual([6, 1_000])
+    expect(items[0]?.door).toEqual({ fields: [], notice: '6 stamps' })
   })
 
   const steps = times(120, 5_000)

@@ -115,18 +115,5 @@ export function balanceText({ currency }: { currency?: string | null | undefined
   return `${value < 0 ? '-' : ''}${units.slice(0, -digits)}.${units.slice(-digits)}`
 }
 
-/** Returns the field that door staff see for a balance, such as `3 / 10` or `12.40 EUR`. */
-export function balanceField({ label, ...balance }: ShownBalance, value: number): { label: string; value: string } {
-  const { max, currency } = balance
-  const limit = max === undefined || max === null ? '' : ` / ${balanceText(balance, max)}`
-  return { label, value: `${balanceText(balance, value)}${limit}${currency ? ` ${currency}` : ''}` }
-}
-
-interface ShownBalance {
-  label: string
-  max?: number | null | undefined
-  currency?: string | null | undefined
-}
-
 /** The longest text of a balance, in bytes: a sign, 13 digits, and a decimal point. */
 export const LONGEST_BALANCE = 15

@@ -1,6 +1,7 @@
 import type { SnapshotItem } from '../../contract/scanner.ts'
 import type { DoorView } from '../../contract/schemas/scan-shapes.ts'
-import { balanceField, coveredPart } from '../balances/balances.ts'
+import { coveredPart } from '../balances/balances.ts'
+import { balanceField, type DoorLanguage } from '../redemption/scan-message.ts'
 
 type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
 
@@ -43,11 +44,11 @@ export function balancesAtDoor(
 export function withBalances(
   door: DoorView | undefined,
   balances: readonly BalanceAtDoor[],
-  isDebited: boolean,
+  { isDebited, language }: { isDebited: boolean; language: DoorLanguage | undefined },
 ): DoorView | undefined {
   return withFields(
     door,
-    balances.map(({ listed, value, delta }) => balanceField(listed, isDebited ? value + delta : value)),
+    balances.map(({ listed, value, delta }) => balanceField(listed, isDebited ? value + delta : value, language)),
   )
 }
 

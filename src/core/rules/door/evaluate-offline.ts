@@ -65,12 +65,11 @@ export function evaluateOffline(
   }
   const decision = decideScan(facts)
   const { result, reasonCode } = decision
+  const isDebited = result === 'accepted' && decision.debit !== null
   const [readAt, scannedAt] = [attempt.at.toISOString(), decision.at.toISOString()]
   const outcome: Outcome = {
     ...failedOutcome(attempt, decisionMessage(decision, facts, { language })),
-    ...passFacts(
-      pass && { ...pass, door: withBalances(pass.door, balances, result === 'accepted' && decision.debit !== null) },
-    ),
+    ...passFacts(pass && { ...pass, door: withBalances(pass.door, balances, { isDebited, language }) }),
     result,
     reasonCode,
     verified: 'offline',

@@ -3,8 +3,9 @@ import english from '../../../locales/en/scans.json' with { type: 'json' }
 import type { SpokenLanguage } from '../../../locales/languages.ts'
 import { type DoorWords, scansTexts } from '../../../locales/scan-texts.ts'
 import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
-import type { ScanReasonCode } from '../../contract/schemas/scan-shapes.ts'
+import type { DoorView, ScanReasonCode } from '../../contract/schemas/scan-shapes.ts'
 import { numberFormat, writeMoment } from '../../formats.ts'
+import { balanceText } from '../balances/balances.ts'
 import type { PresenceFacts } from '../zones/presence.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
@@ -89,6 +90,28 @@ export function reversalMessage(
   language: DoorLanguage = doorEnglish,
 ): string {
   return say(language.words.takenBack, { time: describeMoment(scannedAt, policy, language) })
+}
+
+interface ShownBalance {
+  label: string
+  max?: number | null | undefined
+  currency?: string | null | undefined
+}
+
+/** Returns the field that door staff see for a balance, such as `3 of 10` or `€12.40`. */
+export function balanceField(
+  { label, max, currency }: ShownBalance,
+  value: number,
+  language: DoorLanguage = doorEnglish,
+): DoorView['fields'][number] {
+  const format = (amount: number) => (currency ? currencyText(amount, currency, language) : number(amount, language))
+  const shown = format(value)
+  return { label, value: max == null ? shown : say(language.words.balanceOf, { value: shown, max: format(max) }) }
+}
+
+function currencyText(minorUnits: number, currency: string, { locale }: DoorLanguage): string {
+  const amount = balanceText({ currency }, minorUnits) as Intl.StringNumericLiteral
+  return numberFormat(locale, { style: 'currency', currency }).format(amount)
 }
 
 interface MessageFacts {

@@ -1,10 +1,30 @@
 import { runsOf } from '../../../core/group-by.ts'
 import { zoneOfPass } from '../../../core/rules/display/card.ts'
-import { type DoorLanguage, doorEnglish } from '../../../core/rules/redemption/scan-message.ts'
+import { type DoorLanguage, doorEnglish, doorLanguage } from '../../../core/rules/redemption/scan-message.ts'
+import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import type { RequestContext } from '../../context.ts'
+import { pageLanguage } from '../../pages/words.ts'
 import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
+
+/** A cache by Accept-Language and X-Time-Zone, because a door sends the same headers with each scan. */
+const languages = new Map<string, DoorLanguage>()
+const MAX_LANGUAGES = 1_000
+
+/** Returns the language and the time zone of messages to the operator, from the headers of the request. */
+export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
+  const zone = headers.get('x-time-zone') ?? ''
+  const key = `${zone}\n${headers.get('accept-language') ?? ''}`
+  const known = languages.get(key)
+  if (known) return known
+  const { tag, locale } = pageLanguage(headers)
+  const language = doorLanguage(tag, locale, isTimeZone(zone) ? zone : undefined)
+  if (languages.size >= MAX_LANGUAGES) languages.clear()
+  languages.set(key, language)
+  return language
+}
 
 /** Returns the language of each message, with the time zone of its pass if the door has sent none. */
 export async function languagesOfMessages(

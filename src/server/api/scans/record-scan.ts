@@ -1,18 +1,16 @@
 import type { ScanCreate } from '../../../core/contract/scans.ts'
 import type { ScanBalance, ScanResponse, ScanZone } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
-import { type DoorLanguage, doorLanguage } from '../../../core/rules/redemption/scan-message.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'
-import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import { grouped } from '../../../storage/db/grouped.ts'
 import type { UseCounts } from '../../../storage/scans/accepted-scans.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
-import { pageLanguage } from '../../pages/words.ts'
 import { projectOfScan } from '../token-projects.ts'
 import { type Attempt, type DecidedScan, type EvaluatedScan, namedPass } from './attempt.ts'
 import { evaluateScans, findMatches, type ScannedBody, toStoredScan, writeScans } from './evaluate-scans.ts'
+import { languageOf } from './message-languages.ts'
 import { findOtherReadings } from './other-reading.ts'
 import { type BalancesAfter, findBalances, writeBalances } from './scan-balances.ts'
 import { atDoor, inZone, summarizePasses, toPassSummary, toScanRecord } from './scan-shapes.ts'
@@ -58,23 +56,6 @@ async function replayOrThrow(error: ApiError, body: ScanCreate, context: Request
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
   if (!scan) throw error
   return replay(scan, body, context)
-}
-
-/** A cache by Accept-Language and X-Time-Zone, because a door sends the same headers with each scan. */
-const languages = new Map<string, DoorLanguage>()
-const MAX_LANGUAGES = 1_000
-
-/** Returns the language and the time zone of messages to the operator, from the headers of the request. */
-export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
-  const zone = headers.get('x-time-zone') ?? ''
-  const key = `${zone}\n${headers.get('accept-language') ?? ''}`
-  const known = languages.get(key)
-  if (known) return known
-  const { tag, locale } = pageLanguage(headers)
-  const language = doorLanguage(tag, locale, isTimeZone(zone) ? zone : undefined)
-  if (languages.size >= MAX_LANGUAGES) languages.clear()
-  languages.set(key, language)
-  return language
 }
 
 const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreate; context: RequestContext }[]) => {

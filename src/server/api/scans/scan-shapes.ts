@@ -8,11 +8,12 @@ import type {
   ScanRecord,
 } from '../../../core/contract/schemas/scan-shapes.ts'
 import { validationError } from '../../../core/errors.ts'
-import { balanceField, balanceValue } from '../../../core/rules/balances/balances.ts'
+import { balanceValue } from '../../../core/rules/balances/balances.ts'
 import { doorViewOf } from '../../../core/rules/display/door-view.ts'
 import { withFields } from '../../../core/rules/door/balances-at-door.ts'
 import { groupAtDoor } from '../../../core/rules/door/group-at-door.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
+import { balanceField } from '../../../core/rules/redemption/scan-message.ts'
 import { imageVariables } from '../../../core/rules/template/image-choice.ts'
 import { fill, lonePlaceholder, type Scope } from '../../../core/rules/template/placeholder.ts'
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
@@ -26,6 +27,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Links } from '../../link-signing.ts'
+import { languageOf } from './message-languages.ts'
 
 /** Returns a scan as lists, single reads, and pass.scanned show it. The same scan always yields the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
@@ -112,7 +114,7 @@ export async function toPassSummary(
   const scope = definition && buildScope(definition, pass, pass.expiresAt)
   const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
   const balances = Object.entries(definition?.balances ?? {}).map(([name, balance]) =>
-    balanceField(balance, balanceValue(balance, name, pass.balanceSums)),
+    balanceField(balance, balanceValue(balance, name, pass.balanceSums), languageOf(context)),
   )
   const door = withFields(definition && doorViewOf(definition, scope!), balances)
   const group =

@@ -3,6 +3,8 @@ import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
 import { balancesAtDoor } from '../../../../src/core/rules/door/balances-at-door.ts'
 import { evaluateOffline } from '../../../../src/core/rules/door/evaluate-offline.ts'
 import { acceptedScans, countUnsentUses, type OwnScan } from '../../../../src/core/rules/door/own-scans.ts'
+import { balanceField, doorLanguage } from '../../../../src/core/rules/redemption/scan-message.ts'
+import { type SpokenLanguage, spokenLanguages } from '../../../../src/locales/languages.ts'
 
 type Listed = NonNullable<SnapshotItem['balances']>[number]
 
@@ -79,9 +81,22 @@ describe('a door without a connection', () => {
       return [outcome.result, outcome.message, outcome.door?.fields.map(({ value }) => value).join(', ')]
     }
     expect([10, 11, 12].map(scanAt)).toEqual([
-      ['accepted', 'Valid. Use 1 of 100.', '7.00 EUR, 9 / 10'],
-      ['accepted', 'Valid. Use 2 of 100.', '4.00 EUR, 10 / 10'],
-      ['denied', 'Balance too low', '4.00 EUR, 10 / 10'],
+      ['accepted', 'Valid. Use 1 of 100.', '€7.00, 9 of 10'],
+      ['accepted', 'Valid. Use 2 of 100.', '€4.00, 10 of 10'],
+      ['denied', 'Balance too low', '€4.00, 10 of 10'],
     ])
+  })
+
+  test('shows amounts in the language of the door, with the digits and the unit of the currency', () => {
+    const shownIn = (tag: SpokenLanguage) => {
+      const language = doorLanguage(tag)
+      return [credit, { ...credit, currency: 'JPY' }, stamps].map(
+        (listed) => balanceField(listed, listed.value, language).value,
+      )
+    }
+    expect(shownIn('en')).toEqual(['€10.00', '¥1,000', '8 of 10'])
+    expect(shownIn('de')).toEqual(['10,00\u00a0€', '1.000\u00a0¥', '8 von 10'])
+    for (const tag of spokenLanguages) expect(shownIn(tag).join(), tag).not.toMatch(/[{}]/)
+    expect(new Set(spokenLanguages.map((tag) => shownIn(tag).at(-1))).size).toBeGreaterThan(10)
   })
 })
