@@ -1,146 +1,108 @@
 import { z } from 'zod'
-import {
-  BalanceEntry,
-  BalanceEntryCreate,
-  BalanceEntryResult,
-  BalanceEntryReversal,
-  PassBalance,
-  PassBalances,
-} from './balances.ts'
-import {
-  Broadcast,
-  BroadcastCreate,
-  BroadcastForecast,
-  BroadcastStats,
-  BroadcastStatus,
-  GoogleVia,
-} from './broadcasts.ts'
-import {
-  Attempt,
-  Delivery,
-  DeliveryDetail,
-  DeliveryEventType,
-  DeliveryStatus,
-  Envelope,
-  FollowedEvent,
-  SubscribableEvent,
-} from './deliveries.ts'
-import { Door, DoorClaim, DoorInvitation } from './doors.ts'
+import type { Route } from '../route.ts'
+import * as balances from './balances.ts'
+import * as broadcasts from './broadcasts.ts'
+import { contract } from './contract.ts'
+import * as deliveries from './deliveries.ts'
+import * as doors from './doors.ts'
 import { type EventType, eventData } from './event-data.ts'
-import { Identity } from './identities.ts'
-import { Image, ImageType } from './images.ts'
-import { JoinConsent, JoinField, JoinPage, JoinPageWrite } from './join-pages.ts'
-import {
-  DeliveryState,
-  MessageCreate,
-  MessageOptions,
-  Notification,
-  NotificationStatus,
-  PlatformDelivery,
-} from './notifications.ts'
-import {
-  BatchResult,
-  BatchResults,
-  Pass,
-  PassCreate,
-  PassImport,
-  PassJoin,
-  PassPreview,
-  PassTransfer,
-  PassUpdate,
-  UpdatedPass,
-} from './passes.ts'
-import { Project, ProjectColor, ProjectFigures, ProjectStats } from './projects.ts'
-import { OfflineResults, OfflineScan, Snapshot, SnapshotItem } from './scanner.ts'
-import {
-  PolicyReplay,
-  PolicyReplayResult,
-  RedemptionCheck,
-  RedemptionExplanation,
-  ScanCreate,
-  ScanReversal,
-  ScanStats,
-  ScanStatsByGate,
-  ScanStatsByProject,
-  ScanStatsByTime,
-} from './scans.ts'
-import { EventFacts, Stop, TripFacts } from './schemas/about.ts'
-import { BalanceDefinition, BalanceKind, BalanceRule } from './schemas/balances.ts'
-import { ErrorBody, ErrorBodyWithoutCode, ErrorCode, PassStatus, pageOf } from './schemas/common.ts'
-import {
-  AppleOverrides,
-  ColorChoice,
-  Definition,
-  Design,
-  DesignImage,
-  DoorInstructions,
-  FieldDefinition,
-  GoogleKind,
-  GoogleOverrides,
-  ImageChoice,
-  Nfc,
-  PassType,
-  ValueKind,
-  VariableDefinition,
-  VariableFormat,
-} from './schemas/definition.ts'
-import { Languages } from './schemas/language-tags.ts'
-import { PassFilter } from './schemas/pass-filter.ts'
-import { Platform } from './schemas/platform.ts'
-import { RedemptionPolicy, RedemptionTemplate } from './schemas/redemption.ts'
-import {
-  Direction,
-  DoorGroup,
-  DoorView,
-  GroupPass,
-  LedgerReason,
-  LedgerResult,
-  PassSummary,
-  ScanBalance,
-  ScanContext,
-  ScanItem,
-  ScanMetadata,
-  ScanReasonCode,
-  ScanRecord,
-  ScanResponse,
-  ScanResult,
-  ScanZone,
-} from './schemas/scan-shapes.ts'
-import { Warning, WarningCode } from './schemas/warnings.ts'
-import { TemplatePreview, TemplateVersion, TemplateVersionDetail } from './template-versions.ts'
-import { Template, VariablesSchema } from './templates.ts'
-import { Upgrade, UpgradeCreate, UpgradeStatus } from './upgrades.ts'
-import { DeviceLog, Freshness, PassWallets, PlatformRejection, StaleReason, WalletItem } from './wallets.ts'
-import { Webhook, WebhookStatus, WebhookWithSecret } from './webhooks.ts'
-import { CurrentToken, Workspace } from './workspace.ts'
-import { WhenFull, Zone, ZoneOccupancy } from './zones.ts'
+import * as identities from './identities.ts'
+import * as images from './images.ts'
+import * as joinPages from './join-pages.ts'
+import * as notifications from './notifications.ts'
+import * as passes from './passes.ts'
+import * as projects from './projects.ts'
+import * as scanner from './scanner.ts'
+import * as scans from './scans.ts'
+import * as about from './schemas/about.ts'
+import * as balanceDefinitions from './schemas/balances.ts'
+import * as common from './schemas/common.ts'
+import * as definition from './schemas/definition.ts'
+import * as languageTags from './schemas/language-tags.ts'
+import * as passFilter from './schemas/pass-filter.ts'
+import * as platform from './schemas/platform.ts'
+import * as redemption from './schemas/redemption.ts'
+import * as scanShapes from './schemas/scan-shapes.ts'
+import * as warnings from './schemas/warnings.ts'
+import * as templateVersions from './template-versions.ts'
+import * as templates from './templates.ts'
+import * as upgrades from './upgrades.ts'
+import * as wallets from './wallets.ts'
+import * as webhooks from './webhooks.ts'
+import * as workspace from './workspace.ts'
+import * as zones from './zones.ts'
 
-/** The items of lists. The page of each is named after its item, such as PassPage. */
-const items = {
-  BalanceEntry,
-  Broadcast,
-  Delivery,
-  DeviceLog,
-  Door,
-  Identity,
-  Notification,
-  Pass,
-  Project,
-  ScanItem,
-  Template,
-  Upgrade,
-  WalletItem,
-  Webhook,
-  Zone,
+const modules: object[] = [
+  balances,
+  broadcasts,
+  deliveries,
+  doors,
+  identities,
+  images,
+  joinPages,
+  notifications,
+  passes,
+  projects,
+  scanner,
+  scans,
+  about,
+  balanceDefinitions,
+  common,
+  definition,
+  languageTags,
+  passFilter,
+  platform,
+  redemption,
+  scanShapes,
+  warnings,
+  templateVersions,
+  templates,
+  upgrades,
+  wallets,
+  webhooks,
+  workspace,
+  zones,
+]
+
+/** The names in /openapi.json that differ from the names of the exports. */
+const renamed: Record<string, string> = {
+  Attempt: 'DeliveryAttempt',
+  CurrentToken: 'Token',
+  DeliveryEventType: 'EventType',
+  ErrorBody: 'Error',
+  ErrorBodyWithoutCode: 'ErrorWithoutCode',
+  MessageCreate: 'NotificationCreate',
+  ScanRecord: 'Scan',
 }
 
-const pages = Object.fromEntries(Object.entries(items).map(([name, item]) => [`${name}Page`, pageOf<z.ZodType>(item)]))
+/** Matches the exported schemas without a name in /openapi.json: simple values, and some parts of a definition. */
+const UNNAMED =
+  /^(?:Balance(?:Delta|Name|Rules|s)|CalendarDate|Count|ExternalPassId|PositiveInt|PreviewLanguage|TemplateKey|Timezone|(?:Utc)?Timestamp)$/
+
+/** Matches the names of request bodies and their parts. */
+const REQUEST = /(?:Create|Update|Write|Import|Transfer|Reversal)$|^OfflineScan$|^PolicyReplay$/
+
+const exported: [string, z.ZodType][] = modules
+  .flatMap((exports) => Object.entries(exports))
+  .filter(([name, value]) => value instanceof z.ZodType && !UNNAMED.test(name))
+  .map(([name, schema]) => [renamed[name] ?? name, schema])
+
+const nameOf = new Map(exported.map(([name, schema]) => [schema, name]))
+
+/** The pages of lists, such as PassPage. */
+const pages = Object.values(contract)
+  .flatMap((routes): Route[] => Object.values(routes))
+  .flatMap(({ responses: { 200: page } }): [string, z.ZodType][] => {
+    const isPage = page instanceof z.ZodObject && 'nextCursor' in page.shape && !nameOf.has(page)
+    const item = isPage ? nameOf.get(page.shape.items.element) : undefined
+    return item ? [[`${item}Page`, page!]] : []
+  })
 
 /** The body of each event by its type: the envelope with its data. */
 export const eventBodies = new Map<EventType, z.ZodType>(
   Object.entries(eventData).map(([type, data]) => [
     type as EventType,
-    z.strictObject({ ...Envelope.shape, type: z.literal(type), data }),
+    z.strictObject({ ...deliveries.Envelope.shape, type: z.literal(type), data }),
   ]),
 )
 
@@ -151,135 +113,17 @@ function toPascalCase(type: string): string {
   return type.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
+/** The schemas of request bodies and their parts, by their name in /openapi.json. */
+export const requestEntities: Record<string, z.ZodType> = Object.fromEntries(
+  exported.filter(([name]) => REQUEST.test(name)),
+)
+
 /**
  * The schemas of responses, by their name in /openapi.json. In a request, an object has the name with the suffix `Input`,
  * because a request forbids unknown properties, and a response does not.
  */
 export const entities: Record<string, z.ZodType> = {
-  ...items,
-  ...pages,
+  ...Object.fromEntries(exported.filter(([name]) => !REQUEST.test(name))),
+  ...Object.fromEntries(pages),
   ...events,
-  AppleOverrides,
-  BalanceDefinition,
-  BalanceEntryResult,
-  BalanceKind,
-  BalanceRule,
-  BatchResult,
-  BatchResults,
-  BroadcastForecast,
-  BroadcastStats,
-  BroadcastStatus,
-  ColorChoice,
-  Definition,
-  DeliveryAttempt: Attempt,
-  DeliveryDetail,
-  DeliveryState,
-  DeliveryStatus,
-  Design,
-  DesignImage,
-  Direction,
-  DoorClaim,
-  DoorGroup,
-  DoorInstructions,
-  DoorInvitation,
-  DoorView,
-  Envelope,
-  Error: ErrorBody,
-  ErrorCode,
-  ErrorWithoutCode: ErrorBodyWithoutCode,
-  EventFacts,
-  EventType: DeliveryEventType,
-  FieldDefinition,
-  FollowedEvent,
-  Freshness,
-  GoogleKind,
-  GoogleOverrides,
-  GoogleVia,
-  GroupPass,
-  Image,
-  ImageChoice,
-  ImageType,
-  JoinConsent,
-  JoinField,
-  JoinPage,
-  Languages,
-  LedgerReason,
-  LedgerResult,
-  MessageOptions,
-  Nfc,
-  NotificationStatus,
-  OfflineResults,
-  PassBalance,
-  PassBalances,
-  PassFilter,
-  PassJoin,
-  PassPreview,
-  PassStatus,
-  PassSummary,
-  PassType,
-  PassWallets,
-  Platform,
-  PlatformDelivery,
-  PlatformRejection,
-  PolicyReplayResult,
-  ProjectColor,
-  ProjectFigures,
-  ProjectStats,
-  RedemptionCheck,
-  RedemptionExplanation,
-  RedemptionPolicy,
-  RedemptionTemplate,
-  Scan: ScanRecord,
-  ScanBalance,
-  ScanContext,
-  ScanMetadata,
-  ScanReasonCode,
-  ScanResponse,
-  ScanResult,
-  ScanStats,
-  ScanStatsByGate,
-  ScanStatsByProject,
-  ScanStatsByTime,
-  ScanZone,
-  Snapshot,
-  SnapshotItem,
-  StaleReason,
-  Stop,
-  SubscribableEvent,
-  TemplatePreview,
-  TemplateVersion,
-  TemplateVersionDetail,
-  Token: CurrentToken,
-  TripFacts,
-  UpdatedPass,
-  UpgradeStatus,
-  ValueKind,
-  VariableDefinition,
-  VariableFormat,
-  VariablesSchema,
-  Warning,
-  WarningCode,
-  WebhookStatus,
-  WebhookWithSecret,
-  WhenFull,
-  Workspace,
-  ZoneOccupancy,
-}
-
-/** The schemas of request bodies and their parts, by their name in /openapi.json. */
-export const requestEntities: Record<string, z.ZodType> = {
-  BalanceEntryCreate,
-  BalanceEntryReversal,
-  BroadcastCreate,
-  JoinPageWrite,
-  NotificationCreate: MessageCreate,
-  OfflineScan,
-  PassCreate,
-  PassImport,
-  PassTransfer,
-  PassUpdate,
-  PolicyReplay,
-  ScanCreate,
-  ScanReversal,
-  UpgradeCreate,
 }
