@@ -60,8 +60,9 @@ export interface RawResponse {
 
 /**
  * Creates a client for one server and token. Methods resolve to the body of the response.
- * @throws ApiError if the server rejects the request; ConnectionError if it does not respond (TimeoutError: not in
- * time), or if another server responds; RangeError for an invalid timeout
+ * @throws ApiError if the server rejects the request
+ * @throws ConnectionError if the server does not respond (TimeoutError: not in time), or if another server responds
+ * @throws RangeError for an invalid timeout
  */
 export function createClient(options: ClientOptions): Client {
   const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS } = options

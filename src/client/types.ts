@@ -174,8 +174,8 @@ export interface FollowOptions {
 /**
  * Yields the events of a stream. If the connection ends, reconnects after the last received event, so that each event
  * is yielded once. Ends when the signal is aborted or the loop is left.
- * @throws ApiError if the server permanently rejects the request, for example after its token expired; ConnectionError
- * if no server responds at the start
+ * @throws ApiError if the server permanently rejects the request, for example after its token expired
+ * @throws ConnectionError if no server responds at the start
  */
 type Follow<R extends Route> = (call?: RouteCall<R>, options?: FollowOptions) => AsyncGenerator<RouteResult<R>>
 

@@ -13,7 +13,7 @@ export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
   const time = at.getTime()
   view.setUint16(0, Math.floor(time / 2 ** 32))
   view.setUint32(2, time >>> 0)
-  // After the time, write 12 and 14 bits of the counter, each after the bits of the version or the variant.
+  // The time fills the first six bytes. Write 12 bits of the counter after the version, and 14 bits after the variant.
   view.setUint16(6, 0x7000 | (counter >> 14))
   view.setUint16(8, 0x8000 | (counter & 0x3fff))
   return random

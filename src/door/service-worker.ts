@@ -7,7 +7,10 @@
 declare const DOOR_FILES: readonly string[]
 declare const DOOR_BUILD: string
 
-/** The used part of service worker events. Their type library and that of pages exclude each other. */
+/**
+ * The properties of service worker events that this file uses. The type libraries of workers and of pages exclude each
+ * other.
+ */
 interface WorkerEvent extends Event {
   waitUntil(work: Promise<unknown>): void
   respondWith(response: Promise<Response>): void

@@ -75,8 +75,9 @@ export interface JournalOptions {
 /**
  * Opens or creates the journal of a run, and locks it. Removes an invalid line and everything after it, such as a line
  * that a crash cut off. Replaces a journal of other work if that work is complete or has no rows.
- * @throws FileInUseError if another run holds the lock; CliError if the file is not a journal, or if, without
- * `restart`, it holds unfinished work of another kind or version of this program
+ * @throws FileInUseError if another run holds the lock
+ * @throws CliError if the file is not a journal. Without `restart`, also if the file holds unfinished work of another
+ * command, file, or version of this program
  */
 export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
   const { restart, note } = options
@@ -120,8 +121,8 @@ function journalOver(file: JournalFile<JournalHead | JournalEntry>, start: Journ
 }
 
 /**
- * Returns the last checkpoint that matches the output files: an earlier one after a power failure, the start if a
- * file was deleted. The files of a complete run can be edited and are left unchanged.
+ * Returns the last checkpoint that matches the output files. After a power failure, this can be an earlier checkpoint.
+ * If an output file was deleted, it is the start. The files of a complete run can be edited and are left unchanged.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry> {
   const outBytes = await sizeOf(head.out)

@@ -283,8 +283,9 @@ const FORMULA = /^[=+\-@\t\r]/
 const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
 
 /**
- * Escapes cells that a spreadsheet would run as formulas, with a leading apostrophe, which it shows as text. Cells
- * that already have apostrophes before a formula sign get another one, so that reading restores the exact text.
+ * Escapes cells that a spreadsheet would run as formulas, with a leading apostrophe: a spreadsheet shows such a cell as
+ * text. Cells that already have apostrophes before a formula sign get another one, so that reading restores the exact
+ * text.
  */
 export function escapeCell(text: string): string {
   return isFormula(text) ? `'${text}` : text

@@ -38,7 +38,7 @@ export function entriesAction({ dryRun, concurrency, ...options }: EntriesOption
   return {
     command: 'balances import',
     settings: { '--external-id-column': externalIdColumn, ...(balance !== undefined && { '--balance': balance }) },
-    // The rows of a pass must be added in order, also if they are in different batches.
+    // Send one batch at a time, because the rows of a pass must be added in order.
     batchesInFlight: 1,
     resultColumns: [],
     async plan(_, header) {

@@ -66,7 +66,7 @@ export abstract class BaseCommand extends Command {
     const described = this.describe(error)
     const failure = { ...described, reasons: [...described.reasons, ...this.#sourcesOf(described.message)] }
     process.exitCode = failure.exitCode
-    // Print one line: it can follow the lines of an NDJSON stream.
+    // Print the failure as one line, because it can follow the lines of an NDJSON stream.
     if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(failureJson(failure))}\n`)
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }

@@ -109,7 +109,10 @@ const NOTE_EVERY_MS = 5_000
 
 type Retry = Pick<Parameters<NonNullable<ClientOptions['onRetry']>>[0], 'error' | 'waitSeconds'>
 
-/** Creates a callback that reports retries, limited so that concurrent requests do not each report one. */
+/**
+ * Creates a callback that reports retries, at most one per interval, so that concurrent requests do not each report
+ * one.
+ */
 export function retryNotes(note: (message: string) => void) {
   let notedAt = 0
   return (retry: Retry) => {

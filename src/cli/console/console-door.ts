@@ -59,7 +59,7 @@ export interface Door {
   admit(passId: string): Promise<Outcome>
   /** Sets overrides for the next scan and later ones. */
   arm(overrides: Partial<Overrides>): void
-  /** Turns the direction of the next scans. Does nothing without a zone. */
+  /** Switches the direction of the next scans. Does nothing without a zone. */
   turn(): void
   /** Returns the scan that F3 would reverse. */
   lastAccepted(): Outcome | undefined

@@ -17,12 +17,12 @@ import { isProcessRunning } from '../command/own-program.ts'
 import { openSqliteTables, withFileLock } from './offline/sqlite-tables.ts'
 import { rejectionText } from './outcome.ts'
 
-/** The server, the files, and the place of a console. */
+/** The server, the files, and the station of a console. */
 export interface ConsoleEnvironment {
   client: Client
   /** The folder of the door's database. */
   folder: string
-  /** The place that each scan reports: project, device, gate. */
+  /** The project, device, and gate that each scan reports. */
   station: Station
   /** The zone and direction of the first scans; `undefined` to scan without a zone. */
   movement?: DoorMovement | undefined
@@ -69,7 +69,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     language: () => ({ ...doorEnglish, zone: localZone() }),
     wallMs: () => clock().getTime(),
     monotonicMs: () => performance.now(),
-    // Do not spread requests at random, because a place has few consoles.
+    // Do not delay requests at random, because few consoles use a server at the same time.
     random: () => 0,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),

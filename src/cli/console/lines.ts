@@ -46,7 +46,7 @@ const colors: Record<Tone, Style> = {
   note: { color: 'cyan' },
 }
 
-/** The marks of a direction. Their arrows differ without color. */
+/** The marks of a direction, which differ even without color. */
 export const directionMarks: Record<Direction, string> = { in: '▶ IN', out: '◀ OUT' }
 
 const WORD_WIDTH = 13

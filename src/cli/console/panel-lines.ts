@@ -53,7 +53,7 @@ export function panelLines(
       return [
         filled(` Switch to ${directionMarks[to]}?`, width, { bold: true }),
         filled(cut(` ${effect}`, width), width),
-        // The key is in another group of the keyboard than F6, so that no slip switches the direction.
+        // F9 is in another group of the keyboard than F6, so that a slip does not switch the direction.
         filled(' F9 switches, Esc keeps it.', width),
       ]
     }

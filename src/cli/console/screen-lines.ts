@@ -105,7 +105,7 @@ function zoneLines({ door: { movement }, place }: View, width: number): Line[] {
   const { text, style } = zoneStates[zone ? fullnessOf(zone) : 'free']
   const inside = zone ? `${count(zone.inside)}${zone.capacity === null ? '' : ` / ${count(zone.capacity)}`}` : '–'
   const name = zone?.name ?? place.zone?.name ?? ''
-  // Do not cut off the number inside: a long name is less important.
+  // Cut off a long name instead of the number inside, which is more important.
   const facts = [directionMarks[direction], `${inside} inside`, text].filter((fact) => fact !== null).join(' · ')
   const exits: Style = { background: 'cyan', color: 'black', bold: true }
   const look = direction === 'out' && text === null ? exits : style

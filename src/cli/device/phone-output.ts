@@ -113,8 +113,8 @@ function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
 type ApplePhone = { language: string; ios: IosVersion }
 
 /**
- * Returns the newer look only if the phone's version of iOS shows it. In that case, the card is what the version before that
- * look shows.
+ * Returns the newer look only if the phone's version of iOS shows it. In that case, the card has the style that earlier
+ * versions show.
  */
 function looksOf(pass: PassJson, phone: ApplePhone): Looks {
   const older = appleCard(pass, { ...phone, ios: 26 })

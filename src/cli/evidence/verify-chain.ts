@@ -20,7 +20,7 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
 import { count, counted, localTime } from '../command/output.ts'
 
-/** The entry in place of erased data. */
+/** The entry that replaces erased data. */
 const ERASED = { message: 'Erased.' }
 
 export const knownFlags = {

@@ -6,9 +6,9 @@ import { symbolModules } from '../card-picture.ts'
 import { UsageError } from '../command/cli-error.ts'
 
 export interface PosterOptions {
-  /** The source of visits by the code. */
+  /** The source of visitors who scan the QR code, for the figures of the page. */
   source?: string | undefined
-  /** The language of the texts. Default: the first one of the title. */
+  /** The language of the texts. Default: the first language of the title. */
   language?: string | undefined
 }
 
@@ -74,7 +74,7 @@ async function layOut(page: JoinPage, { source, language }: PosterOptions): Prom
   return { lines, squares, isRightToLeft: tag !== undefined && directionOfLanguage(tag) === 'rtl' }
 }
 
-/** Breaks a text into lines that fit the page. Keeps its own line breaks, and breaks a word that is too long. */
+/** Breaks a text into lines that fit the page. Keeps line breaks of the text, and breaks a word that is too long. */
 function wrap(text: string, size: number): string[] {
   const most = Math.floor(TEXT_WIDTH / (size * CHARACTER))
   return text.split('\n').flatMap((paragraph) => {
@@ -120,7 +120,7 @@ ${texts.join('\n')}
 
 /**
  * Writes a page with Helvetica, which every PDF viewer has, so that the file embeds no font.
- * @throws UsageError for characters that Helvetica of a PDF lacks
+ * @throws UsageError if the text has a character that WinAnsiEncoding lacks
  */
 function toPdf({ lines, squares }: Poster): Buffer {
   const content = [
@@ -156,7 +156,7 @@ function pdfFile(objects: string[]): Buffer {
   return Buffer.from(file, 'latin1')
 }
 
-/** The characters of WinAnsiEncoding that Latin-1 has at other codes. */
+/** The characters of WinAnsiEncoding whose code differs from their Unicode code point. */
 const WINDOWS: Record<string, number> = {
   '€': 0x80,
   '…': 0x85,

@@ -10,7 +10,10 @@ interface WatchOptions {
 
 const POLL_MS = 2_000
 
-/** Yields a zone, then the zone each time the number inside changed. Continues after the server was not reachable. */
+/**
+ * Yields a zone, and yields it again each time the number of people inside changes. Continues after the server was not
+ * reachable.
+ */
 export async function* watchZone(
   { zones }: Pick<Client, 'zones'>,
   id: string,

@@ -6,7 +6,7 @@ import { ConnectionError } from '../../client/client-errors.ts'
 import { isJsonObject, parseJson } from '../../core/json.ts'
 import { CliError } from '../command/cli-error.ts'
 
-/** The time in which the person must sign in. */
+/** The time in which the person must sign in, in milliseconds. */
 const WAIT_MS = 10 * 60_000
 const TIMEOUT_MS = 30_000
 
@@ -25,17 +25,17 @@ export interface SignInOptions {
 }
 
 /**
- * Signs a person in, and returns the token of the session. Uses the device authorization of the provider (RFC 8628), which
- * works with a browser of any device, or else a browser of this machine (RFC 8252).
- * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes; ConnectionError if
- *   the server does not respond
+ * Signs a person in, and returns the token of the session. If the provider supports device authorization (RFC 8628),
+ * the person can use a browser on any device. Otherwise, the person needs a browser on this machine (RFC 8252).
+ * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
+ * @throws ConnectionError if the server does not respond
  */
 export async function signInPerson(options: SignInOptions): Promise<string> {
   const desk = `${options.url.replace(/\/+$/, '')}/desk`
   return (await signInOnDevice(desk, options)) ?? signInWithBrowser(desk, options)
 }
 
-/** Returns `undefined` if the provider does not support it. */
+/** Returns `undefined` if the provider does not support device authorization. */
 async function signInOnDevice(desk: string, { workspace, onDevice }: SignInOptions): Promise<string | undefined> {
   const { status, answer: begun } = await post(`${desk}/device`, { workspace })
   const { userCode, verificationUri, handle } = begun
@@ -86,10 +86,10 @@ export async function endSession({ url, token }: { url: string; token: string })
       headers: { authorization: `Bearer ${token}` },
       redirect: 'error',
     })
-    // An unknown session has already ended.
+    // Treat an unknown session as ended.
     return ok || status === 401
   } catch {
-    // The token is deleted even if the server does not respond, and the session ends when it is idle.
+    // Ignore the error: the token is deleted even if the server does not respond, and an idle session ends on its own.
     return false
   }
 }
@@ -139,7 +139,7 @@ async function send(url: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(url, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) })
   } catch (error) {
-    // The message of fetch does not contain the reason.
+    // Use the cause, because the message of fetch does not contain the reason.
     throw new ConnectionError(url, (error as Error).cause ?? error)
   }
 }

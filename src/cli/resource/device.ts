@@ -182,7 +182,7 @@ function folderOf(flags: { 'data-dir'?: string | undefined }): string {
   return flags['data-dir'] ?? devicesFolder()
 }
 
-/** Returns the phone, with the requested language and version of iOS if there are any. */
+/** Returns the phone with the language and version of iOS from the flags, if they are set. */
 function shownAs(
   device: Device,
   { language = device.language, ios }: { language?: string | undefined; ios?: IosVersion | undefined },

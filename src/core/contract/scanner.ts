@@ -71,7 +71,7 @@ export const SnapshotItem = z.strictObject({
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
-/** A page of a door list, or of its changes. */
+/** A page of the list of passes that devices store to scan offline, or of its changes. */
 export const Snapshot = z.strictObject({
   id: Uuid,
   projectId: Uuid.nullable(),

@@ -45,7 +45,7 @@ export interface Action<T> {
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
   fields?(target: T, words: DeskWords): Field[]
   run(call: Call<T>): Promise<Outcome>
-  /** Reads the target again, after it has changed since the dialog was opened. */
+  /** Reads the target again, because it has changed since the dialog was opened. */
   reload?(api: Api, target: T): Promise<T>
 }
 

@@ -16,13 +16,16 @@ export interface Desk {
   feed: Feed
   language: DeskLanguage
   scopes: readonly Scope[]
-  /** The roles of the person who signed in, and the dialog of actions; `null` with a token and on a wall screen. */
+  /**
+   * The roles of the person who signed in, and the dialog of actions. `null` if the desk was opened with a token, or is
+   * a wall screen.
+   */
   acting: { grants: readonly Grant[]; open(action: OpenAction): void } | null
   /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
   /** Called when the token has ended. */
   onTokenRejected(): void
-  /** Called with whether the server responds. */
+  /** Called after each request, with whether the server responded. */
   onReached(isReached: boolean): void
 }
 
@@ -40,7 +43,7 @@ export function useDesk(): Desk {
   return useContext(DeskContext)!
 }
 
-/** The state of a source; a value is kept until the next one arrives. */
+/** The state of a source. The last value is kept until a new one arrives. */
 export type Answer<T> =
   | { is: 'loading' }
   | { is: 'denied' }
@@ -56,14 +59,14 @@ export type Answers<S extends Record<string, AnySource>> = {
 }
 
 /**
- * The polling interval: of all sources if the page cannot follow events, otherwise of failed sources and of sources
- * that can change without an event.
+ * The polling interval. If the page cannot follow events, it polls all sources. Otherwise, it polls failed sources, and
+ * sources that can change without an event.
  */
 const ASK_EVERY_MS = 5_000
 
 /**
- * Loads sources and keeps them current: sources with events immediately, others every few seconds. Pauses while the
- * page is hidden.
+ * Loads sources and keeps them current. Sources with events are reloaded after an event, and other sources every few
+ * seconds. Pauses while the page is hidden.
  * @param key a new key reloads everything
  * @param facts returns the inputs, called before each load
  */

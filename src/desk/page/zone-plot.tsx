@@ -151,8 +151,8 @@ function pointsOf(minutes: readonly Minute[], last: { end: number; inside: numbe
 }
 
 /**
- * Returns the whole numbers that label the axis: at most four, and at most `most`; only 0 if more numbers would be
- * needed.
+ * Returns the whole numbers that label the axis: at most four, and at most `most`. If no such choice exists, labels
+ * only 0.
  */
 function ticksOf(y: Scale, most: number): number[] {
   const choices = [3, 2, 1].map((count) => y.ticks(count).filter(Number.isInteger))

@@ -36,7 +36,10 @@ export function Problems({ camera }: { camera?: UsedCamera }) {
   )
 }
 
-/** The reasons why counts without a scan were not recorded, for the sheet that counts, because it covers the problems. */
+/**
+ * The reasons why counts without a scan were not recorded. The count sheet shows them, because it covers the other
+ * problems.
+ */
 export function CountProblems() {
   const { language } = useDoor()
   const problems = useEngineState().problems.filter(({ code }) => code === 'storage_full' || code === 'rejected')

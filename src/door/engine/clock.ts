@@ -6,8 +6,9 @@ export interface DoorClock {
   /**
    * Learns from a response of the server.
    * @param date the Date header, or a more precise time at which the server handled the request
-   * @param sentAt when the request was sent, and receivedAt when its response arrived, by wallMs
-   * @param precisionMs the precision of the time; default: that of a header
+   * @param sentAt the time of the request, by `wallMs`
+   * @param receivedAt the time of the response, by `wallMs`
+   * @param precisionMs the precision of `date`; default: the precision of a Date header
    */
   observe(date: string | null, sentAt: number, receivedAt: number, precisionMs?: number): void
   /** The time of the phone's clock. It does not go back, even if the clock is set back. */

@@ -147,7 +147,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** Whether a probe can be skipped: a scan that the server answered counts as one. */
+  /** Whether a probe can be skipped, because the server has recently answered a scan. */
   function isSpared(): boolean {
     return !isVisible() || (quietMs() < pollMs * 0.75 && !isDue())
   }

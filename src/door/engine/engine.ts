@@ -14,16 +14,16 @@ export interface DoorEngine {
   /**
    * Turns this phone into a door with the code of an invitation, and starts to load the list.
    * @param name the name of the phone
-   * @returns null, or the reason that it is not a door now; pending entries of a previous door are kept
+   * @returns null, or the reason that this phone is not a door now; pending entries of a previous door are kept
    */
   claim(code: string, name: string): Promise<ClaimFailure | null>
   /**
    * Moves this door to another gate, of 1 to 100 characters.
-   * @returns null, or the reason that it stays
+   * @returns null, or the reason that the door was not moved
    */
   moveTo(gate: string): Promise<GateFailure | null>
   /**
-   * Sets the zone and direction of later scans; `null` scans without a zone. It also works offline: each scan is
+   * Sets the zone and direction of later scans; `null` scans without a zone. Also works offline, because each scan is
    * reported with the zone and direction that it was evaluated for.
    */
   setMovement(movement: DoorMovement | null): Promise<void>
@@ -190,7 +190,9 @@ export type DoorMovement = NonNullable<Attempt['movement']>
 /** A zone as this door knows it. */
 export interface KnownZone extends ZoneAtDoor {
   name: string
-  /** The time of the server's number. `inside` adds the changes of this door that the server did not have then. */
+  /**
+   * The time of the number that the server sent. `inside` also counts the changes of this door that this number lacks.
+   */
   at: string
 }
 

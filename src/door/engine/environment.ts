@@ -16,7 +16,7 @@ export interface EngineSettings {
   isReached: boolean | undefined
   /** Whether the server stores the zone and direction of this door. A console has its own. */
   storesMovement: boolean
-  /** The place that each scan reports. */
+  /** Returns the project, device, and gate that each scan reports. */
   station: (door: Identity['door']) => Station
   /** The text of a scan that the server rejected. */
   rejectionText: (rejection: { status: number; message: string }) => string
@@ -40,7 +40,7 @@ export const phoneSettings: EngineSettings = {
 /** The surroundings of an engine: a browser (`browser.ts`), a console (`cli/console/environment.ts`), or a test. */
 export interface EngineEnvironment {
   settings: EngineSettings
-  /** The door, if it is not one that this phone becomes with an invitation. */
+  /** The identity of a door that needs no invitation, such as a console. */
   identity?: Identity
   /** Opens the store. `onLost` is called if the browser closes it. */
   openStore: (onLost: () => void) => Promise<EngineStore>

@@ -119,8 +119,8 @@ async function fetchList(options: {
   async function amend(since: string): Promise<Reply<unknown> | 'whole'> {
     let page = await ask({ since })
     for (;;) {
-      // Load the whole list, because the server does not know this list, this list is too old, or the server is older
-      // than it.
+      // Load the whole list if the server does not know this list, if this list is too old, or if an older server does
+      // not support changes.
       if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value

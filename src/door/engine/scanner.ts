@@ -35,8 +35,8 @@ export interface ScannerOptions {
 }
 
 /**
- * The period during which an attempt without a result is retried with its reference, in milliseconds. The server may
- * have recorded it.
+ * The period during which an attempt without a result is retried with its reference, in milliseconds, because the
+ * server may have recorded the attempt.
  */
 const UNRESOLVED_MS = 10 * 60_000
 /** The time that a reversal waits for the server's confirmation, in milliseconds. */
@@ -101,8 +101,8 @@ export function createScanner(
   }
 
   /**
-   * Returns the reference of an attempt, on disk before the server receives it. If storage is full, only the server can
-   * decide.
+   * Returns the reference of an attempt, which is on disk before the server receives the attempt. If storage is full,
+   * only the server can decide.
    */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
     const { runner } = environment

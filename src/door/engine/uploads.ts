@@ -14,8 +14,8 @@ export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'reject
  */
 const BATCH = 25
 /**
- * An online request that timed out may have been recorded as denied, while the list admitted the person. The ledger
- * must then also contain the admission, as a conflict with a separate reference.
+ * The suffix of the reference of an admission by the list after an online request timed out. The server may have
+ * recorded the request as denied, so the ledger must also contain the admission, as a conflict.
  */
 const ACTED = '+acted'
 /** The time that a scan waits for the last uploads, in milliseconds; then the list decides it. */
@@ -72,7 +72,7 @@ async function uploadWaiting(options: {
   store: EngineStore
   server: DoorServer
   projectId: string
-  /** The place that a reversal reports. */
+  /** The project, device, and gate that a reversal reports. */
   station: Station
   signal: AbortSignal
   /** The number of entries to leave. */

@@ -23,7 +23,9 @@ export function createJoinLimits({ perAddress, perPage }: JoinRates = defaultRat
   return { address: createLimit(perAddress), page: createLimit(perPage) }
 }
 
-/** @param maxKeys the number of keys with a separate bucket. Further keys share one, so that memory is bounded */
+/**
+ * @param maxKeys the number of keys with a separate bucket. Further keys share one bucket, so that memory is bounded
+ */
 function createLimit(perMinute: number, maxKeys = 100_000): Limit {
   if (perMinute === 0) return () => undefined
   const buckets = createOwnBuckets({ perSecond: perMinute / 60, burst: perMinute })

@@ -134,8 +134,8 @@ export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
    * several requests: the request is allowed if a request of cost 1 would be, and later requests wait until the debt is
-   * refilled. A party of a shared key is rejected if it has used as much as is left, so that some requests always
-   * remain for other parties.
+   * refilled. A party of a shared key is rejected if it has used at least as many requests as remain, so that some
+   * requests always remain for other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
@@ -170,7 +170,9 @@ interface Bucket {
 
 /** A count is reported for this long after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
-/** Smaller parts of a party are dropped: they no longer change a decision. */
+/**
+ * The number of a party's requests below which they are removed from `parts`, because they no longer change a decision.
+ */
 const LEAST_PART = 0.01
 
 /**

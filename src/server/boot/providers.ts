@@ -26,7 +26,7 @@ import type { ServerIdentities } from './wallets.ts'
 /** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
-  /** The same push client, if its certificate is not from the sandbox and has to be renewed. */
+  /** The push client, set if its certificate is not from the sandbox, so that it can be renewed. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
   /** The connections of identities that are stored in the database. */

@@ -267,7 +267,10 @@ function decoded(part = ''): string {
   }
 }
 
-/** Returns the value of lastUpdated. It must be a string: phones do not parse it, but a number stops their updates. */
+/**
+ * Returns the value of lastUpdated. The value must be a string: phones do not interpret the string, but a number stops
+ * their updates.
+ */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }
@@ -291,7 +294,7 @@ export function webServiceUrl(publicUrl: string): string {
   return `${publicUrl}/apple`
 }
 
-/** Stores, for operator commands, the address in new packages and the previous address. */
+/** Stores the address that new packages contain, and the previous address, for operator commands. */
 export function noteAddress(store: Store, publicUrl: string): Promise<void> {
   return store.transaction(async (tx) => {
     const known = OwnAddress.parse(JSON.parse(await tx.settings.insert(SETTING, JSON.stringify({ publicUrl }))))

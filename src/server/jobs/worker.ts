@@ -96,7 +96,10 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
-  /** A separate party of the store, so that claims and renewals of leases do not wait for the writes of handlers. */
+  /**
+   * A view of the store with separate turns at the writer, so that claims and renewals of leases do not wait for the
+   * writes of handlers.
+   */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   const hanging = new Map<Promise<void>, Job[]>()

@@ -70,8 +70,8 @@ export async function showJoin(event: H3Event, services: JoinServices): Promise<
 }
 
 /**
- * Creates a pass from a submitted form, and redirects to its smart link, or if the page has an identity, to a page that
- * is the same for every address. A form that is sent again leads to the same pass.
+ * Creates a pass from a submitted form, and redirects to its smart link. If the page has an identity, redirects to a
+ * page that is the same for every address. A form that is sent again leads to the same pass.
  * @throws ApiError as showJoin; RATE_LIMITED
  */
 export async function submitJoin(event: H3Event, services: JoinServices): Promise<Response> {
@@ -91,7 +91,8 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     if (existing) return redirectToPass(existing, services, now)
   }
   requireOpen(opened, now)
-  // The box has the version that the visitor saw, so that no visitor consents to a text that replaced it since.
+  // Compare the version in the checkbox, which the visitor saw, so that no visitor consents to a newer text by
+  // accident.
   const hasConsent = cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)

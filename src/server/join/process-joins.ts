@@ -59,7 +59,7 @@ async function createOnce(
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
   if (await insertJoined(tx, plan, given, context, services)) return true
-  // Forget the address again: the form was sent before, and its pass was erased or transferred since.
+  // Delete the address again: the form was sent before, and its pass was erased or transferred in the meantime.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false
 }

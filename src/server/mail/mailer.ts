@@ -15,8 +15,9 @@ export interface Email {
 export interface Mailer {
   /**
    * Sends an email.
-   * @throws DiscardError if the server permanently rejects the address; RescheduleError if it does not accept email now,
-   * which counts as an attempt if it only rejects the address
+   * @throws DiscardError if the server permanently rejects the address
+   * @throws RescheduleError if the server does not accept email now. A temporary rejection of only the address counts
+   * as an attempt
    */
   send(email: Email): Promise<void>
   close(): void
@@ -49,7 +50,7 @@ export function createMailer({ url, from }: MailSettings): Mailer {
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
-    // Never read texts from files or addresses.
+    // Never read the content of an email from a file or a URL.
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -74,7 +75,7 @@ export function createMailer({ url, from }: MailSettings): Mailer {
 }
 
 interface SmtpError extends Error {
-  /** A code of nodemailer: EENVELOPE and EMESSAGE if the server rejected the addresses or the content. */
+  /** The code of nodemailer: EENVELOPE if the server rejected an address, EMESSAGE if it rejected the content. */
   code?: string
   /** The SMTP command that failed. */
   command?: string
@@ -89,7 +90,8 @@ function toJobError(error: SmtpError): Error {
   const reason = responseCode > 0 ? `${code} ${responseCode}` : (code ?? error.name)
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    // Count a rejection of the address, such as 450 for an unknown domain, so that its job ends. Code 421 ends the session.
+    // Count a rejection of the address, such as 450 for an unknown domain, so that its job ends. Do not count 421, with
+    // which the server closes the connection.
     countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }

@@ -203,7 +203,7 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
   return applied
 }
 
-/** Returns the file that keeps the previous database. */
+/** Replaces the database with the draft. Returns the file that keeps the previous database. */
 async function replace(target: string, draft: string, at: Date): Promise<string> {
   const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
   // Link the old file under a second name first, so that a complete database exists at every moment.

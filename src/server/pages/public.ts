@@ -86,7 +86,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
   for (const [path, load] of docsPages) app.get(path, async (event) => send(event, await load()))
-  // The former page to try requests.
+  // Redirect the former page for trying requests.
   app.get(`${docsPath}/try`, () => new Response(null, { status: 302, headers: { location: `..${docsPath}` } }))
 
   app.get('/openapi.json', async (event) => send(event, await loadDescription()))

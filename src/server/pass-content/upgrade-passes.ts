@@ -31,9 +31,9 @@ interface Prepared {
   /** The number of all passes, if they were not counted before. */
   matched?: number
   plans: Plan[]
-  /** The position after these passes; null for the ID of the last of these passes. */
+  /** The position of the upgrade after these passes. If null, the position is the ID of the last of these passes. */
   upTo: string | null
-  /** Whether no pass follows these. */
+  /** Whether these are the last passes. */
   isLast: boolean
 }
 

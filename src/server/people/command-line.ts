@@ -7,7 +7,7 @@ import type { CommandLine } from './sign-in.ts'
 /** The time for which the code of a sign-in works. */
 const CODE_MS = 60_000
 
-/** The associated data of the seals, so that none opens as another. */
+/** The associated data of sealed texts, so that a sealed code cannot be opened as a device, or a device as a code. */
 const SEAL_ROW = 'command-line'
 const DEVICE_ROW = 'device'
 
@@ -60,7 +60,10 @@ export function sealDevice(handle: DeviceHandle, { current }: ServerKeys): strin
   return seal(JSON.stringify(handle), DEVICE_ROW, current, 'sign-ins')
 }
 
-/** @throws ApiError VALIDATION_ERROR */
+/**
+ * Returns the sign-in that the command line sends back. @throws ApiError VALIDATION_ERROR if this server did not seal
+ * it
+ */
 export function openDevice(body: string, { current, previous }: ServerKeys): DeviceHandle {
   const { handle } = (parseJson(body) ?? {}) as { handle?: unknown }
   const opened = typeof handle === 'string' ? open<DeviceHandle>(handle, DEVICE_ROW, [current, ...previous]) : undefined
@@ -72,7 +75,7 @@ function open<T>(sealed: string, row: string, keys: readonly Uint8Array[]): T | 
   try {
     return JSON.parse(unseal(sealed, row, keys, 'sign-ins'))
   } catch {
-    // Treat a forged text as no text.
+    // Treat a forged text as a missing one.
     return undefined
   }
 }

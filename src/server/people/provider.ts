@@ -69,7 +69,7 @@ export interface DeviceSignIn {
   /** The code that the person enters at `verificationUri`. */
   userCode: string
   verificationUri: string
-  /** In seconds, as `interval`, the time between two polls. */
+  /** The lifetime of the codes in seconds. `interval` is the time between two polls in seconds. */
   expiresIn: number
   interval: number
 }
@@ -84,7 +84,7 @@ export const CLOCK_TOLERANCE_SECONDS = 60
 /** The time for which the endpoints of the provider are cached. Keys are read for each sign-in. */
 const METADATA_MS = 3_600_000
 
-/** The time for which a failed request for the endpoints is not repeated. */
+/** The time after a failed request for the endpoints during which no other request is sent. */
 const FAILURE_MS = 3_000
 
 /** The maximum age of a logout token. */
@@ -207,8 +207,8 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
       }),
 
     /**
-     * Begins a sign-in on another device (RFC 8628). Returns `undefined` if the provider does not support it, or not for
-     * this client.
+     * Begins a sign-in on another device (RFC 8628). Returns `undefined` if the provider does not support this, or does
+     * not allow it for this client.
      * @throws ProviderError if the provider does not respond
      */
     beginDevice: () =>

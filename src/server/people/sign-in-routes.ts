@@ -155,7 +155,7 @@ async function beginDevice(event: H3Event, { keys }: PeopleOptions, provider: Pr
   return json({ ...shown, handle: sealDevice({ deviceCode, workspace: named }, keys) })
 }
 
-/** Returns the token of a session after the person has signed in, and 202 before. */
+/** Returns 202 until the person has signed in, and then the token of a session. */
 async function completeDevice(
   event: H3Event,
   { services, config, keys }: PeopleOptions,

@@ -64,8 +64,8 @@ export type SignInResult =
   | { choices: string[] }
 
 /**
- * Signs a person in: stores the person and creates a session with a new secret. The session that the browser had ends,
- * so that anyone who knew its secret is not signed in.
+ * Signs a person in: stores the person, and creates a session with a new secret. Ends the previous session of the
+ * browser, so that anyone who knew its secret is signed out.
  */
 export async function signIn(
   store: Store,
@@ -151,7 +151,10 @@ async function findClaimedRoles(
   return claimed
 }
 
-/** Returns the query of the desk after a sign-in. Only the query is kept, so that no other address can be named. */
+/**
+ * Returns the query of the desk after a sign-in. Ignores the rest of the address, so that a sign-in cannot lead to
+ * another page.
+ */
 export function returnSearch(given: string | null): string {
   if (given === null || given.length > MAX_SEARCH) return ''
   const search = new URLSearchParams(given).toString()

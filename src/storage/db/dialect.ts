@@ -149,7 +149,8 @@ export async function whileSearchForgets(db: Knex, work: () => Promise<void>): P
 }
 
 /**
- * Joins to each row the passes whose IDs the subselect `chosen` returns. PostgreSQL would scan all passes for an `in`.
+ * Joins to each row the passes whose IDs the subselect `chosen` returns. With an `in` condition, PostgreSQL would scan
+ * all passes.
  */
 export function joinChosenPasses(db: Knex, chosen: string): string {
   return isPostgres(db)

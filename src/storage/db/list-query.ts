@@ -254,7 +254,10 @@ function readCursor(text: string, listKey: Buffer, type: KeyType): Cursor {
   ])
 }
 
-/** Returns the key of the last row. If the key is too long for a cursor, reads it from the row. Such keys never change. */
+/**
+ * Returns the key of the last row. If the key is too long for a cursor, reads it from the row, because such keys change
+ * only if their pass is erased.
+ */
 async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, cursor: Cursor): Promise<Cursor['key']> {
   if (type !== 'text' || !isCut(cursor.key)) return cursor.key
   const row: { whole: string } | undefined = await db(name)

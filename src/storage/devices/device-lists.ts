@@ -90,7 +90,7 @@ export class DeviceLists extends Repository {
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('passes.id', 'former_passes.serial_number', 'former_passes.imported_serial_number')
-      // Listings of passes that moved are not recorded, so treat them as just listed.
+      // The time at which a moved pass was listed is not stored, so treat the pass as just listed.
       .select(this.db.raw(`${at.getTime()} as listed_at`), { tag: 'former_passes.update_tag' })
     const arms = [
       { query: held, tag: 'apple_registrations.update_tag' },

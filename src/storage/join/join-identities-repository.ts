@@ -6,7 +6,7 @@ const IDENTITY = mapping({
   /** The SHA-256 of the address in lower case, in hexadecimal. */
   digest: text,
   passId: text,
-  /** The variable of the pass with the address. */
+  /** The variable of the pass that contains the address. */
   variable: text,
   language: text,
   /** The time at which the last email was queued. */
@@ -20,7 +20,10 @@ const MAIL_INTERVAL_MS = 60_000
 
 /** The addresses that have a pass of a template. */
 export class JoinIdentities extends Repository {
-  /** Stores the address of a new pass. Returns false if the address has a pass, also one of a concurrent transaction. */
+  /**
+   * Stores the address of a new pass. Returns false if the address already has a pass, including a pass of a concurrent
+   * transaction.
+   */
   async insert(workspaceId: string, identity: Omit<StoredIdentity, 'mailedAt'>): Promise<boolean> {
     const row = { ...IDENTITY.write({ ...identity, mailedAt: null }), workspace_id: workspaceId }
     const inserted: unknown[] = await this.db('join_identities')
@@ -31,7 +34,7 @@ export class JoinIdentities extends Repository {
     return inserted.length > 0
   }
 
-  /** Returns the pass of an address if an email can be sent now, at most once a minute; `undefined` otherwise. */
+  /** Returns the pass of an address if an email can be sent now (at most one per minute); `undefined` otherwise. */
   async takeMail(
     workspaceId: string,
     { templateId, digest, language }: Pick<StoredIdentity, 'templateId' | 'digest' | 'language'>,

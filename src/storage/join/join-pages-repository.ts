@@ -14,7 +14,7 @@ import {
 } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-/** The settings of a page that no query reads. */
+/** The settings of a page that are stored as JSON, because no query needs them in separate columns. */
 export type JoinSettings = Pick<
   JoinPageWrite,
   'title' | 'intro' | 'fields' | 'labelFrom' | 'consent' | 'identity' | 'source'
@@ -54,7 +54,7 @@ export class JoinPages extends Repository {
     return row && PAGE.read(row)
   }
 
-  /** Returns the page of an address, which names no workspace. */
+  /** Returns the page of an address, across workspaces. */
   async findPublic(slug: string): Promise<PublicJoinPage | undefined> {
     const row: (RowOf<typeof PAGE> & RowOf<typeof WORKSPACE>) | undefined = await this.db('join_pages')
       .join('workspaces', 'workspaces.id', 'join_pages.workspace_id')

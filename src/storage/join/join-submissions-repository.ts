@@ -8,7 +8,7 @@ export interface JoinRequest {
   label: string
   variables: Variables
   join: Omit<PassJoin, 'consentedAt'> & { consentedAt: string | null }
-  /** The variable with the address of the visitor. */
+  /** The variable that contains the address of the visitor. */
   identity: string
   language: string
 }

@@ -26,7 +26,7 @@ export interface StoredPerson extends RecordOf<typeof PERSON> {}
 
 type Row = RowOf<typeof PERSON>
 
-/** The people who signed in. A person is the same one in all workspaces. */
+/** The people who signed in. A person has one row, which all workspaces share. */
 export class People extends Repository {
   /** Stores a person with the email address and roles of this sign-in, which replace those of earlier sign-ins. */
   async signIn(

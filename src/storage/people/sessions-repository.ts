@@ -73,7 +73,7 @@ export class Sessions extends Repository {
     return stored
   }
 
-  /** Finds a session across workspaces, because it identifies its workspace. */
+  /** Finds a session across workspaces, because the session determines the workspace. */
   async findByDigest(digest: string): Promise<SessionWithPerson | undefined> {
     const row: FoundRow | undefined = await selectWorkspace(this.db('sessions'), 'sessions')
       .join('people', 'people.id', 'sessions.person_id')
@@ -123,7 +123,7 @@ export class Sessions extends Repository {
     return this.endAll((query) => query.where({ workspace_id: workspaceId, email }))
   }
 
-  /** Ends a session across workspaces, because its digest is a secret. */
+  /** Ends a session. Needs no workspace, because the digest of its secret identifies the session. */
   async endByDigest(digest: string): Promise<EndedSession[]> {
     return this.endAll((query) => query.where({ digest }))
   }

@@ -284,7 +284,10 @@ function filtersOf({ filter, templateId, projectIds }: StoredUpgrade): PassFilte
   }
 }
 
-/** Returns the values in both lists; an ID that no row has if there are none, because an empty list is not a condition. */
+/**
+ * Returns the values that are in both lists. If there are none, returns an ID that no row has, because an empty list
+ * would match every row.
+ */
 function common(given: string[] | undefined, allowed: readonly string[]): string[] {
   const both = allowed.filter((id) => given === undefined || given.includes(id))
   return both.length > 0 ? both : [NIL_UUID]

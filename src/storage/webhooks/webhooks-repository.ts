@@ -49,7 +49,10 @@ const WEBHOOK = mapping({
   generation: number,
   /** The time of the first failure since the last success. */
   failingSince: optionalTime,
-  /** The number of erasures of pending deliveries. A delivery that was read before an erasure must not be sent. */
+  /**
+   * The number of erasures of pending deliveries. A sender compares it, so that it does not send a delivery that it
+   * read before an erasure.
+   */
   erasures: number,
   createdAt: time,
   updatedAt: time,

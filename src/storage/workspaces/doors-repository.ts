@@ -180,7 +180,7 @@ export class Doors extends Repository {
     return listPage(this.db, filtered, byId('doors'), request, toDoor, selectDoor)
   }
 
-  /** Changes the name or the place of a door. Returns false if it does not exist. */
+  /** Changes the name, the gate, the zone, or the direction of a door. Returns false if the door does not exist. */
   async update(workspaceId: string, id: string, { name, ...place }: DoorChange): Promise<boolean> {
     const own = () => this.ofWorkspace(workspaceId).where('doors.id', id)
     if (!(await own().first('doors.id'))) return false

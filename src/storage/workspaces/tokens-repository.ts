@@ -52,8 +52,8 @@ type Row = RowOf<typeof TOKEN>
 export interface TokenWithWorkspace extends StoredToken {
   workspace: CallerWorkspace
   /**
-   * The place and the last report of the door that has the token, and whether the door has made a request; null for other
-   * tokens.
+   * The gate, zone, direction, and last report of the door that has the token, and whether the door has made a request;
+   * null for other tokens.
    */
   door: (DoorReport & DoorPlace & { isSeen: boolean }) | null
   /** The person whose session acts like a token; absent for tokens. */
@@ -86,7 +86,7 @@ export class Tokens extends Repository {
     return stored
   }
 
-  /** Finds a token across workspaces, because it identifies its workspace. Concurrent calls share a query. */
+  /** Finds a token across workspaces, because the token determines the workspace. Concurrent calls share a query. */
   findByDigest(digest: string): Promise<TokenWithWorkspace | undefined> {
     return findTogether(this.db, digest)
   }

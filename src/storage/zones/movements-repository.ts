@@ -17,7 +17,7 @@ export interface AskedMovements {
   at: Date
 }
 
-/** A movement with its place in the ledger. */
+/** A movement with the ID of its scan. */
 export interface StoredMovement extends Movement {
   scanId: string
 }
@@ -35,7 +35,7 @@ export interface FoundMovements {
   sequence: number
 }
 
-/** An accepted scan with a zone, and the movements around it. */
+/** A movement to insert, with the movements of the pass before and after it. */
 export interface NewMovement extends AskedMovements {
   scanId: string
   direction: Direction
@@ -136,7 +136,7 @@ export class Movements extends Repository {
     return row !== undefined
   }
 
-  /** Deletes the movement of a reversed scan. Returns undefined if the scan is no movement. */
+  /** Deletes the movement of a reversed scan. Returns undefined if the scan is not a movement. */
   async remove(workspaceId: string, scanId: string): Promise<RemovedMovement | undefined> {
     const own = () => this.db('zone_movements').where({ workspace_id: workspaceId, scan_id: scanId })
     const movement = await own().first()

@@ -121,7 +121,7 @@ export class Zones extends Repository {
     return this.change(workspaceId, id, { ...fields, updatedAt: at })
   }
 
-  /** Deletes a zone. Returns false if it does not exist. */
+  /** Deletes a zone. Returns false if the zone does not exist. */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     if (!(await this.change(workspaceId, id, { deletedAt: at }))) return false
     await this.db('doors').where({ workspace_id: workspaceId, zone_id: id }).update(NO_ZONE)
@@ -139,8 +139,9 @@ export class Zones extends Repository {
   }
 
   /**
-   * Adds to the number inside, and returns the zone after that. Returns undefined if the zone changed since its version was
-   * read, so that the facts of the caller about it are outdated. The zone stays locked until the transaction ends.
+   * Adds to the number inside, and returns the zone after the change. Returns undefined if the zone changed since its
+   * version was read, because the caller's facts about the zone are outdated. The zone stays locked until the
+   * transaction ends.
    */
   async add(
     workspaceId: string,

@@ -174,7 +174,7 @@ function barcode({ barcode: { format, message, altText } }: Card) {
   return compact({ type, value: message, alternateText: firstText(altText) })
 }
 
-/** Returns the links that have a scheme. Google would reject an object with a link that has none. */
+/** Returns the links that have a scheme, because Google would reject an object with any other link. */
 function linksOf(card: Card) {
   return card.links
     .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))

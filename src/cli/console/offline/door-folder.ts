@@ -11,7 +11,7 @@ import { collect, findCandidate, listCandidates } from '../../arguments/named.ts
 import { CliError } from '../../command/cli-error.ts'
 import { ask } from '../environment.ts'
 
-/** The place of a console, read from the server once and stored for offline starts. */
+/** The workspace, project, and zone of a console, read from the server once and stored for offline starts. */
 const Place = z.strictObject({
   workspaceId: z.string(),
   workspaceName: z.string(),
@@ -42,9 +42,11 @@ export interface EntranceOptions {
 }
 
 /**
- * Identifies the door.
- * @throws ApiError if the server rejects the token, the project, or the zone; CliError if the project or the zone does not
- * exist, or if the server does not respond and this machine has not used the door before
+ * Finds the workspace, project, and zone of a console, on the server or, if the server does not respond, in the stored
+ * file.
+ * @throws ApiError if the server rejects the token, the project, or the zone
+ * @throws CliError if the project or the zone does not exist. Also if the server does not respond, and this machine has
+ * not used the door before
  */
 export async function enter(options: EntranceOptions): Promise<Entrance> {
   const { client, url, token, project, zone, folder } = options
@@ -90,7 +92,7 @@ async function findProject(
   return findCandidate(await collect(listCandidates('project', client, signal)), 'project', text)
 }
 
-/** @throws CliError if the project, or any project, has no such zone, UsageError if several have the name */
+/** @throws CliError if no zone has the name or ID, UsageError if several zones have the name */
 async function findZone(
   { zones }: Client,
   text: string,

@@ -14,9 +14,9 @@ import {
 import { openPrivateSync } from '../../../files/private-file.ts'
 
 /**
- * The tables: rows as JSON, and an entry for each value in an index. SQLite overwrites deleted guest data. With a
- * `synchronous` setting below `extra`, a power failure can undo the last transaction, because the deletion of its
- * journal is not on disk.
+ * The tables: rows as JSON, and an entry for each value in an index. SQLite overwrites deleted guest data.
+ * `synchronous` is `extra`: with a lower setting, a power failure can undo the last transaction, because the deletion
+ * of its journal is not on disk.
  */
 const SETUP = `
   pragma busy_timeout = 10000;

@@ -22,7 +22,7 @@ export interface DesignerBundle {
   strings: PassStrings
   /** The files that were not read. */
   unmapped: Note[]
-  /** Whether the template can be a pass of a holder: Pass Designer writes a tooling.json, which no pass has. */
+  /** Whether the file can be an issued pass. A file with the tooling.json of Pass Designer cannot. */
   canBePass: boolean
 }
 

@@ -52,8 +52,8 @@ export interface ReadGroup {
 }
 
 /**
- * Reads the fields of a group. `inApple` means that `apple` can show the variables of the group elsewhere, so that they
- * need Apple's form.
+ * Reads the fields of a group. `inApple`: whether fields of `apple` can show the same variables, whose values must then
+ * have Apple's form.
  */
 export function readGroup(sources: readonly SourceField[], context: FieldContext, inApple = false): ReadGroup {
   const lostIn = (isApple: boolean) => [

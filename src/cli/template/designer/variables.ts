@@ -14,7 +14,7 @@ export type NewVariable = Pick<VariableDefinition, 'example' | 'default'> & {
 type WrittenVariable = NonNullable<DefinitionInput['variables']>[number]
 
 const MAX_NAME = 60
-/** The schema of a definition has the same maximum. */
+/** The maximum number of variables, as in the schema of a definition. */
 const MAX_VARIABLES = 200
 
 /** The variables of a definition, with the values of the template as examples. */

@@ -74,7 +74,7 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
 
 const MAX_STATES = 100
 
-/** One of several values: the one whose key is the text of `by`, filled with the values of the pass. */
+/** One of several values. The key of the value is the text of `by` with its placeholders replaced. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
@@ -83,7 +83,7 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
     ),
-    /** The value for any other text. If omitted, there is none. */
+    /** The value for any other text. If omitted, a pass with another text has no value. */
     else: value.optional(),
   })
 
@@ -235,7 +235,7 @@ const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine
 /** Options of Google Wallet, and keys of the class and the object that replace what the service writes. */
 export const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
-  /** Passes share a class if this text, with their values, is the same. */
+  /** Passes share a class if this text is the same after its placeholders are replaced. */
   classKey: text(1, 1024).optional(),
   /** The key of the field with the points of a loyalty card. */
   points: FieldKey.optional(),

@@ -59,7 +59,7 @@ export const ScanContext = z.strictObject({
 })
 export type ScanContext = z.output<typeof ScanContext>
 
-/** The side to which a movement leads. */
+/** The direction of a movement: into the zone, or out of it. */
 export const Direction = z.enum(directions)
 export type Direction = z.output<typeof Direction>
 

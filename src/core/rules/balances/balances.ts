@@ -56,11 +56,11 @@ export function coveredPart(balance: Bounded, value: number, delta: number): num
     : Math.max(0, Math.min(delta, maxOf(balance) - value))
 }
 
-/** A balance of a pass, and the change of it by an accepted scan. */
+/** A balance of a pass, and its change by an accepted scan. */
 export interface RuledBalance {
   name: string
   value: number
-  /** 0 if no rule changes the balance. Above the maximum, only a part of the rule applies. */
+  /** The change; 0 if no rule changes the balance. A change that would exceed the maximum is reduced. */
   delta: number
   /** Whether the rule debits more than the balance covers. */
   isUncovered: boolean
@@ -85,7 +85,7 @@ export function addToSums(sums: BalanceSums | null, name: string, delta: number,
   return { ...sums, [name]: { sum: sum + delta, count: count + 1, at: at.getTime() } }
 }
 
-/** The prefix of placeholders of balances. No variable can have such a name. */
+/** The prefix of placeholders of balances. No variable can have a name with this prefix. */
 const PREFIX = 'balance.'
 
 export function balancePlaceholder(name: string): string {
@@ -97,7 +97,10 @@ export function balanceNamed(placeholder: string): string | undefined {
   return placeholder.startsWith(PREFIX) ? placeholder.slice(PREFIX.length) : undefined
 }
 
-/** Returns the values of the placeholders of balances: an amount of a currency in its major unit, such as 12.40. */
+/**
+ * Returns the values of the placeholders of balances. An amount of money is in the major unit of its currency, such as
+ * 12.40.
+ */
 export function balanceTexts(
   { balances = {} }: Pick<Definition, 'balances'>,
   sums: BalanceSums | null,

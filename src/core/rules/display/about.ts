@@ -38,7 +38,7 @@ function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
   return { ...trip, ...known(Object.fromEntries(times)) }
 }
 
-/** Returns the zone of a field that shows a time of the trip: that of the place, else the offset of the time. */
+/** Returns the zone of a field that shows a time of the trip: the zone of the place, or else the offset of the time. */
 export function zoneOfTripTime(value: string, { trip }: AboutContent, about: About): string | undefined {
   const key = tripTimes.find((time) => trip?.[time]?.trim() === value.trim())
   if (!key) return undefined

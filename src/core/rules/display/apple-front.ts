@@ -172,7 +172,7 @@ const LETTER_CLASSES: readonly (readonly [pattern: RegExp, width: number])[] = [
 const USUAL = 0.56
 
 function widthOf(char: string): number {
-  // Exclude the characters up to U+2000: digits and signs such as © are narrow, but also Extended_Pictographic.
+  // Exclude the characters up to U+2000: digits and signs such as © are Extended_Pictographic, but narrow.
   if (char > '\u2000' && FULL_WIDTH.test(char)) return 1
   if (char !== '\n' && NOTHING.test(char)) return 0
   return LETTER_CLASSES.find(([pattern]) => pattern.test(char))?.[1] ?? USUAL

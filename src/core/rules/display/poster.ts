@@ -67,7 +67,8 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
 /**
- * Returns the locale of an event. By default, its zone is the offset of its start, which is the offset at the venue.
+ * Returns the locale of an event. If the locale has no time zone, uses the UTC offset of the event's start, because
+ * this is the offset at the venue.
  */
 function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }

@@ -7,7 +7,7 @@ type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
 
 /** A balance of a pass as a door knows it. */
 export interface BalanceAtDoor {
-  /** The value in the list, changed by the scans of the door since then. */
+  /** The value in the list, changed by the scans of the door since the list was made. */
   value: number
   /** The change by an accepted scan. */
   delta: number
@@ -17,15 +17,15 @@ export interface BalanceAtDoor {
 }
 
 export interface UsesAtDoor {
-  /** The uses of the door that the list lacks, minus the reversed uses in the list. */
+  /** The number of uses that the door debited and the list lacks, minus the uses in the list that the door reversed. */
   sinceList: number
-  /** The uses that were not uploaded yet. */
+  /** The number of uses that were not uploaded yet. */
   unsent: number
 }
 
 /**
- * Returns the balances of a listed pass. A door can always add, because an addition is never denied. It can debit at most the
- * offline allowance before its scans are uploaded, because other doors can debit the same pass.
+ * Returns the balances of a listed pass. A door can always add, because an addition is never denied. The door can debit
+ * at most the offline allowance before its scans are uploaded, because other doors can debit the same pass.
  */
 export function balancesAtDoor(
   { balances = [] }: Pick<SnapshotItem, 'balances'>,

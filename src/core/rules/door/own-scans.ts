@@ -2,7 +2,7 @@ import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
 import type { Direction } from '../zones/presence.ts'
 
-/** An offline decision, as doors store it. The part that is uploaded has the time of the attempt as `scannedAt`. */
+/** An offline decision, as doors store it. */
 export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
   /** The list that was used for the evaluation. */
@@ -46,8 +46,8 @@ export interface ListedScan {
 /** A scan of this door, which the list may not contain yet. */
 export interface OwnScan extends ListedScan {
   /**
-   * The time when the server recorded it. `undefined` until it is uploaded, and `null` if the server permanently
-   * rejected it.
+   * The time when the server recorded the scan. `undefined` until the scan is uploaded, and `null` if the server
+   * permanently rejected it.
    */
   recordedAt: string | null | undefined
   /** Set if the scan was a movement in a zone. Exits and re-entries debit no use. */

@@ -84,9 +84,9 @@ function movementsOf(
 }
 
 /**
- * Returns the movement before a listed movement that the door reversed. It is derived from the listed movement, because
- * the list has only the last movement. The movements of a pass alternate. A use that is older than an entry also
- * belonged to the exit before the entry.
+ * Returns the movement before a listed movement that the door reversed. The list has only the last movement of a pass,
+ * so the previous one is derived from it: it has the opposite direction, because movements alternate. If the reversed
+ * entry continued an earlier use, the exit before it has the same use.
  */
 function movementBefore({ direction, at, use }: KnownMovement): KnownMovement {
   const isOlder = use !== null && Date.parse(use.scannedAt) < at.getTime()

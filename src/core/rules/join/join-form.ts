@@ -30,7 +30,7 @@ export type FieldKind = 'text' | 'email' | 'number' | 'url' | 'date' | 'choice'
 /** The reason why the value of a field is rejected. */
 export type FieldError = 'required' | 'tooLong' | 'email' | 'number' | 'url' | 'date' | 'invalid'
 
-/** The maximum length of values, also if the variable allows more. Keeps patterns fast. */
+/** The maximum length of a value, even if the variable allows more, so that checks of patterns are fast. */
 const MAX_LENGTH = 500
 /** The maximum length of an address (RFC 5321). */
 const MAX_EMAIL_LENGTH = 254
@@ -63,7 +63,7 @@ export function formFields(definition: Definition, { fields, identity }: JoinFor
   })
 }
 
-/** Whether the variable that identifies visitors, if there is one, is an email address in the definition. */
+/** Whether the page has no identity, or the definition declares its identity as an email address. */
 export function hasIdentity({ variables }: Pick<Definition, 'variables'>, { identity }: Pick<JoinForm, 'identity'>) {
   return identity === undefined || variables.some(({ name, format }) => name === identity && format === 'email')
 }

@@ -48,7 +48,7 @@ interface Variant {
   /** A phrase with the keys of the state. Empty if there is only one state. */
   state: string
   colors: Card['colors']
-  /** The source of the strip, if it is one of the choices. */
+  /** The image source of the strip, if the strip is one of the choices. */
   strip: string | null
 }
 

@@ -15,7 +15,7 @@ export interface Grant {
   projectIds: string[] | null
 }
 
-/** The permissions of a person for one request, as a token has them. */
+/** The permissions of a person for one request, in the form of the permissions of a token. */
 export interface Permissions {
   role: Role
   scopes: Scope[]

@@ -43,7 +43,7 @@ interface Size {
 
 /** Reads a definition once, so that each pass costs one addition per placeholder, without filling any text. */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
-  // Measure all languages together, which are one package.
+  // Measure all languages together, because one package contains all of them.
   const written = writtenOf(rendered as Definition)
   const find = compiled.get(written) ?? compile(written)
   compiled.set(written, find)

@@ -195,7 +195,7 @@ const SECOND = '[0-5]\\d(?:\\.\\d+)?'
 const MARK = '\0'
 
 interface Piece {
-  /** Without anchors. */
+  /** The pattern of the piece, without anchors. */
   pattern: string
   what: string
 }

@@ -47,8 +47,8 @@ export function evaluatePresence({ direction, previous, next }: PresenceFacts): 
 }
 
 /**
- * Returns the possible time at which a re-entry needs no new use, because the use of the last entry was debited in the
- * same window, period, and scan context. Returns `undefined` if the entry must debit a use.
+ * Returns the placement of the attempt for which a re-entry needs no new use: the use of the last entry was debited in
+ * the same window, period, or scan context. Returns `undefined` if the entry must debit a use.
  */
 export function coveredPlace(
   { places, scanContextKey }: RedemptionPlan,

@@ -49,7 +49,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
       {/* Keep this outside the area that the lock hides from screen readers. */}
       <DecisionAnnouncement decision={shown} />
       <ZoneAnnouncement />
-      {/* The lock makes the area inert here. The browser does so for a sheet. */}
+      {/* Make the area inert under the lock. For a sheet, the browser does this. */}
       <MainArea class="scan" label={words.door} inert={panel === 'lock'}>
         <h1 class="unseen">{words.door}</h1>
         {!shown && <StatusBar />}

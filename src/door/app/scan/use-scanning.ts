@@ -97,8 +97,7 @@ function completed(decisions: readonly Decision[], members: DoorGroup['open']): 
 }
 
 /**
- * The time between two keys, in milliseconds, after which the earlier text is dropped: a scanner types faster, a person
- * might not.
+ * The time between two keys, in milliseconds, after which the earlier text is dropped, because a scanner types faster.
  */
 const PAUSE_MS = 1000
 

@@ -12,7 +12,10 @@ interface ZoneLineProps {
   asOf?: string | null | undefined
 }
 
-/** The direction, the zone, and the number inside. Words, signs, and colors have the same meaning. */
+/**
+ * The direction, the zone, and the number inside. Words, signs, and colors show the same state, so that color is not
+ * needed to read it.
+ */
 export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
   const { language } = useDoor()
   const { words, locale } = language

@@ -72,7 +72,7 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
   )
 }
 
-/** Counts people who pass without a scan. The sheet stays open, so that one press counts one person. */
+/** Counts people who pass without a scan. One press counts one person, so the sheet stays open for the next press. */
 export function CountSheet({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language

@@ -56,7 +56,10 @@ export async function record(
   await count(tx, countsOf(decision))
 }
 
-/** Returns the counts of one decision. A code of several passes counts nothing, because the pass that is chosen next counts. */
+/**
+ * Returns the counts of one decision. A code that matches several passes is not counted, because the pass that the
+ * operator then chooses is counted.
+ */
 function countsOf(decision: Decision): Counts {
   const { tone, word } = badgeOf(decision)
   const isExit = word === 'left'
@@ -77,7 +80,7 @@ async function count(tx: Transaction, { accepted, turnedAway, left }: Counts): P
   })
 }
 
-/** Counts a scan of this door again, or no longer. Ignores scans of the previous door of the phone. */
+/** Adds a scan of this door to the counts (1), or removes it (-1). Ignores scans of the previous door of the phone. */
 async function recount(tx: Transaction, scan: StoredDecision | undefined, sign: 1 | -1): Promise<void> {
   if (!scan || scan.before !== undefined) return
   const { accepted, left } = countsOf(scan.decision)

@@ -148,17 +148,17 @@ export interface EngineStore {
   /** Starts a new list, while the one in use is kept. */
   beginList(): Promise<void>
   addToList(items: readonly SnapshotItem[]): Promise<void>
-  /** Replaces the list in use by the new one, and deletes the entries that it contains. */
+  /** Replaces the list in use by the new list, and deletes the journal entries that the new list contains. */
   finishList(head: ListHead): Promise<void>
-  /** Changes the list in use. If a head is given, the changed list is the list of that head. */
+  /** Changes the list in use. If a head is given, it becomes the head of the changed list. */
   amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null): Promise<void>
   /** Returns the names of all passes in the list. */
   names(): Promise<readonly NamedItem[]>
   /** Removes the list. */
   dropList(): Promise<void>
   /**
-   * Removes the token, the list, and all guest data except pending entries. Does nothing if this phone is another door
-   * than that of the token by now.
+   * Removes the token, the list, and all guest data except pending entries. Does nothing if this phone has become
+   * another door than the door of the token.
    */
   wipe(token: string | undefined): Promise<void>
   close(): Promise<void>
@@ -187,7 +187,7 @@ export interface StoredDecision {
   seq?: number
   externalRef: string
   decision: Decision
-  /** The movement of an accepted scan. The list replaces the journal entry of the scan, but not this. */
+  /** The movement of an accepted scan. A new list replaces the journal entry of the scan, but keeps this property. */
   movement?: OwnMovement | undefined
   /** Set if the server decided differently from this phone. */
   conflict?: 1

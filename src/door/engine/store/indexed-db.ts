@@ -1,7 +1,7 @@
 import { type IDBPTransaction, openDB } from 'idb'
 import { StorageFullError, type TableDatabase, type Transaction, tables } from './engine-store.ts'
 
-/** Increment it for each change of the tables. */
+/** The version of the tables. Increment it for each change of the tables. */
 const VERSION = 1
 
 /**

@@ -10,9 +10,10 @@ export async function zonesOf(tx: Transaction): Promise<readonly KnownZone[]> {
 }
 
 /**
- * Stores zones of the server. The number inside also counts the changes of this door that the server does not have yet.
- * A reset drops adjustments from before it, because the server would count them after it.
- * @param at the time of the response, and areAll whether other zones no longer exist
+ * Stores zones that the server sent. Adds the changes of this door that the server does not have yet to the number
+ * inside. Removes adjustments from before a reset, because the server would count them after the reset.
+ * @param options.at the time of the response
+ * @param options.areAll whether other zones no longer exist
  */
 export async function learnZones(
   tx: Transaction,

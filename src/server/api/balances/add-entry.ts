@@ -28,8 +28,8 @@ export interface AddedEntry {
 const MOST_OF_PASS = 32
 
 /**
- * Adds an entry, in one transaction with concurrent requests of the workspace. The passes are locked, so that each
- * entry is compared with the value after all earlier entries. Returns the error of an entry that cannot be added.
+ * Adds an entry. Concurrent requests of a workspace share one transaction. The passes are locked, so that each entry is
+ * compared with the value after all earlier entries. Returns the error of an entry that cannot be added.
  */
 export const addTogether = grouped(
   (store: Store, take: () => AskedEntry[]) =>

@@ -11,10 +11,7 @@ const FLUSH_MS = 15_000
 const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
-/**
- * Creates a buffer of the states that doors report with their requests, which is written every 15 seconds. After a
- * crash, the next requests of the doors report their state again.
- */
+/** Returns the versions of those passes that have balances. Runs no query if no pass has balances. */
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined

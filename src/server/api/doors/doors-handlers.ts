@@ -13,8 +13,9 @@ import { holdProject } from '../token-projects.ts'
 
 const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
-/** The maximum number of open invitations per project, and of doors together with unclaimed uses of invitations. */
+/** The maximum number of open invitations per project. */
 const MAX_INVITATIONS = 100
+/** The maximum number of doors per project, together with unclaimed uses of invitations. */
 const MAX_DOORS = 5_000
 
 export const doors: Handlers<typeof contract> = {
@@ -84,7 +85,7 @@ export const doors: Handlers<typeof contract> = {
     }),
 }
 
-/** Returns a door. The zone is only there if the door has one. */
+/** Returns a door. The zone and direction are omitted if the door has no zone. */
 function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
   return { ...withIsoTimes(door), ...(zoneId !== null && { zoneId, direction: direction ?? 'in' }) }
 }

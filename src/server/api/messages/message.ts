@@ -38,8 +38,8 @@ export interface Created<T> {
 }
 
 /**
- * The number of attempts after which an idempotency key that is used but not found belongs to a message of another
- * project.
+ * The maximum number of attempts to find or insert a message. After that, the idempotency key belongs to a message of
+ * another project, which the token cannot access.
  */
 const MAX_ATTEMPTS = 5
 

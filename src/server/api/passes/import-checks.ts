@@ -23,8 +23,8 @@ export interface ImportVersion {
 }
 
 /**
- * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or the identity is
- *   retired
+ * @throws ApiError TEMPLATE_NOT_FOUND
+ * @throws ApiError VALIDATION_ERROR if the workspace cannot use the identity, or the identity is retired
  */
 export async function openVersion(
   templateId: string,

@@ -102,7 +102,8 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
 }
 
 /**
- * Checks the zones of all reports before any is recorded. A zone can be deleted, because the device scanned before.
+ * Checks the zones of all reports before any is recorded. Accepts a deleted zone, because the device can have scanned
+ * before the deletion.
  * @throws ApiError NOT_FOUND for an unknown zone, or a zone of another project than the scan
  */
 async function requireZones(

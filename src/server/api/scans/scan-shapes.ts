@@ -194,8 +194,8 @@ function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): st
 }
 
 /**
- * Returns a scan with its place. If a door made the scan, the server sets the device and the gate, regardless of the
- * values that the door sent.
+ * Returns a scan with its device and gate. If a door made the scan, the server sets both, regardless of the values that
+ * the door sent.
  */
 export function atDoor<S extends { deviceId?: string | undefined; context?: ScanContext | undefined }>(
   scan: S,

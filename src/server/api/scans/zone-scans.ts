@@ -16,7 +16,7 @@ import { type Attempt, type DecidedScan, namedPass, type ZoneAttempt } from './a
 /** Thrown if a zone was reset or changed after it was read, so that the scans must be evaluated again. */
 class ZoneChangedError extends Error {}
 
-/** The maximum number of attempts, which only a zone that changes all the time exceeds. */
+/** The maximum number of attempts. Only a zone that changes constantly needs more. */
 const MAX_TRIES = 10
 
 /** Runs a transaction again if a zone changed during it. */
@@ -99,10 +99,7 @@ export function movementOfPass(
   return pass.projectId === found.zone.projectId ? found : noZone(found.zone.id)
 }
 
-/**
- * Counts the places that attempts take in zones, so that each attempt is decided with the places that earlier attempts
- * took.
- */
+/** Counts the earlier attempts in each zone, so that each attempt is decided with the number inside after them. */
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {

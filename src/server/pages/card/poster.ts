@@ -11,7 +11,7 @@ import { barcodeHtml, type CardOptions, fieldListHtml, languageAttributes } from
 /**
  * Draws a poster as a newer iPhone does. Needs `posterStyle`, and `cardStyle` for its fields.
  * @param card the classic style of the pass, as `appleCard` returns it
- * @param images the images of the pass, of which the classic style shows only some
+ * @param images the images of the pass, including images that the classic style does not show
  */
 export function posterHtml(poster: Poster, card: Card, images: Card['images'], { imageUrl }: CardOptions): string {
   const picture = (role: 'artwork' | 'background' | 'primaryLogo' | 'secondaryLogo', alt = '') => {

@@ -79,7 +79,10 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
-/** The newer layout shows the primary logo, and not the other one. Without it, keep the logo in the approximation. */
+/**
+ * Returns the images of the newer layout, which shows the primary logo instead of the logo. Without a primary logo,
+ * keeps the logo.
+ */
 function semanticImages(apple: Card, { primaryLogo }: Card['images']): Card['images'] {
   return primaryLogo === undefined ? apple.images : { ...apple.images, logo: primaryLogo }
 }

@@ -32,7 +32,7 @@ export const emptyForm: FilledForm = {
   lacksConsent: false,
 }
 
-/** The names of inputs that no variable can have. */
+/** The names of inputs of the page itself. No variable can have such a name. */
 export const TOKEN_INPUT = '-token'
 export const CONSENT_INPUT = '-consent'
 
@@ -186,7 +186,7 @@ function langOf({ language: { ofTexts, tag } }: JoinPageFacts): string {
 
 const ADDRESS = /https:\/\/[^\s<>]*[^\s<>.,;:!?)\]’”'"]/g
 
-/** Escapes a text of the issuer, and links the addresses in it, such as that of the terms. */
+/** Escapes a text of the issuer, and turns the URLs in the text into links. */
 function linked(text: string): string {
   let html = ''
   let end = 0

@@ -79,7 +79,7 @@ export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'def
   return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
 }
 
-/** The size from which the server makes the mosaic of an upload, too. */
+/** The size from which the mosaic of a strip is made, as the server does for an upload. */
 const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
 
 /** Finds all warnings of publishing that need no server. Keeps the process that decodes strips until it is closed. */

@@ -5,7 +5,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
   await db.schema.createTable('join_pages', (table) => {
     table.uuid('template_id').primary().references('templates.id')
     table.uuid('workspace_id').notNullable().references('workspaces.id')
-    // Unique on the server, because the address of a page names no workspace.
+    // Unique on the server, because the address of a page does not contain the workspace.
     table.text('slug').notNullable().unique()
     table.text('settings').notNullable()
     table.boolean('open').notNullable()
@@ -36,7 +36,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.text('digest').notNullable()
     // No foreign key: the address is reserved before its pass is inserted.
     table.uuid('pass_id').notNullable().unique()
-    // The variable of the pass with the address, and the language of its owner, for the email with the link.
+    // The variable of the pass that contains the address, and the language of the visitor, for the email with the link.
     table.text('variable').notNullable()
     table.text('language').notNullable()
     table.bigInteger('mailed_at')
