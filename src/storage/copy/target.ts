@@ -3,10 +3,7 @@ import { SetupError } from '../../core/errors.ts'
 import { isTaken } from '../db/database-errors.ts'
 import { inDialect, rowsOf } from '../db/dialect.ts'
 
-/**
- * The table that marks the target of an incomplete copy. Until the copy is complete, the target has only its unique indexes and
- * no active trigger. `requireWhole` prevents its use.
- */
+/** The table that marks an incomplete copy, which lacks indexes and active triggers. `requireWhole` prevents its use. */
 
 const PROGRESS = 'copy_progress'
 
@@ -20,10 +17,7 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
   return db.schema.hasTable(PROGRESS)
 }
 
-/**
- * Throws if a copy into the database is incomplete.
- * @throws SetupError
- */
+/** @throws SetupError if a copy into the database is incomplete */
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy to this database was started and is not complete.', {
@@ -56,10 +50,7 @@ export async function findState(db: Knex, table: string): Promise<string | undef
   return (await db(PROGRESS).where({ name: table }).first('state'))?.state
 }
 
-/**
- * Replaces the saved progress `known` of a table by `next`. Call it before its rows are written, in the same
- * transaction. Returns false if another run has changed the progress.
- */
+/** Replaces the saved progress `known`, in the transaction of the rows. Returns false if another run has changed it. */
 export async function setState(
   tx: Knex,
   table: string,

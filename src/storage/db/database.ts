@@ -18,35 +18,24 @@ export interface Connections {
   writer: Knex
 }
 
-/**
- * The database. Its `reader` and `writer` are for operators and maintenance. Their statements have no time limit, except while
- * they wait for locks.
- */
+/** The database. Its `reader` and `writer` are for operators and maintenance, and have no time limit except for locks. */
 export interface Database extends Connections {
   dialect: Dialect
   /**
-   * Returns connections for the requests of a party: a workspace, or all callers without a token. Statements outside a
-   * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
-   * BUSY_TIMEOUT_MS for one. On SQLite, large writes such as batches (`isLarge`) have the same priority as the jobs of the
-   * party, below its other requests.
+   * Returns connections for the requests of a party: a workspace, or all callers without a token. A party has a limited
+   * share and waits at most BUSY_TIMEOUT_MS. Statements outside a transaction have a time limit. On SQLite, large writes
+   * (`isLarge`) yield to its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /**
-   * Returns connections for the jobs of a party. The party has a limited share of the connections. Neither its
-   * statements nor its waits for a connection have a time limit.
+   * Returns connections for the jobs of a party, which has a limited share of them. No wait and no statement has a limit.
    */
   forJobs(party: string): Connections
-  /**
-   * The number of passes that a request writes per transaction before it lets other writers run. It is low on SQLite, where all
-   * writers share one connection (decisions/0003).
-   */
+  /** The number of passes per transaction of a request. Low on SQLite, whose writers share a connection (decisions/0003). */
   passesPerTurn: number
   /** A connection for authentication and health checks only, so that both respond while the other connections are busy. */
   entry: Knex
-  /**
-   * Returns the error with which SQLite reported that its file is damaged, if any. After that error, nothing is written until a
-   * start finds the file intact (see `clearDamage`). Always `undefined` for PostgreSQL.
-   */
+  /** Returns the error with which SQLite reported damage of its file. After it, nothing is written until `clearDamage`. */
   findDamage(): Error | undefined
   close(): Promise<void>
 }
@@ -63,21 +52,13 @@ export interface DatabaseOptions {
 /** The maximum time that a statement waits for locks, in milliseconds. */
 export const BUSY_TIMEOUT_MS = 5_000
 
-/**
- * The retry interval, in milliseconds, if SQLite reports BUSY. When several processes switch a new file to WAL mode at once, all
- * but one get BUSY immediately, regardless of the timeout.
- */
+/** The retry interval if SQLite reports BUSY, which it does at once when processes switch a new file to WAL mode. */
 const BUSY_AGAIN_MS = 10
 
-/**
- * The time, in milliseconds, after which PostgreSQL ends an idle transaction, so that a process that hangs releases its locks.
- */
+/** The time after which PostgreSQL ends an idle transaction, so that a process that hangs releases its locks. */
 const HUNG_TIMEOUT_MS = 10_000
 
-/**
- * The number of read connections: one less than the number of libuv threads, on which SQLite runs, so that slow reads
- * do not block writes and logins.
- */
+/** One less than the number of libuv threads, on which SQLite runs, so that slow reads do not block writes and logins. */
 const SQLITE_READERS = 3
 
 /** See `passesPerTurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine. */
@@ -96,10 +77,7 @@ const common = {
   log: { warn: () => undefined, error: () => undefined },
 } satisfies Knex.Config
 
-/**
- * Opens `sqlite:./passes.db` or `postgres://user:password@host/name`.
- * @throws DatabaseUrlError
- */
+/** Opens `sqlite:./passes.db` or `postgres://user:password@host/name`. @throws DatabaseUrlError */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url, options)
   const file = sqliteFile(url)
@@ -173,10 +151,7 @@ const SETTINGS = {
   idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
 }
 
-/**
- * Keeps jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a second later. A plan that
- * was made for an empty outbox would read all jobs for each claim, until the next autoanalyze a minute later.
- */
+/** Keeps jobs from scanning whole tables, as a plan from a time with an empty outbox would until the next autoanalyze. */
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
 function openSqlite(filename: string, options: DatabaseOptions): Database {
@@ -236,9 +211,8 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 }
 
 /**
- * The duration of a few turns at SQLite's writer (`savingsMs`). A workspace with little work needs several turns in a row, for
- * example to create a pass, scan it, and emit both events. Without savings, it would wait before each turn until a busy
- * workspace had used as much time.
+ * A few turns at the writer of SQLite, so that a workspace with little work need not wait before each of its statements
+ * until a busy workspace had used as much time.
  */
 const WRITER_SAVINGS_MS = 100
 
@@ -248,9 +222,8 @@ const NO_TIMEOUT = undefined
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
- * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
- * processors, because the statements of both workspaces share the processors. The number of processors of PostgreSQL is
- * unknown, so this uses the number of this machine.
+ * The connections of a busy workspace next to a less busy one: half of the processors, which their statements share. The
+ * number of processors of PostgreSQL is unknown, so this uses that of this machine.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 

@@ -14,10 +14,7 @@ export function isPostgres(db: Knex): boolean {
 /** One function per database, for statements that have no common form, such as triggers and catalog queries. */
 type Ways<T> = Record<'postgres' | 'sqlite', (db: Knex) => T>
 
-/**
- * Calls the function for the dialect of `db`, if `ways` has one. Only migrations and copies need it; queries use the functions
- * below.
- */
+/** Calls the function for the dialect of `db`, if `ways` has one. Only for migrations and copies. */
 export function inDialect<T>(db: Knex, ways: Ways<T>): T
 export function inDialect(db: Knex, ways: Partial<Ways<Promise<unknown>>>): Promise<unknown> | undefined
 export function inDialect(db: Knex, ways: Partial<Ways<unknown>>): unknown {
@@ -37,10 +34,7 @@ export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promi
   if (isPostgres(db)) await select()
 }
 
-/**
- * Makes concurrent transactions with the same number take turns until they end. On SQLite, all writers take turns
- * anyway.
- */
+/** Makes transactions with the same number take turns until they end, as all writers of SQLite do. */
 export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
@@ -52,18 +46,12 @@ export async function lockTables(tx: Knex.Transaction, tables: string[]): Promis
   await tx.raw(`lock table ${tables.map((name) => `"${name}"`).join(', ')} in share mode`)
 }
 
-/**
- * Makes the transaction read tables by their keys. PostgreSQL has no statistics on tables that were just filled, so it would
- * sort them for each page.
- */
+/** Makes the transaction read by keys. Without statistics on new tables, PostgreSQL would sort them for each page. */
 export async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
 }
 
-/**
- * Makes the transaction look up the rows of other tables for each row of a chunk. PostgreSQL would read all rows that match in
- * the other table again for each chunk.
- */
+/** Makes the transaction join by keys. PostgreSQL would read all matches in the other table for each chunk. */
 export async function joinByKeys(tx: Knex): Promise<void> {
   if (isPostgres(tx))
     await tx.raw("select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)")
@@ -78,9 +66,7 @@ export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Pr
   })
 }
 
-/**
- * Returns a slot of the counters that no concurrent transaction uses. On SQLite, all transactions use the same slot.
- */
+/** Returns a slot of the counters that no concurrent transaction uses; 0 on SQLite. */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0
   const [row] = rowsOf<{ slot: number }>(db, await db.raw('select count_slot() as slot'))
@@ -95,25 +81,18 @@ export function isUnlocked(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Whether the planner knows the distribution of values. SQLite does not, so some queries must state which condition matches few
- * rows.
+ * Whether the planner knows the distribution of values. For SQLite, some queries must state which condition is selective.
  */
 export function knowsDistribution(db: Knex): boolean {
   return isPostgres(db)
 }
 
-/**
- * Returns a column for conditions that must not determine which index is used. SQLite has no statistics on the distribution of
- * values, so it would read and sort all rows in the range. PostgreSQL has statistics and decides for itself.
- */
+/** Returns a column for conditions that must not determine the index, because SQLite cannot estimate them. */
 export function boundColumn(db: Knex, column: string): string {
   return isPostgres(db) ? column : `+${column}`
 }
 
-/**
- * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Without statistics,
- * SQLite would read all rows of the workspace. This forces the use of the index on `pass_id`.
- */
+/** Returns the rows of passes along the index on `pass_id`. SQLite would read all rows of the workspace. */
 export function rowsOfPasses(
   db: Knex,
   table: 'pass_identifiers' | 'pass_variables' | 'pass_windows',
@@ -125,20 +104,14 @@ export function rowsOfPasses(
     .whereIn('pass_id', passIds)
 }
 
-/**
- * Joins passes to a query that returns their IDs, and reads the passes one by one, in the order of the query. Without this, a
- * planner that overestimates the number of IDs would scan all passes.
- */
+/** Joins passes to a query of IDs, one by one in its order. A planner that overestimates the IDs would scan all passes. */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
   // `offset 0` keeps the planner from inlining the subselect.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
-/**
- * Runs `work` so that SQLite removes the text of deleted rows from its search index immediately, instead of when it next merges
- * parts of the index.
- */
+/** Makes SQLite remove the text of deleted rows from its search index immediately instead of with the next merge. */
 export async function whileSearchForgets(db: Knex, work: () => Promise<void>): Promise<void> {
   if (isPostgres(db)) return work()
   const setSecure = (value: number) =>
@@ -148,20 +121,14 @@ export async function whileSearchForgets(db: Knex, work: () => Promise<void>): P
   await setSecure(0)
 }
 
-/**
- * Joins to each row the passes whose IDs the subselect `chosen` returns. With an `in` condition, PostgreSQL would scan
- * all passes.
- */
+/** Joins to each row the passes of the subselect `chosen`. With `in`, PostgreSQL would scan all passes. */
 export function joinChosenPasses(db: Knex, chosen: string): string {
   return isPostgres(db)
     ? `cross join lateral (${chosen}) as chosen join passes on passes.id = chosen.id`
     : `join passes on passes.id in (${chosen})`
 }
 
-/**
- * Joins to each row the rows of a table that meet a condition on both. On PostgreSQL, `offset 0` prevents a hash join. With a
- * plan that was made for an empty table, such a join would read the whole table.
- */
+/** Joins to each row the rows that meet a condition. `offset 0` prevents a hash join, which would read the whole table. */
 export function joinEach(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
     ? `cross join lateral (select * from ${table} where ${condition} offset 0) as ${table}`
@@ -169,9 +136,8 @@ export function joinEach(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Returns the SQL that computes `beginningOf` of a column. Lists sort names and labels by this expression. On SQLite,
- * the expression is a generated column, because SQLite compares a row value such as `(label, id)` through an index only
- * if each member is a column.
+ * Returns the SQL of `beginningOf`, by which lists sort names. SQLite needs a generated column for it, because it compares
+ * row values such as `(label, id)` through an index only if their members are columns.
  */
 export function beginningColumn(db: Knex, column: string): string {
   if (!isPostgres(db)) return `${column}_beginning`
@@ -184,10 +150,7 @@ export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
   return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
 }
 
-/**
- * The minimum length of a term for the trigram index. For shorter terms, the database scans the rows that match the
- * other filters.
- */
+/** The minimum length of a term for the trigram index. For shorter terms, the database scans the rows. */
 const MIN_INDEXED_TERM = 3
 
 /** A case-folded column of passes with a trigram index. */
@@ -222,7 +185,7 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 
 /**
  * Returns the condition that a column is among the selected IDs. PostgreSQL can run a locking subselect after `in` more than
- * once, and plans it as a scan. It runs a subselect in an array once.
+ * once, but one in an array only once.
  */
 export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])
@@ -233,10 +196,7 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return isChosen(db, 'id', chosen)
 }
 
-/**
- * Returns the condition that a column is among the IDs of a named value, which `bindIds` binds. Uses the index of the column, for
- * any number of IDs.
- */
+/** Returns the condition that a column is among any number of IDs, which `bindIds` binds. Uses the index of the column. */
 export function isAmong(db: Knex, column: string, ids: string, type: 'uuid' | 'text' = 'uuid'): string {
   return isPostgres(db) ? `${column} = any(:${ids}::${type}[])` : `${column} in (select value from json_each(:${ids}))`
 }
@@ -254,9 +214,7 @@ export function isPartOf(db: Knex, column: string, values: string[]): Knex.Raw {
   return db.raw(`?? is not null and not exists (${others})`, [column, column, all])
 }
 
-/**
- * Deletes the rows that the query selects and returns their IDs. knex supports `returning` after a delete only for PostgreSQL.
- */
+/** Deletes rows and returns their IDs. knex supports `returning` after a delete only for PostgreSQL. */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()
   const result = await db.raw(`${sql} returning id`, bindings as Knex.RawBinding[])

@@ -27,20 +27,16 @@ export function isOfDevelopmentBuild(applied: string[]): boolean {
   return applied.includes(DEVELOPMENT_START)
 }
 
-/**
- * The maximum time, in milliseconds, that a server waits while another one migrates the same SQLite file. On PostgreSQL there is
- * no limit.
- */
+/** The maximum wait in milliseconds while another server migrates the same SQLite file. PostgreSQL has no limit. */
 const MAX_WAIT_MS = 60_000
 
 /** The number of an advisory lock, chosen so that other programs on the same database are unlikely to use it. */
 const MIGRATION_LOCK = 7_277_437
 
 /**
- * Migrates the database to the current schema and returns the names of the migrations that ran. Everything happens in one
- * transaction, so that servers that start together wait for each other and a kill leaves nothing half done.
- * @throws SetupError if the database does not meet the requirements, a copy into it is incomplete, or a development build
- * created it
+ * Runs pending migrations in one transaction, so that servers that start together wait for each other and a kill leaves
+ * nothing half done. Returns their names.
+ * @throws SetupError if the database cannot be used or upgraded
  */
 export async function migrate({ writer }: Database, known = migrations): Promise<string[]> {
   if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${MAX_WAIT_MS}`)
@@ -69,10 +65,7 @@ async function migrateIn(tx: Knex, known: Migrations): Promise<string[]> {
   return pending
 }
 
-/**
- * Returns the names of the migrations that the database lacks.
- * @throws SetupError if a development build created the database
- */
+/** Returns the pending migrations. @throws SetupError if a development build created the database */
 export async function pendingMigrations({ entry }: Database): Promise<string[]> {
   const isStarted = await entry.schema.hasTable('migrations')
   return isStarted ? listPending(entry, migrations) : Object.keys(migrations)

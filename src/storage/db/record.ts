@@ -1,8 +1,6 @@
 import type { Knex } from 'knex'
 
-/**
- * A field of a record: it converts between the value and its stored form. The column has the name of the field in snake case.
- */
+/** Converts between a value and its stored form. The column has the name of the field in snake case. */
 export interface Field<Value, Stored> {
   read(stored: Stored): Value
   write(value: Value): Stored
@@ -18,19 +16,13 @@ type Fields = Record<string, AnyField>
 
 /** Converts records to rows and back. Each stored field is listed once, as a field of the mapping. */
 export interface Mapping<F extends Fields> {
-  /**
-   * The names of the columns. Select these in prepared statements: PostgreSQL rejects a prepared statement with `*` after a
-   * column was added.
-   */
+  /** Select these in prepared statements: PostgreSQL rejects one with `*` after a column was added. */
   columns: string[]
   read(row: Row<F>): Values<F>
   /** Returns the columns of the given fields. Omits the columns of fields that are `undefined`. */
   write<Name extends keyof F>(record: Pick<Values<F>, Name>): Row<Pick<F, Name>>
   write(record: Partial<Values<F>>): Partial<Row<F>>
-  /**
-   * Returns an argument for `select`: the columns of a table. `others` replaces some of them by columns with other names or by
-   * expressions.
-   */
+  /** Returns the columns of a table for `select`. `others` replaces some by columns with other names or by expressions. */
   from(table: string, others?: { [Name in keyof Row<F>]?: string | Knex.Raw }): Record<string, string | Knex.Raw>
 }
 

@@ -27,10 +27,7 @@ export interface DeviceLogFilter {
   passId?: string[] | undefined
 }
 
-/**
- * The maximum number of messages per pass. New messages replace the oldest. Low, because anyone who knows the serial number of
- * a pass can write messages.
- */
+/** Per pass; new messages replace the oldest. Low, because anyone who knows a serial number can write messages. */
 export const MAX_LOGS_OF_PASS = 50
 
 /** The maximum number of messages per workspace. New messages replace the oldest. */
@@ -52,10 +49,7 @@ export class DeviceLogs extends Repository {
     await this.trim(() => this.ofWorkspace(workspaceId), MAX_LOGS_OF_WORKSPACE)
   }
 
-  /**
-   * Returns a page of messages, newest first.
-   * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
-   */
+  /** Returns a page, newest first. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
   async list(
     workspaceId: string,
     { projectId, passId, ...page }: DeviceLogFilter & PageRequest,
@@ -72,10 +66,7 @@ export class DeviceLogs extends Repository {
     )
   }
 
-  /**
-   * Deletes the oldest of the messages that `kept` selects, so that `room` messages remain. Concurrent calls can leave
-   * a few too many, which the next call deletes.
-   */
+  /** Keeps the newest `room` messages. Concurrent calls can leave a few too many, which the next call deletes. */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()
       .orderBy('id', 'desc')

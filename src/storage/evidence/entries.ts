@@ -5,8 +5,8 @@ import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
 
 /**
- * The columns of a table that its chain covers, sorted by name as canonical JSON requires. If a migration adds a column, add it
- * to one of the lists: a null column does not change existing digests.
+ * The columns that a chain covers, sorted by name as canonical JSON requires. Add each new column to one of the lists: null
+ * does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -84,10 +84,7 @@ export interface Entry {
 /** The columns with bytes, which are hexadecimal in the digested JSON. */
 const bytes = new Set(['payload_digest', 'salt', 'commitment'])
 
-/**
- * Returns the entries of a chain by ID and omits missing ones. Reads each row as one JSON value, because drivers are slow with 30
- * columns.
- */
+/** Returns existing entries by ID. Reads each row as one JSON value, because drivers are slow with 30 columns. */
 export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
   const { table, fixed, personal } = chainedTables[chain]
   const hidden = personal.length > 0 ? ['salt', 'commitment'] : []
@@ -120,9 +117,8 @@ function fromHex(text: Value): Uint8Array | null {
 const SCANS_AT_ONCE = 1_000
 
 /**
- * Removes personal data from scans. The chain stays verifiable, because the digest of the data (`commitment`) remains. Without
- * the salt, which is deleted, the data cannot be guessed from the digest (decisions/0022).
- * @param scans a query that selects the scans
+ * Removes personal data from scans. The chain stays verifiable by the digest of the data (`commitment`), from which the data
+ * cannot be guessed without the deleted salt (decisions/0022).
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
   // Lock the scans, so that none is chained while its data is erased.

@@ -19,17 +19,13 @@ export const regularQueues = [
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower priority never
- * delay jobs of a higher one, and many jobs of a higher priority never stop jobs of a lower one.
+ * Each priority has its own slots (server/jobs/queue-options.ts), so that jobs of one never delay or stop those of another.
  */
 const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
 export type Priority = (typeof priorities)[number]
 
-/**
- * All queues. `quarantine` has the lapsed jobs of the other queues. A lapsed job might have crashed its worker, so each process
- * runs one of them at a time.
- */
+/** All queues. Lapsed jobs are in `quarantine`: they might have crashed their worker, so a process runs one at a time. */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes queue names from workspace IDs where a key can be either. */
@@ -43,9 +39,7 @@ export type PlatformKind =
   | `message-${MessagedPlatform}`
   | `message-${MessagedPlatform}-broadcast`
 
-/**
- * The queue of a kind of job, and its priorities: the first one for a single job, the last one for a job that is one of many.
- */
+/** The queue of a kind of job, and its priorities: the first for a single job, the last for one of many. */
 interface KindQueue {
   queue: RegularQueue
   priorities: readonly [Priority, ...Priority[]]
@@ -54,10 +48,7 @@ interface KindQueue {
 const single = ['interactive'] as const
 const singleOrBulk = ['interactive', 'bulk'] as const
 
-/**
- * The kinds of jobs of each platform. Jobs of Apple use a separate queue, because hundreds of devices are pushed at
- * once, while the other platforms need a paced request per pass.
- */
+/** Apple has a separate queue, because hundreds of devices are pushed at once, and other platforms need paced requests. */
 const platformKinds = Object.fromEntries(
   platforms.flatMap((platform): [PlatformKind, KindQueue][] => {
     const queue = platform === 'apple' ? 'pushes' : 'google'

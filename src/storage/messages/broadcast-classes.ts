@@ -15,8 +15,8 @@ export interface ClassOutcome {
 }
 
 /**
- * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might
- * have succeeded, and `busy` if it cannot, because another job sends it or it is settled.
+ * `first` if the message can be sent, `again` if it might have been sent, and `busy` if another job sends it or it is
+ * settled.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 
@@ -39,10 +39,7 @@ export class BroadcastClasses extends Repository {
     return (await row.first('status')) !== undefined
   }
 
-  /**
-   * Reserves the message for the caller until a time. If the process is killed, another process can send the message after that
-   * time.
-   */
+  /** Reserves the message for the caller until a time, after which another process can send it. */
   async insertTurn(
     workspaceId: string,
     ofClass: BroadcastClass,

@@ -85,10 +85,7 @@ export interface NewMessage {
   idempotencyKey: string | null
 }
 
-/**
- * Inserts a message with the additional columns of its kind. Returns false if its idempotency key is in use, including
- * by a concurrent request. The unique index detects this.
- */
+/** Inserts a message with the columns of its kind. Returns false if a unique index finds its idempotency key in use. */
 export async function insertMessage(
   db: Knex,
   workspaceId: string,

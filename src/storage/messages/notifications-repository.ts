@@ -94,8 +94,8 @@ export class Notifications extends Repository {
   }
 
   /**
-   * Returns the notifications of passes that count toward the cap, from a day before `first` until a day after `last`. A
-   * notification of a broadcast is certain to count only after its delivery has begun.
+   * Returns the notifications that count toward the cap, from a day before `first` until a day after `last`. A notification
+   * of a broadcast is certain to count only after its delivery has begun.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {

@@ -57,10 +57,7 @@ export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
 
 /** The audit log: the actor, action, target, and time of each change. An entry is written in the transaction of its action. */
 export class AuditLog extends Repository {
-  /**
-   * Records an action.
-   * @param workspaceId null for an action on the whole database
-   */
+  /** @param workspaceId null for an action on the whole database */
   async insert(workspaceId: string | null, entry: NewAuditEntry, at: Date): Promise<void> {
     await this.insertAll(workspaceId, [{ ...entry, at }])
   }
@@ -110,10 +107,7 @@ export class AuditLog extends Repository {
     return listPage(this.db, query, byId('audit_entries'), { ...request, ...NEWEST_FIRST }, toEntry)
   }
 
-  /**
-   * Returns an entry for a scan, derived from the ledger; `undefined` if the scan is unknown or was recorded without a token
-   * or person.
-   */
+  /** Returns an entry for a scan from the ledger; `undefined` if it is unknown or was recorded without a token or person. */
   async findScan(scanId: string): Promise<StoredAuditEntry | undefined> {
     const row: ScanEntryRow | undefined = await this.db('scans')
       .leftJoin('tokens', 'tokens.id', 'scans.token_id')

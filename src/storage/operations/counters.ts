@@ -38,10 +38,7 @@ export interface Counter {
   isCounted?: (row: string) => string
   /** Whether the counts of deleted projects are not maintained, so that checks ignore them. */
   isOfProjects?: true
-  /**
-   * Set if passes are counted instead of rows: a row counts only if no other row of its pass has the same values in these
-   * columns.
-   */
+  /** Set if passes are counted: a row counts only if no other row of its pass has the same values in these columns. */
   distinctIn?: string[]
 }
 
@@ -202,9 +199,7 @@ const RECOUNT_LOCK = 7_277_439
 
 /** The counters that triggers maintain, with a check and a repair. */
 export class Counts extends Repository {
-  /**
-   * Compares every counter with its rows. Reads a counter and its rows in one statement, so that writers need not be blocked.
-   */
+  /** Compares every counter with its rows, in one statement each, so that writers are not blocked. */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({
       workspaceId: row.workspace_id,

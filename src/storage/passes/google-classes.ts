@@ -26,10 +26,7 @@ export interface NewClass extends ClassClaim {
   templateVersionId: string
 }
 
-/**
- * The classes of template versions with a `google.classKey`. Lock a class before you change it, and lock the passes that join
- * it before the class.
- */
+/** The classes of versions with a `google.classKey`. Lock the passes that join a class, then the class, then change it. */
 export class GoogleClasses extends Repository {
   /** Returns classes by ID. Omits unknown ones. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
@@ -44,8 +41,7 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Returns the classes of distinct keys and locks them until the transaction ends. Creates missing ones with the given values.
-   * An existing class without passes also gets the values.
+   * Locks and returns the classes of distinct keys. Creates missing ones; existing ones without passes get the given values.
    */
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
     // Use a consistent order, so that two batches with the same keys never deadlock.
@@ -86,10 +82,7 @@ export class GoogleClasses extends Repository {
     await this.one(workspaceId, id).update(change)
   }
 
-  /**
-   * Records the version that was sent to Google, even if a newer one is recorded: concurrent sends can arrive in any order, so
-   * Google might have the older version.
-   */
+  /** Records the version that was sent, even after a newer one: concurrent sends can arrive in any order. */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
     await this.one(workspaceId, id).update({ sent_version: version })
   }
@@ -109,10 +102,7 @@ export class GoogleClasses extends Repository {
     return new Set(await this.db('google_classes').whereIn('id', ids).whereExists(member.select('id')).pluck('id'))
   }
 
-  /**
-   * Returns the issuer that all passes of a class share; null for the issuer of the server, and `undefined` if the class has no
-   * passes.
-   */
+  /** Returns the issuer that all passes of a class share, null for that of the server; `undefined` without passes. */
   async findIssuer(workspaceId: string, id: string): Promise<Pick<IdentityIds, 'googleIdentityId'> | undefined> {
     const ofClass = this.db('passes').where({ workspace_id: workspaceId, google_class_id: id })
     const row: { google_identity_id: string | null } | undefined = await ofClass.first('google_identity_id')

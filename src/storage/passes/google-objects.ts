@@ -31,10 +31,7 @@ const OBJECT = mapping({
   objectSuffix: text,
   /** The walletVersion that was last sent to Google. */
   sentVersion: number,
-  /**
-   * The digest of the content that was last sent. Null if the content is unknown; the mark of a send while the send is
-   * in progress.
-   */
+  /** The digest of the sent content; null if unknown, and the mark of a send while it is in progress. */
   sentDigest: optionalText,
   sentAt: time,
   /** Null if the pass is not in any Google Wallet. */
@@ -72,10 +69,7 @@ export class GoogleObjects extends Repository {
     return rows.map(toObject)
   }
 
-  /**
-   * Returns existing objects by the externalPassId of their pass. Omits passes of another identity, because
-   * Google does not link objects of different issuers.
-   */
+  /** Returns objects by externalPassId, only of this identity: Google does not link objects of different issuers. */
   async listLinkable(
     workspaceId: string,
     externalPassIds: string[],
@@ -192,10 +186,7 @@ export class GoogleObjects extends Repository {
     return before !== undefined
   }
 
-  /**
-   * Records that Google already has a version, if the last sent content is equal and no send is in progress. Returns whether it
-   * recorded this.
-   */
+  /** Records that Google has a version if the sent content is equal and no send is in progress. Returns whether it is. */
   async setEqual(
     workspaceId: string,
     passId: string,
@@ -205,10 +196,7 @@ export class GoogleObjects extends Repository {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /**
-   * Marks a send as in progress. Until `setSent` records the send, no update counts as equal. The mark identifies the
-   * send.
-   */
+  /** Marks a send as in progress. Until `setSent`, no update counts as equal. The mark identifies the send. */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
@@ -280,10 +268,7 @@ export class GoogleObjects extends Repository {
     await this.called(objectSuffix, identityIds).whereNull('activated_at').update({ activated_at: at.getTime() })
   }
 
-  /**
-   * Selects the object that a callback names. Google's signature covers a single issuer, so only objects of the
-   * identities of this issuer match.
-   */
+  /** Selects the object that a callback names, of the identities of the issuer that its signature covers. */
   private called(objectSuffix: string, identityIds: (string | null)[]) {
     return this.db('google_objects')
       .where({ object_suffix: objectSuffix })

@@ -173,10 +173,7 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   return rows.limit(1)
 }
 
-/**
- * Adds the condition that a wallet of one of the platforms lacks the newest version, or the condition that no such
- * wallet lacks it. Agrees with the response of `/wallets`.
- */
+/** Adds the condition that a wallet of a platform lacks the newest version, or that none does, as `/wallets` reports. */
 export function whereStale(
   db: Knex,
   where: Knex.QueryBuilder,

@@ -159,10 +159,7 @@ export async function listInactive(
   return rows.map(({ n }) => identifiers[n]!)
 }
 
-/**
- * The maximum number of stale codes per pass, which doors download. Older codes are rejected as unknown. The previous code is
- * always kept (decisions/0003).
- */
+/** Stale codes per pass, which doors download. Older codes are unknown; the previous one is always kept (decisions/0003). */
 export const MAX_STALE = 100
 
 /** The maximum number of codes of a pass that one change deletes. */

@@ -9,10 +9,7 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
-/**
- * Like `withVersionBump`, but also adds the increment of `wallet_version`, which orders the versions that phones show,
- * and of `modified_at`, which consists of whole seconds and strictly increases.
- */
+/** Also raises `wallet_version`, which orders what phones show, and `modified_at`, in strictly increasing whole seconds. */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {
     ...withVersionBump(db, change, at),
@@ -35,10 +32,7 @@ function secondOf(at: Date): number {
   return at.getTime() - (at.getTime() % 1000)
 }
 
-/**
- * Returns the counters of a pass after one of the two functions above, so that a caller that has locked the pass need not read
- * them again.
- */
+/** Returns the counters after one of the functions above, so that a caller that has locked the pass need not read them. */
 export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
   const { version, walletVersion, modifiedAt } = pass
   const bumped = { version: version + 1, updatedAt: at }
@@ -48,10 +42,7 @@ export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean
   return { ...bumped, walletVersion: walletVersion + 1, modifiedAt: new Date(modified) }
 }
 
-/**
- * Selects passes of a workspace and locks them until the transaction ends. Use it to change several passes at once: the
- * consistent order prevents deadlocks.
- */
+/** Selects passes and locks them until the transaction ends, in a consistent order, which prevents deadlocks. */
 export function lockPasses(db: Knex, workspaceId: string) {
   return db('passes').where({ workspace_id: workspaceId }).orderBy('id').forUpdate()
 }
@@ -70,10 +61,7 @@ export function endedSpan(db: Knex, at: Date) {
 const ENDED_UNTIL = `case when issued_at is not null and (issued_until is null or issued_until > :at) then :at
   else issued_until end`
 
-/**
- * Returns the columns for a pass whose expiry changes. An expired pass can become valid again, and a valid one can expire
- * immediately.
- */
+/** Returns the columns for another expiry, with which an expired pass can become valid, or a valid one expire. */
 export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   const values = { until: expiresAt?.getTime() ?? null, at: at.getTime() }
   const columns = Object.entries(movedSpanTo('cast(:until as bigint)'))
@@ -105,10 +93,7 @@ const UPGRADED = {
   expiry_date: 'text',
 } as const
 
-/**
- * Writes a new revision of locked passes in one statement, and returns the IDs of the written ones. An upgrade does not
- * change labels and variables.
- */
+/** Writes a new revision of locked passes and returns their IDs. An upgrade does not change labels and variables. */
 export async function writeUpgrades(
   db: Knex,
   workspaceId: string,

@@ -60,10 +60,7 @@ export interface WalletCounts {
   late: number
 }
 
-/**
- * The wallets that hold passes, sorted by pass, newest first. Reads only passes that a wallet holds, so that other passes cost
- * nothing.
- */
+/** The wallets that hold passes, newest passes first. Passes without a wallet are not read. */
 export class Wallets extends Repository {
   private readonly passesAtOnce: number
 
@@ -72,10 +69,7 @@ export class Wallets extends Repository {
     this.passesAtOnce = passesAtOnce
   }
 
-  /**
-   * Returns a page of wallets.
-   * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
-   */
+  /** @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
   async list(workspaceId: string, filter: WalletFilter, request: PageRequest): Promise<ListPage<StoredWallet>> {
     const { limit } = request
     const { changedBefore, ...filters } = filter
@@ -101,10 +95,7 @@ export class Wallets extends Repository {
     return { rows: shown.map(WALLET.read), total, limit, offset, nextCursor, hasMore }
   }
 
-  /**
-   * Counts devices by state, once for each of their passes. An outdated device is late if its pass changed at or before
-   * `changedBefore`.
-   */
+  /** Counts devices by state, once per pass. An outdated one is late if its pass changed at or before `changedBefore`. */
   async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
@@ -133,10 +124,7 @@ export class Wallets extends Repository {
     return total
   }
 
-  /**
-   * Reads wallets in statements of limited size. A single statement over a million passes would exceed the time limit of
-   * requests.
-   */
+  /** Reads in parts: one statement over a million passes would exceed the time limit of requests. */
   private async inParts(
     workspaceId: string,
     read: (part: (wallets: Knex.QueryBuilder) => Knex.QueryBuilder) => Promise<void>,
@@ -177,10 +165,7 @@ export class Wallets extends Repository {
     return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device_id! }))
   }
 
-  /**
-   * Marks the devices whose last push was at or before `pushedBefore` as not pushed. Returns their number and their passes,
-   * without duplicates.
-   */
+  /** Marks devices without a push since `pushedBefore` as not pushed. Returns their number and their passes. */
   async forgetPushes(
     workspaceId: string,
     devices: DeviceOfPass[],
@@ -208,10 +193,7 @@ export class Wallets extends Repository {
       })
   }
 
-  /**
-   * Like `readPage`, but with statements of limited size, as in `inParts`: if few wallets are outdated, the next
-   * outdated wallet can be a million passes away.
-   */
+  /** Like `readPage`, in parts as `inParts`: the next outdated wallet can be a million passes away. */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped
     const rows: Row[] = []

@@ -52,10 +52,7 @@ const PUBLISHED = mapping({
   ...identityFields,
 })
 
-/**
- * A published version with the template data that rendering needs, and the identities of its new passes. The version is
- * immutable.
- */
+/** A published version, which is immutable, with the data for rendering and the identities of its new passes. */
 export interface PublishedVersion extends RecordOf<typeof PUBLISHED> {
   /** The definition in its default language. */
   definition: Definition
@@ -153,10 +150,7 @@ export class TemplateVersions extends Repository {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
-  /**
-   * Returns the IDs of the published versions before a version, ordered by number. Passes can have been rendered with any of
-   * them.
-   */
+  /** Returns the IDs of the published versions before a version, by number. Passes can have been rendered with any. */
   listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
     return this.db('template_versions')
       .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
@@ -173,10 +167,7 @@ export class TemplateVersions extends Repository {
     return new Map(rows.map(({ id, overrides }) => [id, overrides === null ? {} : JSON.parse(overrides)]))
   }
 
-  /**
-   * Returns the distinct languages of the published versions of a project's templates and of its passes' templates. Omits
-   * versions without languages.
-   */
+  /** Returns the distinct languages of the published versions of a project's templates, and of its passes' templates. */
   async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
     const templates = await countsOf(this.db, workspaceId, 'passes')
       .where({ project_id: projectId })

@@ -185,10 +185,7 @@ export class Deliveries extends Repository {
     return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
   }
 
-  /**
-   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, because it
-   * might redeliver them.
-   */
+  /** Ends up to `limit` pending deliveries of older generations. Skips locked rows, which might be redelivered. */
   async end(
     workspaceId: string,
     webhookId: string,
@@ -285,10 +282,7 @@ function writeProgressOfUnchanged(
 const TABLE = 'webhook_deliveries'
 const CHANGED: Columns = { ...TYPES, updated_at: 'bigint' }
 
-/**
- * The columns that must be unchanged since they were read. A redelivery, an attempt, and a cancellation each change at least
- * one.
- */
+/** The columns of which a redelivery, an attempt, and a cancellation each change at least one. */
 const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
 function changeOf(progress: DeliveryProgress, at: Date): Row {

@@ -73,15 +73,9 @@ export interface UsageOverview {
   near: number
 }
 
-/**
- * The usage of workspaces. Triggers count resources that can be numerous (decisions/0005). Other resources are counted along an
- * index.
- */
+/** The usage of workspaces. Triggers count resources that can be numerous (decisions/0005). */
 export class Usage extends Repository {
-  /**
-   * Makes transactions that check the usage of a workspace take turns until they end. Call it before you check a limit and
-   * write rows.
-   */
+  /** Makes transactions that check and raise the usage of a workspace take turns until they end. */
   async lock(workspaceId: string): Promise<void> {
     // Use this weaker lock, because it allows inserts of rows that refer to the workspace.
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
@@ -126,10 +120,7 @@ export class Usage extends Repository {
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 
-  /**
-   * Counts the waiting jobs of a workspace.
-   * @param atMost the number at which to stop counting; no limit by default
-   */
+  /** @param atMost the number at which to stop counting; no limit by default */
   async countWaitingJobs(workspaceId: string, atMost?: number): Promise<number> {
     const waiting = this.waitingJobs().where({ workspace_id: workspaceId })
     if (atMost === undefined) return countRows(waiting)

@@ -89,10 +89,7 @@ export class Projects extends Repository {
     return row && PROJECT.read(row)
   }
 
-  /**
-   * Deletes a project. Detaches its templates immediately. The job `detach-project` detaches its passes. Returns false if it
-   * does not exist.
-   */
+  /** Deletes a project and detaches its templates. The job `detach-project` detaches its passes. */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     if (!(await this.findForUpdate(workspaceId, id))) return false
     await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })

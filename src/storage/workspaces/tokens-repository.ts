@@ -51,10 +51,7 @@ type Row = RowOf<typeof TOKEN>
 
 export interface TokenWithWorkspace extends StoredToken {
   workspace: CallerWorkspace
-  /**
-   * The gate, zone, direction, and last report of the door that has the token, and whether the door has made a request;
-   * null for other tokens.
-   */
+  /** The place and last report of the door with the token, and whether the door made a request; null for other tokens. */
   door: (DoorReport & DoorPlace & { isSeen: boolean }) | null
   /** The person whose session acts like a token; absent for tokens. */
   person?: { subject: string }
@@ -91,10 +88,7 @@ export class Tokens extends Repository {
     return findTogether(this.db, digest)
   }
 
-  /**
-   * Returns a token and locks it until the transaction ends; `undefined` for the token of a door, which is claimed again instead
-   * of rotated.
-   */
+  /** Returns and locks a token; `undefined` for that of a door, which is claimed again instead of rotated. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
     const row: Row | undefined = await query.forUpdate().first()

@@ -14,19 +14,13 @@ interface PostgresAddress {
   settings: Settings
 }
 
-/**
- * The settings that the query of an address can contain. They are sent in a statement, because a pooler rejects them as startup
- * parameters.
- */
+/** The settings that an address can contain. A pooler rejects them as startup parameters, so they are sent later. */
 const SETTINGS = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
 
 const ENCODE =
   'percent-encode special characters of the user and the password: / as %2F, # as %23, ? as %3F, @ as %40, % as %25'
 
-/**
- * Reads the address of a PostgreSQL database.
- * @throws DatabaseUrlError if the driver cannot parse it, or cannot read a certificate that it names
- */
+/** @throws DatabaseUrlError if the driver cannot parse the address, or cannot read a certificate that it names */
 export function parsePostgresUrl(url: string): PostgresAddress {
   const [, place = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url)!
   const params = new URLSearchParams(query)

@@ -47,24 +47,19 @@ export function addIdentities(table: Knex.CreateTableBuilder): void {
   table.uuid('google_identity_id')
 }
 
-/**
- * Sets storage parameters of a table on PostgreSQL.
- * @param settings such as `fillfactor = 70`
- */
+/** Sets storage parameters such as `fillfactor = 70` on PostgreSQL. */
 export async function setStorage(db: Knex, table: string, settings: string): Promise<void> {
   await inDialect(db, { postgres: () => db.raw(`alter table ${table} set (${settings})`) })
 }
 
-/**
- * Makes PostgreSQL vacuum a queue after about 1 % of its rows changed, so that a search for work does not read many dead rows.
- */
+/** Makes PostgreSQL vacuum a queue after 1 % of its rows changed, so that a search reads few dead rows. */
 export const QUEUE_VACUUM =
   'autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_limit = 2000'
 
 /**
- * Indexes the beginning of a text, up to the length that a cursor can hold: an expression on PostgreSQL, a virtual column
- * `<column>_beginning` on SQLite. SQLite can start a page at a row only in an index of columns, not of expressions.
- * @param where the condition of the rows in the index; all rows by default
+ * Indexes the beginning of a text that fits into a cursor: an expression on PostgreSQL, a virtual column
+ * `<column>_beginning` on SQLite, which can start a page only in an index of columns.
+ * @param where the condition of the indexed rows, if any
  */
 export async function addSortedPrefix(db: Knex, table: string, column: string, where?: string): Promise<void> {
   const isWhole = `octet_length(${column}) <= ${MAX_KEY_BYTES}`

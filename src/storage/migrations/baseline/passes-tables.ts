@@ -201,9 +201,7 @@ async function createPassRows(db: Knex): Promise<void> {
   })
 }
 
-/**
- * Creates the tables of former holders: transferred passes, each with the serial number in the wallets of its former holder.
- */
+/** Creates the tables of transferred passes, with the serial numbers in the wallets of their former holders. */
 async function createFormerHolders(db: Knex): Promise<void> {
   await db.schema.createTable('former_passes', (table) => {
     table.uuid('serial_number').primary()
@@ -235,8 +233,8 @@ const TABLE = 10_000_000
 const WORKSPACE = 1_000_000
 
 /**
- * The statistics of indexes, in the format of SQLite: the number of rows, and for each column, the average number of rows with
- * the same values up to this column.
+ * By index, in the format of SQLite: the number of rows, and the average number of rows with the same values up to each
+ * column.
  */
 const statistics: Record<string, Record<string, string>> = {
   passes: {
@@ -263,10 +261,7 @@ const statistics: Record<string, Record<string, string>> = {
   },
 }
 
-/**
- * Gives SQLite statistics for ten workspaces with a million passes each. Without statistics, SQLite plans as if a workspace had
- * ten passes. PostgreSQL collects its own statistics.
- */
+/** Gives SQLite statistics for ten workspaces with a million passes each. By default, it plans for ten passes. */
 export async function setStatistics(db: Knex): Promise<void> {
   await inDialect(db, { sqlite: insertStatistics })
 }

@@ -44,10 +44,7 @@ export function whereOwner(query: Knex.QueryBuilder, owner: PassOwner): Knex.Que
     : query.where('passes.template_id', owner.templateId)
 }
 
-/**
- * Returns the passes in a range that match a filter. The database reads each pass of the range, so that a range costs the same,
- * regardless of the filter.
- */
+/** Returns the passes in a range that match a filter. Each pass of the range is read, so a range always costs the same. */
 export function matchingInRange(
   db: Knex,
   workspaceId: string,
