@@ -282,7 +282,7 @@ function writeProgressOfUnchanged(
 const TABLE = 'webhook_deliveries'
 const CHANGED: Columns = { ...TYPES, updated_at: 'bigint' }
 
-/** The columns of which a redelivery, an attempt, and a cancellation each change at least one. */
+/** A redelivery, an attempt, and a cancellation each change at least one of these columns. */
 const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
 function changeOf(progress: DeliveryProgress, at: Date): Row {
