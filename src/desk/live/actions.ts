@@ -1,12 +1,14 @@
+import type { PassBalance } from '../../core/contract/balances.ts'
 import type { Contract } from '../../core/contract/contract.ts'
 import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { Door } from '../../core/contract/doors.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import type { ScanItem } from '../../core/contract/schemas/scan-shapes.ts'
+import { currencyDigits } from '../../core/formats.ts'
 import type { Route, Scope } from '../../core/route.ts'
 import { type Grant, permissionsFor } from '../../core/rules/people/person-roles.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
-import type { Api } from './desk-api.ts'
+import { type Api, ApiRejection, type HistoryEntry } from './desk-api.ts'
 
 /** An input of a dialog. */
 export interface Field {
@@ -16,6 +18,10 @@ export interface Field {
   /** The initial value; empty by default. */
   value?: string
   isRequired?: true
+  /** The bounds of a number, and the difference between valid numbers; any number by default. */
+  min?: number
+  max?: number
+  step?: number
 }
 
 /** The texts that a person entered, by the name of the field. */
@@ -45,8 +51,13 @@ export interface Action<T> {
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
   fields?(target: T, words: DeskWords): Field[]
   run(call: Call<T>): Promise<Outcome>
-  /** Reads the target again, because it has changed since the dialog was opened. */
-  reload?(api: Api, target: T): Promise<T>
+  /** Reads the target again, and who has changed it since the dialog was opened. */
+  reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>
+}
+
+/** Returns the error of an action that the current state does not allow. */
+function notNow(message: string): ApiRejection {
+  return new ApiRejection({ status: 409, code: '', message, waitMs: null })
 }
 
 const reason = (words: DeskWords): Field => ({ name: 'reason', label: words.reason, kind: 'line' })
@@ -59,8 +70,9 @@ const copyLink: Action<Pass> = {
   // A person who can only read does not hand out links.
   needs: { scope: 'passes:write' },
   async run({ api, target: { id } }) {
-    const { hostedLinks } = await api.passes.get({ params: { id } })
-    return { ...(hostedLinks.smart && { link: hostedLinks.smart }) }
+    const { hostedLinks, status } = await api.passes.get({ params: { id } })
+    if (hostedLinks.smart === null) throw notNow(`The pass has no link, because it is ${status}.`)
+    return { link: hostedLinks.smart }
   },
 }
 
@@ -97,7 +109,10 @@ const correct: Action<Pass> = {
     const former = { label: target.label, variables: Object.fromEntries(changed) }
     return { undo: () => api.passes.update({ params, headers: { 'if-match': `"${revision}"` }, body: former }) }
   },
-  reload: (api, { id }) => api.passes.get({ params: { id } }),
+  async reload(api, { id, updatedAt }) {
+    const [target, { items }] = await Promise.all([api.passes.get({ params: { id } }), api.listHistory(id)])
+    return { target, by: items.filter(({ at }) => at > updatedAt) }
+  },
 }
 
 /** Returns a text as it is submitted. Browsers change line breaks, which must not count as a change of the person. */
@@ -111,6 +126,31 @@ function editableVariables(variables: Pass['variables']): [string, string | numb
     (entry): entry is [string, string | number] =>
       !entry[0].includes('.') && ['string', 'number'].includes(typeof entry[1]),
   )
+}
+
+const changeBalance: Action<PassBalance & { passId: string }> = {
+  route: 'balances.createEntry',
+  needs: { scope: 'passes:write' },
+  fields: ({ currency }, words) => [
+    { name: 'amount', label: words.amount, kind: 'number', step: 1 / minorUnits(currency), isRequired: true },
+    reason(words),
+  ],
+  async run({ api, target: { passId: id, name, currency }, values, requestId }) {
+    const delta = Math.round(Number(values.amount) * minorUnits(currency))
+    const { entry } = await api.balances.createEntry({
+      params: { id, name },
+      body: { delta, externalRef: requestId, ...withReason(values) },
+    })
+    // An earlier attempt with another amount was saved, although its response did not arrive.
+    if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
+    const params = { id, name, entryId: entry.id }
+    return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }
+  },
+}
+
+/** Returns the number of minor units in an amount that a person enters, such as 100 for EUR. */
+function minorUnits(currency: string | null): number {
+  return currency === null ? 1 : 10 ** currencyDigits(currency)
 }
 
 const notify: Action<Pass> = {
@@ -152,6 +192,29 @@ const reverseScan: Action<ScanItem> = {
   },
 }
 
+const HOUR_MS = 3_600_000
+
+/** The maximum values of the API. */
+const MAX_PHONES = 1000
+const MAX_HOURS = 30 * 24
+
+const inviteDoor: Action<{ projectId: string; now: () => Date }> = {
+  route: 'doors.invite',
+  needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
+  fields: (_, words) => [
+    { name: 'gate', label: words.gate, kind: 'line', isRequired: true },
+    { name: 'phones', label: words.phones, kind: 'number', value: '1', min: 1, max: MAX_PHONES, step: 1 },
+    { name: 'hours', label: words.validHours, kind: 'number', value: '12', min: 1, max: MAX_HOURS, step: 1 },
+  ],
+  async run({ api, target: { projectId, now }, values }) {
+    const expiresAt = new Date(now().getTime() + Number(values.hours) * HOUR_MS).toISOString()
+    const { id, url } = await api.doors.invite({
+      body: { projectId, gate: values.gate!, uses: Number(values.phones), expiresAt },
+    })
+    return { link: url, undo: () => api.doors.endInvitation({ params: { id } }) }
+  },
+}
+
 const revokeDoor: Action<Door> = {
   route: 'doors.revoke',
   needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
@@ -183,10 +246,12 @@ const cancelBroadcast: Action<{ id: string; projectId: string }> = {
 export const actions = {
   copyLink,
   correct,
+  changeBalance,
   notify,
   revokeLinks,
   voidPass,
   reverseScan,
+  inviteDoor,
   revokeDoor,
   redeliver,
   cancelBroadcast,

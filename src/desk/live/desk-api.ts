@@ -5,8 +5,21 @@ import type { Page } from '../../core/contract/schemas/common.ts'
 import { parseJson } from '../../core/json.ts'
 import type { Access } from './session.ts'
 
+/** A change of a pass in the audit log. */
+export interface HistoryEntry {
+  id: string
+  at: string
+  actor: string
+  action: string
+}
+
 /** The API for the page: each method sends one request without retries. */
-export type Api = Omit<Client, 'request' | 'close'>
+export interface Api extends Omit<Client, 'request' | 'close'> {
+  /** Lists the latest changes of a pass. Only the session of a person can list them. */
+  listHistory(passId: string): Promise<Pick<Page<HistoryEntry>, 'items' | 'total'>>
+}
+
+const history: Endpoint = { method: 'GET', path: '/desk/passes/{id}/history' }
 
 /** An error response of the server. */
 export class ApiRejection extends Error {
@@ -43,7 +56,8 @@ export function createApi(access: Access, clock: ServerClock): Api {
       ]),
     ),
   ])
-  return Object.fromEntries(resources) as Api
+  const listHistory = (id: string) => request(history, { params: { id } }, access, clock)
+  return { ...Object.fromEntries(resources), listHistory } as Api
 }
 
 interface Call {

@@ -153,6 +153,11 @@ export const passSources = {
     isTouchedBy: byPasses,
     load: ({ api, passId: id }: PassFacts) => api.passes.get({ params: { id }, query: { include: 'wallets' } }),
   }),
+  balances: source({
+    scope: 'passes:read',
+    isTouchedBy: byPasses,
+    load: ({ api, passId: id }: PassFacts) => api.balances.list({ params: { id } }),
+  }),
   cards: source({
     scope: 'passes:read',
     load: async ({ api, passId: id }: PassFacts) => {
@@ -177,6 +182,15 @@ export const passSources = {
   logs: source({
     scope: 'passes:read',
     load: ({ api, passId }: PassFacts) => api.wallets.logs({ query: { passId, limit: 50 } }),
+  }),
+}
+
+/** The sources of the pass view for people who signed in. */
+export const historySources = {
+  history: source({
+    scope: 'passes:read',
+    isTouchedBy: byPasses,
+    load: ({ api, passId }: PassFacts) => api.listHistory(passId),
   }),
 }
 

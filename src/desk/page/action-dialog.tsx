@@ -11,9 +11,9 @@ import {
   type Outcome,
   type TargetOf,
 } from '../live/actions.ts'
-import { ApiRejection } from '../live/desk-api.ts'
+import { ApiRejection, type HistoryEntry } from '../live/desk-api.ts'
 import { type OpenAction, useDesk } from './desk-context.ts'
-import { Command, Foreign } from './parts.tsx'
+import { Command, Foreign, Moment } from './parts.tsx'
 
 interface ActionButtonProps<N extends ActionName> {
   name: N
@@ -59,7 +59,7 @@ function focusNext(dialog: HTMLDialogElement): void {
 type State =
   | { is: 'open' | 'undone' }
   | { is: 'done'; outcome: Outcome }
-  | { is: 'conflict'; changes: { field: Field; now: string }[] }
+  | { is: 'conflict'; changes: { field: Field; now: string }[]; by: HistoryEntry[] }
 
 /** Asks for confirmation of an action, performs it, and shows the result. */
 export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(): void }) {
@@ -109,14 +109,14 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
       return { is: 'done', outcome: await action.run({ api, target, values, requestId }) }
     } catch (error) {
       if (!(error instanceof ApiRejection && error.code === 'PRECONDITION_FAILED' && action.reload)) throw error
-      const current = await action.reload(api, target)
-      const now = action.fields!(current, words)
-      setTarget(current)
+      const reloaded = await action.reload(api, target)
+      const now = action.fields!(reloaded.target, words)
+      setTarget(reloaded.target)
       const before = new Map(fields.map((field) => [field.name, field.value]))
       const changes = now
         .filter(({ name, value }) => before.get(name) !== value)
         .map((field) => ({ field: { ...field, value: before.get(field.name) ?? '' }, now: field.value ?? '' }))
-      return { is: 'conflict', changes }
+      return { is: 'conflict', changes, by: reloaded.by }
     }
   }
 
@@ -152,7 +152,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
             )}
           </>
         )}
-        {state.is === 'conflict' && <Conflict changes={state.changes} words={words} />}
+        {state.is === 'conflict' && <Conflict {...state} words={words} />}
       </div>
       {state.is === 'done' && state.outcome.link && <Command text={state.outcome.link} />}
       {state.is === 'conflict' && (
@@ -201,7 +201,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
   )
 }
 
-function Input({ field: { name, label, kind, value = '', isRequired } }: { field: Field }) {
+function Input({ field: { name, label, kind, value = '', isRequired, ...bounds } }: { field: Field }) {
   const id = useId()
   return (
     <div>
@@ -218,6 +218,7 @@ function Input({ field: { name, label, kind, value = '', isRequired } }: { field
           name={name}
           type={kind === 'number' ? 'number' : 'text'}
           step="any"
+          {...bounds}
           dir="auto"
           defaultValue={value}
           required={isRequired || kind === 'number'}
@@ -228,8 +229,14 @@ function Input({ field: { name, label, kind, value = '', isRequired } }: { field
   )
 }
 
-/** Shows the fields that changed since the dialog was opened. */
-function Conflict({ changes, words }: { changes: { field: Field; now: string }[]; words: DeskWords }) {
+interface ConflictProps {
+  changes: { field: Field; now: string }[]
+  by: HistoryEntry[]
+  words: DeskWords
+}
+
+/** Shows who changed the target since the dialog was opened, and the fields that changed. */
+function Conflict({ changes, by, words }: ConflictProps) {
   return (
     <>
       <p class="problem">{words.changedMeanwhile}</p>
@@ -250,6 +257,11 @@ function Conflict({ changes, words }: { changes: { field: Field; now: string }[]
           </div>
         ))}
       </dl>
+      {by.map(({ id, actor, at }) => (
+        <p key={id} class="muted">
+          <Foreign>{actor}</Foreign> · <Moment at={at} />
+        </p>
+      ))}
     </>
   )
 }

@@ -146,7 +146,7 @@ export function Board({ projectId }: { projectId: string }) {
       </Section>
 
       <Section title={words.doors}>
-        <Shown answer={answers.doors}>{(doors) => <Doors {...doors} rows={rows.doors} />}</Shown>
+        <Shown answer={answers.doors}>{(doors) => <Doors {...doors} rows={rows.doors} projectId={projectId} />}</Shown>
       </Section>
 
       <Section title={`${words.passes} · ${words.lastDay}`}>

@@ -8,8 +8,15 @@ import { Foreign, Numbers, Table } from './parts.tsx'
 /** The time after which a door is silent: an open page sends a request every 15 seconds. */
 const SILENT_MS = 3_600_000
 
+interface DoorsProps {
+  items: Door[]
+  total: number
+  rows: number
+  projectId: string
+}
+
 /** The doors of a project, silent ones first. */
-export function Doors({ items, total, rows }: { items: Door[]; total: number; rows: number }) {
+export function Doors({ items, total, rows, projectId }: DoorsProps) {
   const { clock, language } = useDesk()
   const { words, number, ago, moment } = language
   const canAct = useCanAct()
@@ -31,6 +38,16 @@ export function Doors({ items, total, rows }: { items: Door[]; total: number; ro
           },
         ]}
       />
+      {canAct('inviteDoor', projectId) && (
+        <div class="choices">
+          <ActionButton
+            name="inviteDoor"
+            target={{ projectId, now: clock.now }}
+            of={words.doors}
+            projectId={projectId}
+          />
+        </div>
+      )}
       <Table
         label={words.doors}
         keyOf={({ id }) => id}

@@ -1,19 +1,21 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { PassBalance } from '../../core/contract/balances.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import type { PassWallets } from '../../core/contract/wallets.ts'
+import { balanceText } from '../../core/rules/balances/balances.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
-import { passSources } from '../live/sources.ts'
+import { historySources, passSources } from '../live/sources.ts'
 import { ActionButton, useCanAct } from './action-dialog.tsx'
 import { resultOf, textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './desk-context.ts'
-import { Command, Foreign, Moment, Prose, Section, Shown, Table } from './parts.tsx'
+import { Command, Foreign, knownValue, Moment, Prose, Section, Shown, Table } from './parts.tsx'
 
 /** All facts of a pass, with commands that act on it. */
 export function PassView({ passId }: { passId: string }) {
-  const { api, language } = useDesk()
+  const { acting, api, language } = useDesk()
   const { words, number, moment } = language
   const answers = useAnswers(passSources, passId, () => ({ api, passId }))
   const canAct = useCanAct()
@@ -71,6 +73,14 @@ export function PassView({ passId }: { passId: string }) {
           }}
         </Shown>
       </Section>
+
+      {Boolean(knownValue(answers.balances)?.items.length) && (
+        <Section title={words.balances} wide>
+          <Shown answer={answers.balances}>
+            {({ items }) => <Balances items={items} pass={knownValue(answers.pass)} />}
+          </Shown>
+        </Section>
+      )}
 
       <Section title={words.cards}>
         <Shown answer={answers.cards}>{(html) => <Cards html={html} />}</Shown>
@@ -170,6 +180,12 @@ export function PassView({ passId }: { passId: string }) {
         </Shown>
       </Section>
 
+      {acting !== null && (
+        <Section title={words.history} wide>
+          <History passId={passId} />
+        </Section>
+      )}
+
       <Section title={words.events} wide>
         <Events passId={passId} />
       </Section>
@@ -181,13 +197,46 @@ export function PassView({ passId }: { passId: string }) {
 const PASS_ACTIONS = ['copyLink', 'correct', 'notify', 'revokeLinks', 'voidPass'] as const
 
 function PassActions({ pass }: { pass: Pass }) {
-  if (pass.status === 'VOID') return null
+  const canAct = useCanAct()
+  if (pass.status === 'VOID' || !PASS_ACTIONS.some((name) => canAct(name, pass.projectId))) return null
   return (
     <div class="choices">
       {PASS_ACTIONS.map((name) => (
         <ActionButton key={name} name={name} target={pass} of={pass.label} projectId={pass.projectId} />
       ))}
     </div>
+  )
+}
+
+function Balances({ items, pass }: { items: PassBalance[]; pass: Pass | undefined }) {
+  const { words } = useDesk().language
+  const canAct = useCanAct()
+  const canChange = pass && pass.status !== 'VOID' && canAct('changeBalance', pass.projectId)
+  return (
+    <Table
+      label={words.balances}
+      keyOf={({ name }) => name}
+      columns={{
+        [words.name]: ({ name }) => <Foreign>{name}</Foreign>,
+        [words.amount]: (balance) => (
+          <bdi>
+            {balanceText(balance, balance.value)} {balance.currency}
+          </bdi>
+        ),
+        [words.updated]: ({ updatedAt }) => <Moment at={updatedAt} />,
+        ...(canChange && {
+          [words.commands]: (balance: PassBalance) => (
+            <ActionButton
+              name="changeBalance"
+              target={{ ...balance, passId: pass.id }}
+              of={balance.name}
+              projectId={pass.projectId}
+            />
+          ),
+        }),
+      }}
+      rows={items}
+    />
   )
 }
 
@@ -211,6 +260,29 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  )
+}
+
+function History({ passId }: { passId: string }) {
+  const { api, language } = useDesk()
+  const { words } = language
+  const { history } = useAnswers(historySources, passId, () => ({ api, passId }))
+  return (
+    <Shown answer={history}>
+      {({ items, total }) => (
+        <Table
+          label={words.history}
+          keyOf={({ id }) => id}
+          columns={{
+            [words.time]: ({ at }) => <Moment at={at} />,
+            [words.who]: ({ actor }) => <Foreign>{actor}</Foreign>,
+            [words.event]: ({ action }) => <code>{action}</code>,
+          }}
+          rows={items}
+          total={total}
+        />
+      )}
+    </Shown>
   )
 }
 

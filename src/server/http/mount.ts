@@ -46,9 +46,17 @@ export type Handlers<Operations extends Record<string, Route>> = {
 
 export type AllHandlers = { [Resource in keyof typeof contract]: Handlers<(typeof contract)[Resource]> }
 
+/** A route that the API description omits, with its handler. */
+export interface PageRoute<R extends Route = Route> {
+  route: R
+  handler: Handler<R>
+}
+
 export interface MountOptions extends CallerOptions {
   services: Services
   handlers: AllHandlers
+  /** Routes of pages of this server, which are not part of the API. */
+  pageRoutes?: readonly PageRoute[] | undefined
   cursors: Cursors
   /**
    * Called with the token ID. For a door, called with its project, whose doors share a limit, and with the door as the
@@ -83,15 +91,16 @@ export function mountContract(app: H3, options: MountOptions): void {
     bodyRoom: createBodyRoom(),
     renders: new FairGate({ places: RENDERS, share: RENDERS_OF_WORKSPACE }),
   }
+  const mount = (route: Route, handler: Handler<Route>) =>
+    app.on(route.method, toPattern(route.path), (event) => {
+      event.context.route = route
+      return (route.isPublic ? servePublic : serve)(event, route, handler, bounded)
+    })
   for (const [resource, operations] of Object.entries(contract)) {
-    for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
-      const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
-      app.on(route.method, toPattern(route.path), (event) => {
-        event.context.route = route
-        return (route.isPublic ? servePublic : serve)(event, route, handlers[operation]!, bounded)
-      })
-    }
+    const handlers = options.handlers[resource as keyof AllHandlers] as unknown as Record<string, Handler<Route>>
+    for (const [operation, route] of Object.entries(operations) as [string, Route][]) mount(route, handlers[operation]!)
   }
+  for (const { route, handler } of options.pageRoutes ?? []) mount(route, handler)
 }
 
 async function serve(

@@ -9,11 +9,13 @@ import { type CallerOptions, identifyCaller } from '../http/middleware/authentic
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from '../http/middleware/cookies.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { requireCsrfToken, SESSION_MS } from '../http/middleware/sessions.ts'
+import type { PageRoute } from '../http/mount.ts'
 import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
 import { type Page, pageResponse } from '../pages/html.ts'
 import { deskPath } from '../pages/scripted-pages.ts'
 import { english, pageLanguage } from '../pages/words.ts'
 import { commandLineUrl, exchangeCode, openDevice, readCommandLine, sealDevice } from './command-line.ts'
+import { passHistory } from './pass-history.ts'
 import { createProvider, type Provider, ProviderError } from './provider.ts'
 import {
   endSessions,
@@ -39,6 +41,7 @@ export interface PeopleOptions {
 /** The sign-in of people. */
 export interface People {
   issuer: string
+  history: PageRoute
   mount(app: H3, limits: CallerOptions): void
   close(): Promise<void>
 }
@@ -52,6 +55,7 @@ export function createPeople(options: PeopleOptions): People {
   const provider = createProvider(options.config, redirectUriOf(options.publicUrl))
   return {
     issuer: options.config.issuer.href,
+    history: passHistory,
     mount(app, limits) {
       app.get(`${deskPath}/login`, (event) => beginSignIn(event, options, provider))
       app.get(`${deskPath}/callback`, (event) => {

@@ -48,6 +48,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       ],
       design: { organizationName: 'Gala', description: 'Gala' },
       redemption: { maxUses: 1 },
+      balances: { cafe: { label: 'Cafe', kind: 'currency' as const, currency: 'EUR', start: 1000 } },
     }
     const draft = await client.templates.createVersion({ params: { id: templateId }, body: { definition } })
     await client.templateVersions.publish({ params: { id: draft.id } })
@@ -120,6 +121,11 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await dialog.getByRole('alert').getByText('Nothing was saved.').waitFor()
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Use the current values')
     expect(await dialog.locator('dl').innerText()).toMatch(/Ana Noak\s+Ana Novak/)
+    // The token of the test changed the pass.
+    await dialog
+      .getByRole('alert')
+      .getByText(/^first owner · /)
+      .waitFor()
     expect((await read(guest.id)).variables).toMatchObject({ seat: 'A1' })
     await page.keyboard.press('Enter')
     expect(await dialog.getByLabel('Name').inputValue()).toBe('Ana Novak')
@@ -153,6 +159,24 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await confirm('Close')
     const { items } = await server.client.notifications.list({ params: { id: guest.id } })
     expect(items.map(({ body }) => body)).toEqual(['Welcome'])
+
+    const history = page.getByRole('region', { name: 'History' })
+    await history.getByRole('row', { name: /anna@example.com.*pass\.revoke-links/ }).waitFor()
+
+    await button('Change the balance: cafe').click()
+    await dialog.getByLabel('Amount').fill('-2.50')
+    await confirm('Change the balance')
+    await dialog.getByText('The balance is changed.').waitFor()
+    await page.getByText('7.50 EUR').waitFor()
+    await confirm('Undo')
+    await dialog.getByText('The change is undone.').waitFor()
+    await page.getByText('10.00 EUR').waitFor()
+    await confirm('Close')
+    await button('Change the balance: cafe').click()
+    await dialog.getByLabel('Amount').fill('-10.01')
+    await confirm('Change the balance')
+    await dialog.getByRole('alert').getByText('cannot go below 0').waitFor()
+    await confirm('Cancel')
 
     await page.getByRole('button', { name: /^Take back: / }).click()
     await dialog.getByLabel('Reason').fill('Wrong person')
@@ -189,16 +213,31 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect(await page.evaluate("fetch('./desk/session').then(({ status }) => status)")).toBe(401)
   })
 
-  test('at the board, an owner revokes a door, sends a delivery again, and cancels a broadcast', async () => {
+  test('at the board, an owner invites and revokes a door, sends a delivery again, and cancels a broadcast', async () => {
     const { client } = server
     await client.webhooks.create({ body: { url: 'http://127.0.0.1:1/', events: ['pass.updated'] } })
     await client.passes.update({ params: { id: guest.id }, body: { variables: { seat: 'C3' } } })
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-    const { code } = await client.doors.invite({ body: { projectId, gate: 'North', expiresAt } })
-    await client.doors.claim({ body: { code, name: 'Phone 1' } })
     await client.broadcasts.create({ params: { id: projectId }, body: { body: 'Doors open', sendAt: expiresAt } })
     const { page } = await signIn('3', 'olga@example.com', 'en-US')
     const dialog = page.getByRole('dialog')
+    const invite = async () => {
+      await page.getByRole('button', { name: 'Invite phones: Doors' }).click()
+      await dialog.getByLabel('Gate').fill('North')
+      await dialog.getByRole('button', { name: 'Invite phones' }).click()
+      const link = await dialog.locator('code').innerText()
+      return link.slice(`${server.url}/door#`.length)
+    }
+    const code = await invite()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await client.doors.claim({ body: { code, name: 'Phone 1' } })
+    const canceled = await invite()
+    await dialog.getByRole('button', { name: 'Undo' }).click()
+    await dialog.getByText('The change is undone.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await expect(client.doors.claim({ body: { code: canceled, name: 'Phone 2' } })).rejects.toMatchObject({
+      status: 404,
+    })
     for (const [target, action, result] of [
       ['Phone 1', 'Revoke', 'The door is revoked.'],
       ['pass.updated', 'Send again', 'A new attempt is scheduled.'],

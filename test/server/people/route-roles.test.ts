@@ -117,6 +117,31 @@ describe.each(oneDialect)('roles of people, on %s', (dialect) => {
     )
     expect((await everywhere.ok(contract.tokens.current, {})).projectIds).toBeUndefined()
   })
+
+  test('the history of a pass names people and tokens, only to members who can read the pass', async () => {
+    const support = await signedIn(api, owner.id, [grantOf('support', true)])
+    await support.ok(contract.passes.update, { params: { id: own.passes }, body: { label: 'Renamed' } })
+    const operator = { tokenId: null, name: 'root@machine: passes pass erase' }
+    const entry = { action: 'pass.erase' as const, actor: operator, targetId: own.passes, correlationId: null }
+    await api.services.store.transaction((tx) => tx.auditLog.insert(owner.id, entry, api.now))
+    const path = (id: string) => `/desk/passes/${id}/history`
+    for (const role of personRoles) {
+      const person = await signedIn(api, owner.id, [grantOf(role, true)])
+      const { body, headers } = await person.send('GET', path(own.passes))
+      const { items } = body as { items: { actor: string; action: string }[] }
+      expect(items.map(({ actor, action }) => [actor.replace(/-\d+/, ''), action])).toEqual([
+        ['passes pass erase', 'pass.erase'],
+        ['person@example.com', 'pass.update'],
+        ['test', 'pass.create'],
+      ])
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect((await person.send('GET', path(other.passes))).status).toBe(404)
+    }
+    const stranger = await signedIn(api, (await api.workspace()).id, [grantOf('owner', false)])
+    expect((await stranger.send('GET', path(own.passes))).status).toBe(404)
+    expect((await owner.send('GET', path(own.passes))).status).toBe(403)
+    expect((await api.send('GET', path(own.passes))).status).toBe(401)
+  })
 })
 
 test('two roles never add up to a permission that neither has', () => {

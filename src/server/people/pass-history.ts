@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { pageOf, route, UtcTimestamp } from '../../core/contract/schemas/common.ts'
+import { pageQuery } from '../../core/contract/schemas/list-parameters.ts'
+import { ApiError } from '../../core/errors.ts'
+import type { StoredAuditEntry } from '../../storage/operations/audit-log.ts'
+import type { Handler, PageRoute } from '../http/mount.ts'
+import { toPage } from '../http/responses.ts'
+import { deskPath } from '../pages/scripted-pages.ts'
+
+const HistoryEntry = z.strictObject({ id: z.string(), at: UtcTimestamp, actor: z.string(), action: z.string() })
+
+/** The changes of a pass with their actors, newest first. */
+const historyRoute = route('GET', `${deskPath}/passes/{id}/history`, {
+  scope: 'passes:read',
+  summary: 'List the changes of a pass',
+  query: pageQuery({}),
+  responses: { 200: pageOf(HistoryEntry) },
+})
+
+/** A token gets no history, because only people with a role in the workspace can see the names of others. */
+const listHistory: Handler<typeof historyRoute> = async ({ params: { id }, query }, { store, workspaceId, token }) => {
+  if (!token.person) throw new ApiError('FORBIDDEN', { message: 'Sign in to see who changed the pass.' })
+  // Find the pass first, because only the passes are limited to the projects of the role.
+  if (!(await store.passes.find(workspaceId, id))) throw new ApiError('PASS_NOT_FOUND', { details: { passId: id } })
+  return toPage(await store.auditLog.list({ ...query, workspaceId, targetId: id }), toHistoryEntry)
+}
+
+export const passHistory = { route: historyRoute, handler: listHistory } as unknown as PageRoute
+
+function toHistoryEntry({ id, at, action, actor, tokenId }: StoredAuditEntry) {
+  // The name of an operator begins with an account and a machine, which are not for members.
+  return { id, at: at.toISOString(), action, actor: tokenId === null ? actor.split(': ').at(-1)! : actor }
+}
