@@ -5,9 +5,7 @@ import type { PersonRole } from '../core/rules/people/person-roles.ts'
 import { sqliteFile } from '../storage/db/database.ts'
 import { CredentialError } from '../wallets/wallet.ts'
 
-/**
- * The role of a process in a fleet: it serves requests (`api`), runs jobs and schedules (`worker`), or both (`all`).
- */
+/** The role of a process: it serves requests (`api`), runs jobs and schedules (`worker`), or both (`all`). */
 export type ServerRole = 'all' | 'api' | 'worker'
 
 /** A credential: the path of a file, or its content if it starts with -----BEGIN or {. */

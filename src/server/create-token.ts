@@ -22,10 +22,6 @@ export interface MadeToken {
 
 const LIFETIME_MS = 365 * 86_400_000
 
-/**
- * Returns the default expiry. Tokens expire by default, so that unused ones end. Doctor reports tokens that expire
- * soon.
- */
 function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
@@ -51,10 +47,7 @@ export async function createToken(
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 
-/**
- * Returns tokens that expire within 30 days and have no successor, except tokens whose whole lifetime is at most 30
- * days.
- */
+/** Returns tokens that expire within 30 days and have no successor, unless they were valid for at most 30 days. */
 export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
   return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
 }

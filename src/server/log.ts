@@ -33,10 +33,7 @@ export function createLogger(
   return log
 }
 
-/**
- * Returns the failure of a log line whose repetitions can be omitted, such as a line of background work or of an
- * outage; undefined for other lines.
- */
+/** Returns a failure of background work or of an outage, whose repetitions are not logged; undefined for other lines. */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
   if (!(err instanceof Error)) return undefined
@@ -44,10 +41,7 @@ function repeatableFailure([facts, message]: readonly unknown[]): string | undef
   return `${message}: ${(err as NodeJS.ErrnoException).code ?? err.message}`
 }
 
-/**
- * Omits the stack and the statement if the database is unavailable: they do not explain an outage, and every failing
- * request would log them. knex puts the statement before the message.
- */
+/** Omits stack and statement if the database is unavailable, which every failing request would log. */
 function serializeError(error: unknown): unknown {
   const reason = findUnavailability(error)
   if (reason === undefined) return pino.stdSerializers.err(error as Error)

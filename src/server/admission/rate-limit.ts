@@ -10,9 +10,7 @@ export type Limit = (key: string, cost?: number, party?: string) => void
 
 /** All rate limits of a server. */
 export interface Limits {
-  /**
-   * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
-   */
+  /** The limit by token ID. The doors of a project share one limit, with each door as a party. */
   token: Limit
   /** The limits of requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
@@ -32,9 +30,7 @@ const RATES = {
   files: { perSecond: 50, burst: 200 },
   /** Requests of phones and platforms. Carriers put thousands of phones behind one address. */
   wallets: { perSecond: 500, burst: 2_000 },
-  /**
-   * Health checks. They have a separate limit, so that load balancers do not mistake a busy server for a stopped one.
-   */
+  /** Health checks have a separate limit, so that load balancers do not mistake a busy server for a stopped one. */
   health: { perSecond: 100, burst: 200 },
   /**
    * Removals of a pass from its last Apple wallet. Its holder can remove and add it repeatedly. Each removal causes events
@@ -46,10 +42,7 @@ const RATES = {
 /** The kinds of requests that are limited by address. */
 export type AddressLimit = Exclude<keyof typeof RATES, 'removal'>
 
-/**
- * Creates the limits of tokens and addresses in this process.
- * @param rate the rate of each token. With 0 requests per second, all limits of tokens and addresses are disabled
- */
+/** @param rate the rate of each token. With 0 requests per second, no token and no address has a limit */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
   const { removal: removals, ...byAddress } = Object.fromEntries(
@@ -138,16 +131,11 @@ export interface Buckets {
    * requests always remain for other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
-  /**
-   * Returns the number of requests that this process admitted, by key. A count grows while its key is in use, and is
-   * reported for USAGE_TTL_SECONDS after the last request.
-   */
+  /** Returns the admitted requests by key. Counts only grow, and are reported for USAGE_TTL_SECONDS after a request. */
   usage(now: number): Record<string, number>
   /** Deducts requests that the process `from` admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
-  /**
-   * Called after an exchange of usage: the given number of processes, including this one, share the remaining requests.
-   */
+  /** Shares the remaining requests among this number of processes, after an exchange of usage. */
   share(processes: number, now: number): void
   /** The number of keys in memory. */
   size(): number
@@ -170,15 +158,10 @@ interface Bucket {
 
 /** A count is reported for this long after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
-/**
- * The number of a party's requests below which they are removed from `parts`, because they no longer change a decision.
- */
+/** Parts of a party below this number of requests no longer change a decision and are dropped. */
 const LEAST_PART = 0.01
 
-/**
- * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
- * exchange of usage, and then deducts the requests that the others admitted.
- */
+/** Creates token buckets with a copy in each process, which admits its share until the next exchange of usage. */
 export function createBuckets({ perSecond, burst }: Rate): Buckets {
   const capacity = Math.max(1, burst)
   const buckets = new Map<string, Bucket>()
@@ -215,10 +198,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
     }
   }
 
-  /**
-   * Returns the number of processes that use the key. Returns the number of all processes until each of them had time
-   * to report its usage.
-   */
+  /** Returns the number of processes that use the key; all processes until each had time to report its usage. */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_MS / 1000) return instances
     const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_MS / 1000)

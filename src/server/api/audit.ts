@@ -41,11 +41,7 @@ export function auditEach(
   return tx.auditLog.insertAll(workspaceId, entries)
 }
 
-/**
- * Returns an operator as an actor: the account, the machine, and the command without its arguments, which can hold
- * passwords and personal data.
- * @param command the command as typed, such as `token create`
- */
+/** Returns an operator as an actor. The command has no arguments, which can hold passwords and personal data. */
 export function operator(command: string): Actor {
   return { tokenId: null, name: `${account()}@${hostname()}: passes ${command}` }
 }

@@ -36,10 +36,7 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
   }
 }
 
-/**
- * Throws if the file was found damaged earlier, unless a check of the whole file now finds no fault.
- * @throws DatabaseError
- */
+/** @throws DatabaseError if the file was found damaged earlier, unless a check of the whole file finds no fault now */
 export async function assertSound(databaseUrl: string): Promise<void> {
   const file = sqliteFile(databaseUrl)
   const fault = file && (await clearDamage(file, findFault))

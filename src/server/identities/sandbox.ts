@@ -9,9 +9,7 @@ import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 
-/**
- * Sandbox credentials are created on the first start, stored next to the database, and readable only by their owner.
- */
+/** Sandbox credentials are created on the first start, next to the database, and readable only by their owner. */
 
 /** The pass type of the sandbox. No real phone holds a pass of this type. */
 export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
@@ -104,10 +102,7 @@ export async function makeSandboxPass(
 const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
   join(sandboxFolder(config), 'google-issuers')
 
-/**
- * Creates another key of the service account of a further issuer. The Google emulator accepts it immediately, and keeps
- * accepting previous keys, as Google does. Returns the key file.
- */
+/** Creates another key of a further issuer, which the Google emulator accepts in addition to previous ones. */
 export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
   const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)
   const { client_email: clientEmail, private_key: key, private_key_id: keyId } = JSON.parse(serviceAccountJson)
@@ -130,9 +125,7 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/**
- * Whether the certificates next to the signing identity are valid. The signing identity was checked when it was read.
- */
+/** Whether the certificates next to the signing identity, which is already checked, are valid. */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
@@ -148,9 +141,8 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
 }
 
 /**
- * Reads the folder, and creates it if it does not exist. If a file in the folder is missing, damaged, or expired, the
- * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start, all
- * use the folder of the first one.
+ * Reads the folder, which the first of several starting servers creates atomically. If a file in it is missing, damaged, or
+ * expired, uses the next folder (`apple-2`, `apple-3`).
  */
 async function loadOrCreate<T>(
   base: string,

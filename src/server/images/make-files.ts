@@ -10,10 +10,7 @@ export interface MadeFiles {
   mosaic: Mosaic
 }
 
-/**
- * The timeout of an image. It is shorter than the time after which the parent kills the process, so that a slow image
- * does not end the process.
- */
+/** Shorter than the time after which the parent kills the process, so that a slow image does not end it. */
 const TIMEOUT_SECONDS = 10
 
 /**

@@ -37,10 +37,7 @@ const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 
-/**
- * The maximum number of devices of a pass. It is limited, because an update of the pass reads all of them. Even a pass
- * that many people share has far fewer.
- */
+/** Limited, because an update of the pass reads all devices. Even a shared pass has far fewer. */
 const MAX_DEVICES = 10_000
 
 /** A list debits one additional request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
@@ -206,9 +203,7 @@ interface AuthenticatedPass {
   isFormer: boolean
 }
 
-/**
- * @throws ApiError UNAUTHORIZED for a wrong type, serial number, or token. The error does not reveal which one is wrong
- */
+/** @throws ApiError UNAUTHORIZED, which does not reveal whether the type, the serial number, or the token is wrong */
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
@@ -267,10 +262,7 @@ function decoded(part = ''): string {
   }
 }
 
-/**
- * Returns the value of lastUpdated. The value must be a string: phones do not interpret the string, but a number stops
- * their updates.
- */
+/** Returns lastUpdated as a string: phones do not interpret it, but a number stops their updates. */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }

@@ -1,7 +1,4 @@
-/**
- * Waits for every promise to settle, even if one rejects, so that a caller cannot retry work that is still running.
- * @throws the first error, after all promises have settled
- */
+/** Waits for all promises, so that no caller retries work that is still running. @throws the first error, after that */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   const ends = await Promise.allSettled(work)
   return ends.map((end) => {

@@ -42,10 +42,7 @@ export async function workInChunks<Prepared = undefined>(
   }
 }
 
-/**
- * The time after which a job returns to its queue. Without this limit, a few busy workspaces could hold all slots of a
- * queue, because their events arrive as fast as chunks process them.
- */
+/** A job then returns to its queue. Without this, a few busy workspaces could hold all slots. */
 const TURN_MS = 10_000
 
 /** The target duration of a transaction. It is short, because a scan at a door can have to wait for one transaction. */

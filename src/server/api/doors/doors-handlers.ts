@@ -90,10 +90,7 @@ function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
   return { ...withIsoTimes(door), ...(zoneId !== null && { zoneId, direction: direction ?? 'in' }) }
 }
 
-/**
- * Returns the new zone and direction of a door.
- * @throws ApiError NOT_FOUND if the zone is not of the project of the door, VALIDATION_ERROR for a direction without a zone
- */
+/** @throws ApiError NOT_FOUND for a zone of another project, VALIDATION_ERROR for a direction without a zone */
 async function placeInZone(
   tx: Repositories,
   door: StoredDoor,

@@ -37,10 +37,7 @@ export interface Created<T> {
   isNew: boolean
 }
 
-/**
- * The maximum number of attempts to find or insert a message. After that, the idempotency key belongs to a message of
- * another project, which the token cannot access.
- */
+/** The attempts to find or insert a message, after which its idempotency key belongs to another project. */
 const MAX_ATTEMPTS = 5
 
 interface Messages<T> {

@@ -180,10 +180,7 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
   throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
 }
 
-/**
- * @throws ApiError CONFLICT if the pass does not show the scan code, because scanners would continue to read the old
- *   code
- */
+/** @throws ApiError CONFLICT if the pass does not show the scan code, so that scanners would continue to read the old one */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
   const message = definition.design.barcode?.message

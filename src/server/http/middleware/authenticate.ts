@@ -19,17 +19,11 @@ export interface CallerSession {
   id: string
   /** The roles in the workspace. Each request has the permissions of the roles that permit its route. */
   grants: readonly Grant[]
-  /**
-   * The token that requests with a change must send, so that another site cannot cause them. Null if the session is not
-   * in a cookie, because browsers send no other secret by themselves.
-   */
+  /** Must be sent with changes, which another site cannot do; null without a cookie, the only secret that browsers add. */
   csrfToken: string | null
 }
 
-/**
- * Returns the caller of a request.
- * @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED
- */
+/** @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED */
 export type Authenticate = (headers: Headers, at: Date) => Promise<Caller>
 
 /** Creates an authentication with a cache. Malformed tokens cause no database read. */
@@ -59,10 +53,7 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 
 export interface CallerOptions {
   authenticate: Authenticate
-  /**
-   * Counts a request without a valid token or session against the limit of its address, because the request can be an
-   * attempt to guess one.
-   */
+  /** Counts a request without a valid token against the limit of its address, because it can be a guess. */
   limitAddress: (event: H3Event) => void
 }
 
@@ -91,11 +82,7 @@ export function requireOpen(
   if (expiresAt && at >= expiresAt) throw new ApiError('TENANT_EXPIRED', { forLog })
 }
 
-/**
- * Checks that a caller can call a route. Returns the caller with its permissions for this route, which depend on the
- * route if the caller is a person with several roles.
- * @throws ApiError FORBIDDEN with the missing permission in its details
- */
+/** Returns the caller with its permissions for a route. @throws ApiError FORBIDDEN with the missing one in details */
 export function authorize(
   caller: Caller,
   route: Pick<Route, 'scope' | 'role' | 'forDoors' | 'forDoorLeads'>,
