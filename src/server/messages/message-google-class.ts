@@ -56,10 +56,7 @@ interface ClassSending extends Outcome {
   note?: (tx: Repositories) => Promise<void>
 }
 
-/**
- * The time after which the process that sends a class message counts as stopped. It is longer than the API calls of the
- * message, including retries and waits for the rate limit.
- */
+/** The time after which the sender of a class message counts as stopped: longer than its API calls with retries. */
 const SENDING_MS = 60_000
 
 /**

@@ -276,9 +276,7 @@ async function setDefault(
   await tx.identities.setDefault(place, platform, identity?.id ?? null)
 }
 
-/**
- * Records an action in the audit log of each workspace that can use the identity, and in the audit log of the server.
- */
+/** Records an action in the audit logs of the server and of each workspace that can use the identity. */
 export async function auditIdentity(
   tx: Repositories,
   { id }: StoredIdentity,

@@ -91,10 +91,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
-  /**
-   * Resolves the linked passes in one query. Passes without an object at Google are omitted until the next update. Passes
-   * that can have links themselves are omitted, because Google rejects nested links.
-   */
+  /** Resolves linked passes in one query, without those that Google does not have, or rejects as nested links. */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
     // Omit texts that are not valid external IDs: they name no pass, and PostgreSQL rejects a query with NUL.
     const externalIds = new Set(card.google.linkedPasses?.filter((id) => ExternalPassId.safeParse(id).success))
@@ -142,10 +139,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       if (isOutdated) sent.ofClass = ofClass
     }
 
-    /**
-     * Expires former objects. Each is first updated to the current content of the pass, so that erased data is also
-     * removed from former objects.
-     */
+    /** Expires former objects, after an update to the current content, which also removes erased data. */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
         const previous = await issuing.render({ ...pass, templateVersionId })
@@ -179,10 +173,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     }
   }
 
-  /**
-   * Whether the class of a pass has a long name, which takes too much of a save link. Sending the pass again shortens
-   * the name.
-   */
+  /** Whether a pass's class has a name that is too long for a save link. Sending the pass again shortens it. */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
   }

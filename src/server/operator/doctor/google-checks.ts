@@ -75,10 +75,7 @@ export async function checkGoogle(
 const ALLOW_CONNECTIONS = 'allow connections to oauth2.googleapis.com and walletobjects.googleapis.com, port 443'
 const NO_IDENTITY = 'the key cannot be read'
 
-/**
- * Requests an object that does not exist. Google checks the permission first, so the error "missing" proves read
- * access.
- */
+/** Requests an object that does not exist. Google checks the permission first, so "missing" proves read access. */
 async function tryRead(identity: GoogleSigner, api: GoogleApi): Promise<Finding> {
   try {
     await api.getObject('generic', `${identity.issuerId}.passes-doctor`)

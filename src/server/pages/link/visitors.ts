@@ -8,10 +8,7 @@ export interface VisitorHeaders {
   platformHint: string | null
 }
 
-/**
- * Returns the phone of a visitor. Computers are undetermined, because a Macintosh can be an iPad, which only a script
- * on the page can detect.
- */
+/** Returns the phone of a visitor. Computers are undetermined: only a script can tell an iPad from a Macintosh. */
 export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPhone {
   if (platformHint?.trim() === '"Android"') return 'android'
   if (userAgent === null) return 'undetermined'
