@@ -11,7 +11,7 @@ import { retryNotes } from '../command/client-command.ts'
 import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { isReadOnce } from '../command/prompt.ts'
-import { atStart, fingerprint, type JournalEntry, type JournalHead, openJournal } from './bulk-journal.ts'
+import { atStart, fingerprint, type JournalEntry, openFileJournal } from './bulk-journal.ts'
 import { openCsv } from './csv.ts'
 import { openOutput, openStdout, rejectPipe } from './output-file.ts'
 import {
@@ -74,7 +74,7 @@ export async function runFile<Item, Name extends string>(
     for (const columnNote of columns.notes) note(columnNote)
     for (const warning of columns.warnings) note(`Warning: ${warning}`)
 
-    await using journal = journalPath ? await openFileJournal(journalPath, action, options) : undefined
+    await using journal = journalPath ? await openJournal(journalPath, action, options) : undefined
     const start = journal?.start ?? atStart
     const errors: FailedRow[] = []
     const first: BulkSummary<Name>['first'] = {}
@@ -169,7 +169,7 @@ function rejectOverwriting({ file, out, failures }: BulkOptions, journal: string
   if (again) throw new UsageError(`${again} is used for two files: input, output, failures, and journal must differ`)
 }
 
-async function requireUnchanged(file: string, seen: JournalHead['file']): Promise<void> {
+async function requireUnchanged(file: string, seen: unknown): Promise<void> {
   if (isDeepStrictEqual(await fingerprint(file), seen)) return
   throw new CliError(`${file} has changed since the plan was made`, { hint: 'run it again for a new plan.' })
 }
@@ -189,7 +189,7 @@ async function openSource(file: string): Promise<Readable> {
   return source
 }
 
-async function openFileJournal(
+async function openJournal(
   path: string,
   { command, settings }: Pick<RowAction<unknown>, 'command' | 'settings'>,
   options: BulkOptions,
@@ -206,7 +206,7 @@ async function openFileJournal(
     out: out === undefined ? null : resolve(out),
     failures: failures === undefined ? null : resolve(failures),
   }
-  return openJournal(path, head, { restart, note })
+  return openFileJournal(path, head, { restart, note })
 }
 
 async function sizeOf(file: string): Promise<number | undefined> {

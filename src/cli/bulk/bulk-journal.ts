@@ -1,41 +1,52 @@
 import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import { isJsonObject } from '../../core/json.ts'
 import { type FileLock, openUnderLock } from '../../files/file-lock.ts'
 import { beginJournal, continueJournal, type JournalFile, readJournal } from '../../files/journal.ts'
 import { ifMissing } from '../../files/private-file.ts'
 import { CliError, withName } from '../command/cli-error.ts'
 
+/** The version of the entry format. Increase it when entries change, so that incompatible journals are not resumed. */
+const FORMAT = 2
+
 /** The identity of a run. A journal can be resumed only by a run with the same identity. */
-export interface JournalHead {
-  format: 2
-  file: { bytes: number; modified: number; start: string }
-  server: string
-  workspaceId: string
-  command: string
-  settings: Readonly<Record<string, string>>
-  out: string | null
-  failures: string | null
-}
+const JournalHead = z.object({
+  format: z.literal(FORMAT),
+  /** The input, if it is a file. */
+  file: z.object({ bytes: z.number(), modified: z.number(), start: z.string() }).optional(),
+  server: z.string(),
+  workspaceId: z.string(),
+  command: z.string(),
+  settings: z.record(z.string(), z.string()),
+  out: z.string().nullish(),
+  failures: z.string().nullish(),
+})
+export type JournalHead = z.output<typeof JournalHead>
 
-/** A checkpoint of a run. All rows before it are complete; rows after it are sent again. */
-export interface JournalEntry {
-  rows: number
+const whole = z.int().nonnegative()
+
+/** A checkpoint of a run over a file. All rows before it are complete; rows after it are sent again. */
+const JournalEntry = z.object({
+  rows: whole,
   /** The offset of the end of the completed rows in the input, in bytes. */
-  bytes: number
-  counts: Record<string, number>
-  failing: number
-  /** The outcomes of the rows since the previous entry, in order, run-length encoded. */
-  outcomes: [outcome: string, rows: number][]
-  outBytes: number
-  failuresBytes: number
-  complete: boolean
-}
+  bytes: whole,
+  counts: z.record(z.string(), whole),
+  failing: whole,
+  outBytes: whole,
+  failuresBytes: whole,
+  complete: z.boolean(),
+})
+export type JournalEntry = z.output<typeof JournalEntry>
 
-export interface Journal {
-  readonly start: JournalEntry
+export interface Journal<Entry = JournalEntry> {
+  /** The checkpoint from which to resume; `undefined` for the start. */
+  readonly start: Entry | undefined
   /** @throws FileInUseError if another run took the journal over, for example after this machine slept */
-  append(entry: JournalEntry): void
+  assertHeld(): void
+  /** @throws FileInUseError like `assertHeld` */
+  append(entry: Entry): void
   /** Returns when all appended entries are flushed to disk. */
   sync(): void
   [Symbol.asyncDispose](): Promise<void>
@@ -46,14 +57,13 @@ export const atStart: JournalEntry = {
   bytes: 0,
   counts: {},
   failing: 0,
-  outcomes: [],
   outBytes: 0,
   failuresBytes: 0,
   complete: false,
 }
 
 /** Returns values that detect a changed file without reading all of it. */
-export function fingerprint(path: string): Promise<JournalHead['file']> {
+export function fingerprint(path: string): Promise<NonNullable<JournalHead['file']>> {
   return withName(path, async () => {
     const file = await open(path, 'r')
     try {
@@ -67,9 +77,12 @@ export function fingerprint(path: string): Promise<JournalHead['file']> {
   })
 }
 
-export interface JournalOptions {
+interface JournalOptions<Entry> {
   restart: boolean
   note: (message: string) => void
+  entry: z.ZodType<Entry>
+  /** Returns the last checkpoint that the output files still contain. */
+  findStart: (entries: Entry[]) => Promise<Entry | undefined>
 }
 
 /**
@@ -79,35 +92,45 @@ export interface JournalOptions {
  * @throws CliError if the file is not a journal. Without `restart`, also if the file holds unfinished work of another
  * command, file, or version of this program
  */
-export async function openJournal(path: string, head: JournalHead, options: JournalOptions): Promise<Journal> {
-  const { restart, note } = options
-  return openUnderLock(path, note, (lock) => openLocked(path, head, { restart, lock }))
-}
-
-async function openLocked(
+export function openJournal<Entry extends { rows: number; complete?: boolean }>(
   path: string,
   head: JournalHead,
-  { restart, lock }: { restart: boolean; lock: FileLock },
-): Promise<Journal> {
-  const found = restart ? undefined : readRun(path)
-  const difference = found && differenceOf(found.head, head)
-  const last = found?.entries.at(-1) ?? atStart
-  if (difference && last.rows > 0 && !last.complete) {
-    throw new CliError(`${path} contains an unfinished run ${difference}`, {
-      code: 'JOURNAL_MISMATCH',
-      details: { journal: path },
-      // Suggest a new run if the file was replaced, because a run cannot be resumed with another file.
-      hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
-    })
-  }
-  if (!found || difference) return journalOver(beginJournal(path, [head]), atStart, lock)
-  const start = await startOf(found.entries, head)
-  return journalOver(continueJournal(path, found.bytes), start, lock)
+  { restart, note, entry, findStart }: JournalOptions<Entry>,
+): Promise<Journal<Entry>> {
+  return openUnderLock(path, note, async (lock) => {
+    const found = restart ? undefined : readRun(path, entry)
+    const difference = found && differenceOf(found.head, head)
+    const last = found?.entries.at(-1)
+    if (difference && last && last.rows > 0 && !last.complete) {
+      throw new CliError(`${path} contains an unfinished run ${difference}`, {
+        code: 'JOURNAL_MISMATCH',
+        details: { journal: path },
+        // Suggest a new run if the file was replaced, because a run cannot be resumed with another file.
+        hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
+      })
+    }
+    const start = found && !difference ? await findStart(found.entries) : undefined
+    return journalOver(start ? continueJournal(path, found!.bytes) : beginJournal(path, [head]), start, lock)
+  })
 }
 
-function journalOver(file: JournalFile<JournalHead | JournalEntry>, start: JournalEntry, lock: FileLock): Journal {
+/** Opens the journal of a run over a file. */
+export function openFileJournal(
+  path: string,
+  head: JournalHead,
+  options: Pick<JournalOptions<JournalEntry>, 'restart' | 'note'>,
+) {
+  return openJournal(path, head, { ...options, entry: JournalEntry, findStart: (entries) => startOf(entries, head) })
+}
+
+function journalOver<Entry>(
+  file: JournalFile<JournalHead | Entry>,
+  start: Entry | undefined,
+  lock: FileLock,
+): Journal<Entry> {
   return {
     start,
+    assertHeld: () => lock.assertHeld(),
     append(entry) {
       lock.assertHeld()
       file.append(entry)
@@ -124,22 +147,22 @@ function journalOver(file: JournalFile<JournalHead | JournalEntry>, start: Journ
  * Returns the last checkpoint that matches the output files. After a power failure, this can be an earlier checkpoint.
  * If an output file was deleted, it is the start. The files of a complete run can be edited and are left unchanged.
  */
-async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry> {
+async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry | undefined> {
   const outBytes = await sizeOf(head.out)
   const failuresBytes = await sizeOf(head.failures)
   const last = entries.at(-1)
   if (last?.complete && outBytes > 0 && failuresBytes > 0) return last
-  return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes) ?? atStart
+  return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes)
 }
 
 /** Returns the size of an output file; infinite if the output is not requested, so that it matches every checkpoint. */
-async function sizeOf(path: string | null): Promise<number> {
-  if (path === null) return Number.POSITIVE_INFINITY
+async function sizeOf(path: string | null | undefined): Promise<number> {
+  if (path == null) return Number.POSITIVE_INFINITY
   return stat(path).then(({ size }) => size, ifMissing(0))
 }
 
 /** Reads the journal of a run; `undefined` if the run was never started. */
-function readRun(path: string) {
+function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
   const [first, ...rest] = readJournal(path) ?? []
   if (!first) return undefined
   const rejection = (what: string, hint: string) =>
@@ -148,55 +171,33 @@ function readRun(path: string) {
     if (rest.length === 0) return undefined
     throw rejection('was written by another version of passes, which stores other data of each row', ANEW)
   }
-  if (!isHead(first.value)) throw rejection('is not a journal of passes', `move it away, or ${ANEW}`)
-  const torn = rest.findIndex(({ value }) => !isEntry(value))
-  const good = torn < 0 ? rest : rest.slice(0, torn)
-  return {
-    head: first.value,
-    entries: good.map(({ value }) => value as JournalEntry),
-    bytes: good.at(-1)?.end ?? first.end,
+  const head = JournalHead.safeParse(first.value).data
+  if (!head) throw rejection('is not a journal of passes', `move it away, or ${ANEW}`)
+  const entries: Entry[] = []
+  let bytes = first.end
+  for (const { value, end } of rest) {
+    const { success, data } = entry.safeParse(value)
+    if (!success) break
+    entries.push(data)
+    bytes = end
   }
+  return { head, entries, bytes }
 }
 
-function isHead(value: unknown): value is JournalHead {
-  return isJsonObject(value) && value.format === FORMAT && isJsonObject(value.file) && isJsonObject(value.settings)
-}
-
-const COUNTED = ['rows', 'bytes', 'failing', 'outBytes', 'failuresBytes'] as const
-
-function isEntry(value: unknown): value is JournalEntry {
-  if (!isJsonObject(value) || !isJsonObject(value.counts) || !Array.isArray(value.outcomes)) return false
-  return isWhole(value, COUNTED) && isWhole(value.counts, Object.keys(value.counts))
-}
-
-export function isWhole(record: Record<string, unknown>, names: readonly string[]): boolean {
-  return names.every((name) => Number.isSafeInteger(record[name]) && (record[name] as number) >= 0)
-}
-
-/** The version of the entry format. Increase it when entries change, so that incompatible journals are not resumed. */
-const FORMAT: JournalHead['format'] = 2
-
-const ANEW = 'start over with --restart: completed rows are not repeated.'
+const ANEW = 'start over with --restart: nothing is done twice.'
 const OTHER_FILE = 'over another version of this file'
 
 function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {
-  const file = found.file
-  if (file.bytes !== wanted.file.bytes || file.modified !== wanted.file.modified || file.start !== wanted.file.start) {
-    return OTHER_FILE
-  }
+  if (!isDeepStrictEqual(found.file, wanted.file)) return OTHER_FILE
   if (found.server !== wanted.server) return `against another server (${found.server})`
   if (found.workspaceId !== wanted.workspaceId) return 'in another workspace'
   if (found.command !== wanted.command) return `of another command (passes ${found.command})`
-  const changed = changedSetting(found.settings, wanted.settings)
-  if (changed) return changed
+  const changed = Object.keys({ ...found.settings, ...wanted.settings }).find(
+    (name) => found.settings[name] !== wanted.settings[name],
+  )
+  if (changed) return `with another ${changed} (${found.settings[changed] ?? 'none'})`
   if (found.out !== wanted.out || found.failures !== wanted.failures) {
     return `with other files to write (--out ${found.out ?? 'none'}, --failures ${found.failures ?? 'none'})`
   }
   return undefined
-}
-
-/** Describes the first setting that differs from the journal's; `undefined` if all are equal. */
-export function changedSetting(found: JournalHead['settings'], wanted: JournalHead['settings']): string | undefined {
-  const changed = Object.keys({ ...found, ...wanted }).find((name) => found[name] !== wanted[name])
-  return changed && `with another ${changed} (${found[changed] ?? 'none'})`
 }

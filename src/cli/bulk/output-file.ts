@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { isPipe, openPrivate } from '../../files/private-file.ts'
 import { CliError, UsageError, withName } from '../command/cli-error.ts'
 import { writeOut } from '../command/output.ts'
@@ -13,31 +13,50 @@ export interface OutputFile {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Opens `path` and truncates it to `keep` bytes. If `keep` is 0, writes the header. */
-export async function openOutput(
-  path: string,
-  options: { keep: number; header: readonly string[]; dialect: Dialect },
-): Promise<OutputFile> {
-  const { keep, header, dialect } = options
+/** Opens `path` and truncates it to `keep` bytes. */
+export async function openFile(path: string, keep: number) {
   const file = keep === 0 ? await openPrivate(path, 'w') : await open(path, 'r+')
   // Detect a device such as /dev/null, which cannot be truncated or synced.
   const isFile = (await file.stat()).isFile()
   if (isFile) await file.truncate(keep)
   let bytes = keep
-  const write = async (text: string) => {
-    bytes += await withName(path, () => writeAt(file, Buffer.from(text), bytes))
-  }
-  if (keep === 0) await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
   return {
     get bytes() {
       return bytes
     },
-    append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
-    sync: async () => {
+    async write(text: string) {
+      const buffer = Buffer.from(text)
+      await withName(path, async () => {
+        for (let start = 0; start < buffer.length; ) {
+          const { bytesWritten } = await file.write(buffer, start, buffer.length - start, bytes)
+          start += bytesWritten
+          bytes += bytesWritten
+        }
+      })
+    },
+    async sync() {
       if (isFile) await file.datasync()
     },
     [Symbol.asyncDispose]: () => file.close(),
   }
+}
+
+/** Opens a CSV file, and truncates it to `keep` bytes. If `keep` is 0, writes the header. */
+export async function openOutput(
+  path: string,
+  { keep, header, dialect }: { keep: number; header: readonly string[]; dialect: Dialect },
+): Promise<OutputFile> {
+  const file = await openFile(path, keep)
+  if (keep === 0) await file.write(headerLine(header, dialect))
+  return Object.assign(file, {
+    append: async (rows: Parameters<OutputFile['append']>[0]) => {
+      if (rows.length > 0) await file.write(formatRows(rows, dialect))
+    },
+  })
+}
+
+function headerLine(header: readonly string[], dialect: Dialect): string {
+  return `${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`
 }
 
 /** Opens stdout as an output. Its size is not tracked, because stdout cannot be truncated. */
@@ -51,7 +70,7 @@ export async function openStdout({
   const write = async (text: string) => {
     if (!(await writeOut(text))) throw new CliError('stdout was closed by its reader', { code: 'EPIPE' })
   }
-  await write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
+  await write(headerLine(header, dialect))
   return {
     bytes: 0,
     append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
@@ -63,11 +82,4 @@ export async function openStdout({
 /** Rejects a pipe, which cannot be truncated. @throws UsageError */
 export function rejectPipe(path: string, hint: string): void {
   if (isPipe(path)) throw new UsageError(`${path} is a pipe, but a file is required`, { hint })
-}
-
-export async function writeAt(file: FileHandle, buffer: Buffer, position: number): Promise<number> {
-  for (let written = 0; written < buffer.length; ) {
-    written += (await file.write(buffer, written, buffer.length - written, position + written)).bytesWritten
-  }
-  return buffer.length
 }

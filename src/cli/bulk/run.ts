@@ -94,15 +94,15 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   }
   const write = async (batch: Batch<unknown>, results: RowResult[]) => {
     const outcome = outcomeOf(batch, results, columns, resultColumns)
-    const outcomes = runsOf(outcome.rows)
+    const counts = { ...entry.counts }
+    for (const { outcome: name } of outcome.rows) counts[name] = (counts[name] ?? 0) + 1
     await out?.append(outcome.out)
     await failures?.append(outcome.failures)
     entry = {
       rows: entry.rows + batch.rows.length,
       bytes: batch.bytes,
-      counts: addRuns(entry.counts, outcomes),
+      counts,
       failing: entry.failing + outcome.failures.length,
-      outcomes,
       outBytes: out?.bytes ?? 0,
       failuresBytes: failures?.bytes ?? 0,
       complete: false,
@@ -123,28 +123,12 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     },
     close: async ({ complete }: { complete: boolean }) => {
       if (complete) {
-        entry = { ...entry, complete, outcomes: [], outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
+        entry = { ...entry, complete, outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
         journal?.append(entry)
       }
       await sync()
     },
   }
-}
-
-function runsOf(rows: readonly PlacedRow[]): JournalEntry['outcomes'] {
-  const runs: JournalEntry['outcomes'] = []
-  for (const { outcome } of rows) {
-    const last = runs.at(-1)
-    if (last?.[0] === outcome) last[1] += 1
-    else runs.push([outcome, 1])
-  }
-  return runs
-}
-
-function addRuns(counts: JournalEntry['counts'], runs: JournalEntry['outcomes']): JournalEntry['counts'] {
-  const sum = { ...counts }
-  for (const [name, rows] of runs) sum[name] = (sum[name] ?? 0) + rows
-  return sum
 }
 
 /** Ends immediately when stopped, even while waiting for the next item, which a pipe might never deliver. */

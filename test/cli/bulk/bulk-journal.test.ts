@@ -7,7 +7,7 @@ import {
   fingerprint,
   type JournalEntry,
   type JournalHead,
-  openJournal,
+  openFileJournal,
 } from '../../../src/cli/bulk/bulk-journal.ts'
 import { describeFailure } from '../../../src/cli/command/failure.ts'
 import { FileInUseError } from '../../../src/files/file-lock.ts'
@@ -41,19 +41,18 @@ const entry = (rows: number, more: Partial<JournalEntry> = {}): JournalEntry => 
   ...atStart,
   rows,
   counts: { created: rows },
-  outcomes: [['created', 100]],
   bytes: rows * 10,
   ...more,
 })
 
 async function write(...entries: JournalEntry[]) {
-  await using journal = await openJournal(path, head, { restart: false, note: ignore })
+  await using journal = await openFileJournal(path, head, { restart: false, note: ignore })
   for (const next of entries) journal.append(next)
 }
 
 async function start(options: { restart?: boolean } = {}): Promise<JournalEntry> {
-  await using journal = await openJournal(path, head, { restart: false, note: ignore, ...options })
-  return journal.start
+  await using journal = await openFileJournal(path, head, { restart: false, note: ignore, ...options })
+  return journal.start ?? atStart
 }
 
 test('a journal returns the last point that was written', async () => {
@@ -97,7 +96,7 @@ test.each<[string, Partial<JournalHead>]>([
   await expect(start()).rejects.toThrow(what)
   expect(await start({ restart: true })).toEqual(atStart)
   await write(entry(100, { complete: true }))
-  head = { ...head, file: { ...head.file, modified: 3 } }
+  head = { ...head, file: { ...head.file!, modified: 3 } }
   expect(await start()).toEqual(atStart)
 })
 
@@ -110,7 +109,7 @@ test('a run that recorded no row blocks no other run', async () => {
 
 test('only a restart is offered if the file no longer exists', async () => {
   await write(entry(100))
-  head.file = { ...head.file, modified: 2 }
+  head.file = { ...head.file!, modified: 2 }
   await expect(start()).rejects.toMatchObject({ hint: expect.stringMatching(/^start over with --restart/) })
 })
 
@@ -175,7 +174,6 @@ test.each([
   ['a fraction of a row', JSON.stringify({ ...entry(200), rows: 1.5 })],
   ['no counts', JSON.stringify({ ...entry(200), counts: null })],
   ['invalid counts', JSON.stringify({ ...entry(200), counts: { created: 1e308 } })],
-  ['no outcomes', JSON.stringify({ ...entry(200), outcomes: undefined })],
 ])('ignores the journal from the first line that is not an entry: %s', async (_what, line) => {
   await write(entry(100))
   appendFileSync(path, `${line}\n${JSON.stringify(entry(300))}\n`)
@@ -185,10 +183,10 @@ test.each([
 })
 
 test('rejects the second of two runs over one journal, names the first, and writes nothing', async () => {
-  await using first = await openJournal(path, head, { restart: false, note: ignore })
+  await using first = await openFileJournal(path, head, { restart: false, note: ignore })
   first.append(entry(100))
   const notes: string[] = []
-  const second = openJournal(path, head, { restart: true, note: (message) => notes.push(message) })
+  const second = openFileJournal(path, head, { restart: true, note: (message) => notes.push(message) })
   const failure = describeFailure(await second.catch((error: unknown) => error))
   expect(failure).toMatchObject({ code: 'JOURNAL_IN_USE', exitCode: 1, hint: expect.stringContaining('Ctrl-C') })
   expect(failure.details).toEqual({ journal: path })
@@ -198,11 +196,11 @@ test('rejects the second of two runs over one journal, names the first, and writ
 })
 
 test('takes over the lock of a crashed run, which writes nothing if it resumes', async () => {
-  await using asleep = await openJournal(path, head, { restart: false, note: ignore })
+  await using asleep = await openFileJournal(path, head, { restart: false, note: ignore })
   asleep.append(entry(100))
   const longAgo = new Date(Date.now() - 60_000)
   utimesSync(`${path}.lock`, longAgo, longAgo)
-  await using second = await openJournal(path, head, { restart: false, note: ignore })
+  await using second = await openFileJournal(path, head, { restart: false, note: ignore })
   expect(second.start).toEqual(entry(100))
   await eventually(() => expect(() => asleep.append(entry(300))).toThrow(FileInUseError))
 })

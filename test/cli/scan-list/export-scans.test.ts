@@ -2,16 +2,18 @@ import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFi
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { JournalHead } from '../../../src/cli/bulk/bulk-journal.ts'
 import { csvOf } from '../../../src/cli/list/csv.ts'
-import { type ExportHead, exportPages, openExportFile } from '../../../src/cli/scan-list/export-scans.ts'
+import { exportPages, openExportFile } from '../../../src/cli/scan-list/export-scans.ts'
 import type { Page } from '../../../src/core/contract/schemas/common.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 
-const head: ExportHead = {
+const head: JournalHead = {
   format: 2,
   server: 'http://a',
   workspaceId: 'w',
+  command: 'scans export',
   settings: { format: 'csv', result: 'denied' },
 }
 const shape = {
@@ -92,15 +94,15 @@ test('keeps the unfinished export of other data unless --restart is set', async 
   await run(path, 10, { pages: 2, size: 3 })
   const half = readFileSync(path, 'utf8')
   for (const [other, said] of [
-    [{ ...head, server: 'http://b' }, 'from another server (http://a)'],
-    [{ ...head, workspaceId: 'x' }, 'from another workspace'],
+    [{ ...head, server: 'http://b' }, 'against another server (http://a)'],
+    [{ ...head, workspaceId: 'x' }, 'in another workspace'],
     [{ ...head, settings: { ...head.settings, result: 'accepted' } }, 'with another result (denied)'],
     [{ ...head, settings: { ...head.settings, passId: 'p' } }, 'with another passId (none)'],
   ] as const) {
     const going = run(path, 10, { pages: 2, size: 3 }, { restart: false }, other)
     await expect(going).rejects.toMatchObject({
       code: 'JOURNAL_MISMATCH',
-      message: `${path} is an incomplete export ${said}`,
+      message: `${path}.journal contains an unfinished run ${said}`,
     })
   }
   expect(readFileSync(path, 'utf8')).toBe(half)
@@ -140,21 +142,23 @@ test('the second of two exports to one file waits for the first and repeats rows
   expect(readFileSync(path, 'utf8')).toBe('1\n')
 })
 
-test('rejects a file that is not a journal, and replaces a complete earlier export', async () => {
+test('rejects a file that is not a journal, ignores invalid points, and replaces a complete earlier export', async () => {
   const path = join(temporaryFolder(), 'ledger.csv')
   writeFileSync(path, 'n,text\nof yesterday')
   expect(await run(path, 2, { pages: 9, size: 3 })).toEqual({ rows: 2, cursor: null })
   expect(readFileSync(path, 'utf8')).toBe(whole(2))
-  const point = '{"rows":1,"bytes":1,"cursor":"c"}'
+  const torn = { ...head, settings: 7 }
   for (const journal of [
-    '{"format":1,"settings":{},"point":{}}\n',
-    `{"format":2}\n${point}\n`,
-    '{"format":2,"settings":{}}\n7\n',
-    '{"format":2,"settings":{}}\n{"rows":"x","bytes":1,"cursor":"c"}\n',
-    '{"format":2,"settings":{}}\n{"rows":1,"bytes":1,"cursor":7}\n',
+    'my own notes\n',
+    '{"format":2}\n{"rows":1,"bytes":1,"cursor":"c"}\n',
+    `${JSON.stringify(torn)}\n`,
   ]) {
     writeFileSync(`${path}.journal`, journal)
-    await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is not a journal of an export')
+    await expect(run(path, 2, { pages: 9, size: 3 })).rejects.toThrow('is not a journal of passes')
     expect(readFileSync(path, 'utf8')).toBe(whole(2))
+  }
+  for (const line of ['7', '{"rows":"x","bytes":1,"cursor":"c"}', '{"rows":1,"bytes":1,"cursor":7}']) {
+    writeFileSync(`${path}.journal`, `${JSON.stringify(head)}\n${line}\n`)
+    expect(await run(path, 2, { pages: 9, size: 3 })).toEqual({ rows: 2, cursor: null })
   }
 })
